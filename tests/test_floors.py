@@ -73,13 +73,14 @@ ROOMS: dict[str, list[tuple[str, ...]]] = {
         ("split_reader",),
     ],
     "headwater.readers.runtime": [
+        ("event_times",),
         ("task_reports",),
         ("batch_schema", "loss_reports", "partitions", "paused_splits"),
         ("fetchers", "source_reader", "staging"),
         ("epoch",),
     ],
     "headwater.connector": [
-        ("cpus", "option_display", "readable"),
+        ("cpus", "option_display", "readable", "time_column"),
         ("options",),
         ("coordination", "formats", "tls_options"),
         ("async_io",),

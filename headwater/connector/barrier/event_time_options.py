@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from headwater.connector.options import Option, ParsedOptions, duration_ms, text
+from headwater.connector.time_column import check_time_column
 from headwater.core.barrier_source import BarrierSource
 from headwater.core.epoch import Barrier
 from headwater.core.errors import OptionError
@@ -65,28 +66,8 @@ class EventTimeSettings:
     idle_timeout_ms: int | None = None
 
     def check(self, source: BarrierSource[Any, Any]) -> None:
-        """Return if the source has such a column.
-
-        On the driver, when the columns are known.
-
-        Raises:
-            OptionError: it has not.
-        """
-        import pyarrow as pa
-
-        schema = source.schema()
-        if self.column not in schema.names:
-            raise OptionError(
-                f"source {source.name!r} has no column {self.column!r} (columns: {', '.join(schema.names)})",
-                option="eventTimeColumn",
-            )
-        kind = schema.field(self.column).type
-        if not (pa.types.is_timestamp(kind) or pa.types.is_date(kind)):
-            raise OptionError(
-                f"column {self.column!r} of source {source.name!r} is {kind}, and must be a timestamp or a "
-                "date: give the query a schema that says so",
-                option="eventTimeColumn",
-            )
+        """Return if the source has such a column; see `check_time_column`."""
+        check_time_column(source, self.column)
 
 
 def event_time_settings(options: ParsedOptions, barrier: Barrier) -> EventTimeSettings | None:

@@ -22,6 +22,7 @@ from headwater.connector.planned.offsets import PlannedOffset, PlannedOffsetCode
 from headwater.connector.planned.planning import PlanningHints, ReadTask, plan_tasks
 from headwater.connector.planned.task_count import TaskCounts
 from headwater.connector.planned.task_losses import TaskLosses
+from headwater.connector.time_column import check_time_column
 from headwater.core.clock import Clock, SystemClock
 from headwater.core.enumerator import KeptSplit, PlannedSplitEnumerator, SplitRequest
 from headwater.core.errors import ContractError
@@ -35,9 +36,11 @@ from headwater.core.split import PositionT, SplitPath, SplitRange, SplitT
 
 if TYPE_CHECKING:
     # The readers' runtime is loaded by the first batch of a stream, and not by a batch read.
+    from headwater.connector.planned.column_times import ColumnTimes
+    from headwater.connector.planned.event_time_options import WatchedColumn
     from headwater.connector.planned.report_listener import ReportListener
     from headwater.readers.runtime.loss_reports import LossReport
-    from headwater.readers.runtime.task_reports import ReportAddress
+    from headwater.readers.runtime.task_reports import ReadReport, ReportAddress
 
 
 class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic[SplitT, PositionT]):
@@ -61,6 +64,7 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
         backoff: how long to go on asking an outside that is away.
         clock: time.
         wall_ms: the wall-clock time in ms since 1970.
+        watched: the column that the query's watermark is on; None if it is not looked at.
     """
 
     def __init__(
@@ -72,6 +76,7 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
         clock: Clock | None = None,
         *,
         wall_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+        watched: WatchedColumn | None = None,
     ) -> None:
         clock = clock or SystemClock()
         loop = CoordinatorLoop(backoff, clock)
@@ -84,6 +89,10 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
         self._wall_ms = wall_ms
         self._task_losses = TaskLosses()
         self._report_listener: ReportListener | None = None
+        self._watched = watched
+        self._column_times: ColumnTimes | None = None
+        if watched is not None:
+            check_time_column(source, watched.name)
         self._driver: EnumeratorDriver[PlannedSplitEnumerator[SplitT, PositionT]] = EnumeratorDriver(
             loop,
             context,
@@ -209,7 +218,10 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
             return None
         read_bytes = self._report_listener.read_bytes if self._report_listener else 0
         report = self._codec.encode_report(self._heads, self._fronts_ms)
-        return {**report, "bytes": read_bytes, "retries": self._loop.retries}
+        report |= {"bytes": read_bytes, "retries": self._loop.retries}
+        if self._column_times is not None:
+            report["late_in_column"] = self._column_times.late_rows
+        return report
 
     def commit(self, end: JsonObject) -> None:
         after = self._codec.decode(end)
@@ -245,13 +257,25 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
         if self._report_listener is None:
             from headwater.connector.planned.report_listener import ReportListener
 
-            self._report_listener = ReportListener(self._take_report)
-        return self._report_listener.address
+            if self._watched is not None:
+                from headwater.connector.planned.column_times import ColumnTimes
+
+                self._column_times = ColumnTimes(self._watched, self._source.name)
+            self._report_listener = ReportListener(self._take_report, self._take_read)
+        address = self._report_listener.address
+        if address is None or self._column_times is None:
+            return address
+        return replace(address, times=self._column_times.ask())
 
     def _take_report(self, report: LossReport) -> None:
         """Take what a task reports. On the listener's thread."""
         lost = LostRange(report.split, report.first, report.until, "task", self._wall_ms())
         self.add_task_losses([lost])
+
+    def _take_read(self, report: ReadReport) -> None:
+        """Take what a task says of the rows that it has read. On the listener's thread."""
+        if self._column_times is not None:
+            self._column_times.add(report)
 
     def _request(self, *, limited: bool) -> SplitRequest:
         """Return what the next batch may have; nothing limits it where Spark does not want limits."""

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
-from headwater.connector.options import Option, ParsedOptions, duration_ms, one_of, positive_duration_ms
+from headwater.connector.options import (
+    Option,
+    ParsedOptions,
+    duration_ms,
+    one_of,
+    positive_duration_ms,
+    text,
+)
 from headwater.connector.planned.admission import ReadLimits
 from headwater.core.errors import OptionError
 from headwater.core.imports import require
@@ -48,8 +56,43 @@ IDLE_TIMEOUT: Final = Option(
     only=_STREAM,
 )
 
-EVENT_TIME_OPTIONS: Final = (MAX_SKEW, EVENT_TIME_DELAY, ON_LATE_SPLIT)
+EVENT_TIME_COLUMN: Final = Option(
+    "eventTimeColumn",
+    text,
+    None,
+    "The column that the query's watermark is on, if it is not the time of the record. Batches are aligned "
+    "by the times of records all the same; rows that are late by this column are counted, with a warning.",
+    only=_STREAM,
+)
+
+EVENT_TIME_OPTIONS: Final = (MAX_SKEW, EVENT_TIME_DELAY, ON_LATE_SPLIT, EVENT_TIME_COLUMN)
 """Of all these sources."""
+
+
+@dataclass(frozen=True)
+class WatchedColumn:
+    """The column that the query's watermark is on, as the user says.
+
+    Attributes:
+        name: of the column.
+        delay_ms: of the watermark.
+    """
+
+    name: str
+    delay_ms: int
+
+
+def watched_column(options: ParsedOptions) -> WatchedColumn | None:
+    """Return the column whose times are looked at; None for none.
+
+    Args:
+        options: of a table, mostly one with `EVENT_TIME_OPTIONS`, which `alignment_settings` has checked.
+    """
+    name = options.get(EVENT_TIME_COLUMN)
+    delay_ms = options.get(EVENT_TIME_DELAY)
+    if delay_ms is None:
+        delay_ms = options.get(MAX_SKEW)
+    return None if name is None or delay_ms is None else WatchedColumn(name, delay_ms)
 
 
 def alignment_settings(options: ParsedOptions, limits: ReadLimits) -> AlignmentSettings | None:
@@ -70,8 +113,9 @@ def alignment_settings(options: ParsedOptions, limits: ReadLimits) -> AlignmentS
     idle_timeout_ms = options.get(IDLE_TIMEOUT)
     fail_on_late_split = options.get(ON_LATE_SPLIT) == "fail"
     if max_skew_ms is None:
-        asked = {EVENT_TIME_DELAY.name: delay_ms, IDLE_TIMEOUT.name: idle_timeout_ms}
+        asked: dict[str, object] = {EVENT_TIME_DELAY.name: delay_ms, IDLE_TIMEOUT.name: idle_timeout_ms}
         asked[ON_LATE_SPLIT.name] = fail_on_late_split or None
+        asked[EVENT_TIME_COLUMN.name] = options.get(EVENT_TIME_COLUMN)
         for name, value in asked.items():
             if value is not None:
                 raise OptionError(f"counts only with option {MAX_SKEW.name!r}", option=name)

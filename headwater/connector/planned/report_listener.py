@@ -35,6 +35,7 @@ class ReportListener:
 
     Args:
         take: called with each new range, on the listener's thread.
+        take_read: called with what each attempt at a task has read, on the listener's thread.
 
     Attributes:
         address: where it listens; None if the system does not let it, and tasks log what they find.
@@ -42,8 +43,13 @@ class ReportListener:
             whose report did not arrive. Written by the listener's thread, read by any.
     """
 
-    def __init__(self, take: Callable[[LossReport], None]) -> None:
+    def __init__(
+        self,
+        take: Callable[[LossReport], None],
+        take_read: Callable[[ReadReport], None] = lambda _: None,
+    ) -> None:
         self._take = take
+        self._take_read = take_read
         self._told = ToldRanges()
         self._attempts: deque[str] = deque(maxlen=_MOST_ATTEMPTS)
         self.read_bytes = 0
@@ -96,6 +102,7 @@ class ReportListener:
         if read.attempt not in self._attempts:
             self._attempts.append(read.attempt)
             self.read_bytes += read.read_bytes
+            self._take_read(read)
 
 
 def _bound() -> socket.socket:

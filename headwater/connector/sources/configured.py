@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from headwater.connector.barrier.options import EpochSettings
     from headwater.connector.coordination.coordinator import SourceCoordinator
     from headwater.connector.planned.admission import ReadLimits
+    from headwater.connector.planned.event_time_options import WatchedColumn
     from headwater.connector.planned.planning import PlanningHints
     from headwater.core.barrier_source import BarrierSource
     from headwater.core.planned_source import PlannedSource
@@ -95,16 +96,18 @@ class ConfiguredPlannedSource(ConfiguredSource):
     Attributes:
         limits: of one batch.
         hints: for the cutting into tasks.
+        watched: the column that the query's watermark is on; None if it is not looked at.
     """
 
     source: PlannedSource[Any, Any, Any]
     limits: ReadLimits
     hints: PlanningHints
+    watched: WatchedColumn | None = None
 
     def create_coordinator(self) -> SourceCoordinator[Any]:
         from headwater.connector.planned.coordinator import PlannedCoordinator
 
-        return PlannedCoordinator(self.source, self.limits, self.hints, self.backoff)
+        return PlannedCoordinator(self.source, self.limits, self.hints, self.backoff, watched=self.watched)
 
     def read_task(self, task: Any) -> Generator[pa.RecordBatch, None, None]:
         from headwater.connector.planned.planning import ReadTask

@@ -103,12 +103,14 @@ class UserSource:
                 backoff=backoff,
                 push_filters=push_filters,
             )
+        from headwater.connector.planned.event_time_options import watched_column
         from headwater.connector.planned.options import planning_hints, read_limits
 
         return ConfiguredPlannedSource(
             source=made,
             limits=read_limits(parsed),
             hints=planning_hints(parsed),
+            watched=watched_column(parsed),
             backoff=backoff,
             push_filters=push_filters,
         )

@@ -14,12 +14,30 @@ import time
 import uuid
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
-from typing import Self
+from typing import Any, Self
 
 import pyarrow as pa
+import pyarrow.compute as pc
+
+from headwater.readers.runtime.event_times import times_ms
 
 MOST_DATAGRAM_BYTES = 8_192
 _DIGEST_BYTES = 32
+
+
+@dataclass(frozen=True, slots=True)
+class TimesAsked:
+    """What the tasks of a batch are asked about the column with the event time.
+
+    Attributes:
+        column: of the rows.
+        batch: counted by the driver.
+        late_before_ms: rows before this time are late, in ms since 1970; None if none is.
+    """
+
+    column: str
+    batch: int
+    late_before_ms: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +48,13 @@ class ReportAddress:
         hosts: the driver's numeric addresses. Which of them an executor can reach is not known: it asks all.
         port: the same on each.
         token: what authenticates both sides.
+        times: what else is to be reported; None for nothing.
     """
 
     hosts: tuple[str, ...]
     port: int
     token: bytes = field(repr=False)
+    times: TimesAsked | None = None
 
 
 def sealed(kind: bytes, content: bytes, token: bytes) -> bytes:
@@ -60,10 +80,16 @@ class ReadReport:
     Attributes:
         attempt: names it: a report arrives once at each address of the driver that can be reached.
         read_bytes: of the Arrow batches that it handed to Spark.
+        batch: as in `TimesAsked`; None if nothing was asked.
+        last_ms: the latest event time that it handed over; None if there is none.
+        late_rows: how many rows were before `TimesAsked.late_before_ms`.
     """
 
     attempt: str
     read_bytes: int
+    batch: int | None = None
+    last_ms: int | None = None
+    late_rows: int = 0
 
     def encode(self, token: bytes) -> bytes:
         """Return the datagram."""
@@ -91,19 +117,34 @@ class ReadCounter:
 
     def __init__(self, address: ReportAddress | None) -> None:
         self._address = address
+        self._times = None if address is None else address.times
         self._bytes = 0
+        self._last_ms: int | None = None
+        self._late_rows = 0
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Count a batch."""
         self._bytes += batch.nbytes
+        if self._times is not None and batch.num_rows:
+            self._look_at(batch.column(self._times.column), self._times.late_before_ms)
 
     def close(self) -> None:
         """Tell the driver. Never raises, never waits."""
         if self._address is None:
             return
-        report = ReadReport(uuid.uuid4().hex, self._bytes)
+        number = None if self._times is None else self._times.batch
+        report = ReadReport(uuid.uuid4().hex, self._bytes, number, self._last_ms, self._late_rows)
         with suppress(OSError), ReportSockets(self._address) as sockets:
             sockets.send(report.encode(self._address.token))
+
+    def _look_at(self, times: pa.Array[Any], late_before_ms: int | None) -> None:
+        found = times_ms(times)
+        last_ms = pc.max(found).as_py()
+        if last_ms is None:
+            return
+        self._last_ms = last_ms if self._last_ms is None else max(self._last_ms, last_ms)
+        if late_before_ms is not None:
+            self._late_rows += pc.sum(pc.less(found, pa.scalar(late_before_ms, pa.int64()))).as_py() or 0
 
 
 class ReportSockets:

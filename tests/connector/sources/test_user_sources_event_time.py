@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from itertools import chain
 from typing import Any, ClassVar
 
@@ -16,6 +17,7 @@ from headwater.connector.sources.configured import ConfiguredPlannedSource
 from headwater.connector.sources.user_sources import UserSource
 from headwater.core.errors import ContractError, OptionError
 from headwater.core.source import Boundedness
+from headwater.readers.runtime.loss_reports import LossReports
 
 MINUTE_MS = 60_000
 HOUR_MS = 60 * MINUTE_MS
@@ -123,9 +125,82 @@ def test_a_batch_that_waits_for_more_does_not_move_the_front() -> None:
     limits = {"maxBytesPerTrigger": "200000", "minRowsPerTrigger": "1100", "maxEventTimeSkew": "1m"}
     with closing(configured(Growing, limits).create_coordinator()) as coordinator:
         first: Any = coordinator.plan_next(coordinator.initial_offset(), limited=True)
-        assert coordinator.plan_next(first, limited=True) is first
+        assert coordinator.plan_next(first, limited=True) == first
         # They would be late if the batch had been read for which the plan was too small.
         Growing.times["found"] = [first["state"]["event_time"]["front_ms"]] * 100
         offset: Any = coordinator.plan_next(first, limited=True)
     assert offset["positions"]["found"] == 100
     assert "late_rows" not in offset["state"]["event_time"]
+
+
+class Invoices(Ledgers):
+    """What one ledger says of its times is two hours off."""
+
+    name = "invoices"
+    schema = pa.schema((("ledger", pa.string()), ("due", pa.timestamp("us", "UTC"))))
+    off_ms: ClassVar = 2 * HOUR_MS
+
+    def read(self, split: hw.NamedSplit, position: int, stop: int | None = None) -> Iterator[hw.Page]:
+        off_ms = self.off_ms if split.name == "old" else 0
+        times = [datetime.fromtimestamp((at - off_ms) / 1_000, UTC) for at in self.times[split.name]]
+        rows = [(split.name, at) for at in times[position:stop]]
+        yield hw.Page(rows, position + len(rows))
+
+
+class TestTimesOfAColumn:
+    """The watermark is on a column, and batches are aligned by the times of records."""
+
+    LIMITS: ClassVar = {"maxRowsPerTrigger": "200", "maxEventTimeSkew": "1m", "eventTimeDelay": "10m"}
+
+    def read(self, source: type[hw.SimpleSource]) -> tuple[list[list[datetime]], Any]:
+        """Return the times of each batch, and the last report."""
+        made = configured(source, {**self.LIMITS, "eventTimeColumn": "due"})
+        read = []
+        with closing(made.create_coordinator()) as coordinator:
+            start = coordinator.initial_offset()
+            while (end := coordinator.plan_next(start, limited=True)) is not start:
+                tasks: Any = coordinator.tasks(start, end)
+                rows = [row for task in tasks for part in made.read_task(task) for row in part.to_pylist()]
+                read.append([row["due"] for row in rows])
+                # It is answered, and comes after what the tasks have reported.
+                LossReports(tasks[0].reports_to)(hw.NamedSplit("old"), 0, 1, "were lost")
+                start = end
+            return read, coordinator.latest()
+
+    def test_rows_that_are_late_by_it_are_counted_and_named(self, caplog: pytest.LogCaptureFixture) -> None:
+        read, report = self.read(Invoices)
+        late = 0
+        seen: list[datetime] = []
+        for times in read:
+            late += sum(bool(seen) and at < max(seen) - timedelta(minutes=10) for at in times)
+            seen += times
+        assert report["late_in_column"] == late > 100
+        told = [message for message in caplog.messages if "a watermark with that delay drops them" in message]
+        assert told[0].startswith("source invoices: ")
+        assert "rows of a task are older in 'due' than what the query had read" in told[0]
+
+    def test_where_it_agrees_with_the_records_nothing_is_said(self, caplog: pytest.LogCaptureFixture) -> None:
+        class Punctual(Invoices):
+            name = "punctual"
+            off_ms = 0
+
+        _, report = self.read(Punctual)
+        assert report["late_in_column"] == 0
+        assert "eventTimeDelay" not in caplog.text
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"eventTimeColumn": "paid"}, "has no column 'paid'"),
+            ({"eventTimeColumn": "ledger"}, "must be a timestamp or a date"),
+            ({"maxEventTimeSkew": None}, "counts only with option 'maxEventTimeSkew'"),
+        ],
+    )
+    def test_a_column_that_cannot_be_it_is_refused(
+        self, options: dict[str, str | None], message: str
+    ) -> None:
+        given = {"maxRowsPerTrigger": "5", "maxEventTimeSkew": "1m", "eventTimeColumn": "due", **options}
+        with pytest.raises(OptionError, match=message):
+            configured(
+                Invoices, {key: value for key, value in given.items() if value is not None}
+            ).create_coordinator()

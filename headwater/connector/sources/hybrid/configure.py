@@ -79,6 +79,7 @@ def configure_hybrid(options: Mapping[str, str], boundedness: Boundedness | None
         ),
         limits=_limits(read_limits(parsed), named),
         hints=planning_hints(parsed),
+        watched=named[-1].configured.watched,
         backoff=max((part.backoff for _, part in named), key=lambda backoff: backoff.deadline_ms),
         # The schema is asked for before the mode is known; readers compare it again as Arrow.
         spark_schema=common_schema(named, seam) if boundedness is None else None,

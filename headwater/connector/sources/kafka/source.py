@@ -11,7 +11,7 @@ from headwater.connector.formats.options import BAD_RECORDS_PATH, SCHEMA_EVOLUTI
 from headwater.connector.formats.settings import PartSettings, bad_records_location, part_settings
 from headwater.connector.formats.time_zones import with_session_zone
 from headwater.connector.options import ParsedOptions
-from headwater.connector.planned.event_time_options import alignment_settings
+from headwater.connector.planned.event_time_options import alignment_settings, watched_column
 from headwater.connector.planned.options import planning_hints, read_limits
 from headwater.connector.sources.configured import ConfiguredPlannedSource
 from headwater.connector.sources.kafka.columns import chosen_columns, row_type
@@ -313,6 +313,7 @@ def configure_kafka(options: Mapping[str, str], boundedness: Boundedness | None)
         source=source,
         limits=limits,
         hints=planning_hints(parsed, max_rows_per_task=MAX_RECORDS_PER_PARTITION),
+        watched=watched_column(parsed),
         # The driver goes on asking for as long as the retries that the user allows may take.
         backoff=Backoff(
             deadline_ms=(1 + parsed[NUM_RETRIES]) * (client.default_api_timeout_ms + parsed[RETRY_INTERVAL]),

@@ -37,6 +37,7 @@ def demo(
     max_event_time_skew: str | int | timedelta | None = None,
     event_time_delay: str | int | timedelta | None = None,
     on_late_split: Literal["read", "fail"] | None = None,
+    event_time_column: str | None = None,
     schema: str | StructType | None = None,
 ) -> DataFrame:
     """Read orders that are made up as a stream.
@@ -86,6 +87,9 @@ def demo(
             `maxEventTimeSkew`. (``eventTimeDelay``)
         on_late_split: What to do about such rows: `read` them, with a warning and a count, or `fail`.
             Default: `read`. (``onLateSplit``)
+        event_time_column: The column that the query's watermark is on, if it is not the time of the
+            record. Batches are aligned by the times of records all the same; rows that are late by this
+            column are counted, with a warning. (``eventTimeColumn``)
         schema: the whole frame's, where the source takes one (``.schema(...)``).
 
     Raises:

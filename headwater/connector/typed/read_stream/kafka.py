@@ -120,6 +120,7 @@ def kafka(
     max_event_time_skew: str | int | timedelta | None = None,
     event_time_delay: str | int | timedelta | None = None,
     on_late_split: Literal["read", "fail"] | None = None,
+    event_time_column: str | None = None,
     event_time_idle_timeout: str | int | timedelta | None = None,
     group_id_prefix: str | None = None,
     max_inflated_batch_bytes: int | None = None,
@@ -296,6 +297,9 @@ def kafka(
             `maxEventTimeSkew`. (``eventTimeDelay``)
         on_late_split: What to do about such rows: `read` them, with a warning and a count, or `fail`.
             Default: `read`. (``onLateSplit``)
+        event_time_column: The column that the query's watermark is on, if it is not the time of the
+            record. Batches are aligned by the times of records all the same; rows that are late by this
+            column are counted, with a warning. (``eventTimeColumn``)
         event_time_idle_timeout: Let a split that is read to its end hold back the others, until nothing
             has come there for this long. Without it nobody waits for such a split.
             (``eventTimeIdleTimeout``)

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from headwater.core.jsons import JsonObject, JsonValue
 from headwater.core.split import SplitPath
+from headwater.readers.runtime.event_times import times_ms
 
 OTHERS: Final[SplitPath] = ()
 """Stands for the splits of all other tasks; on the driver for rows in flight, which belong to no split."""
@@ -67,12 +68,6 @@ def time_span(batches: Iterable[pa.RecordBatch], column: str) -> EventTimeSpan |
     if not known:
         return None
     return EventTimeSpan(min(span.first_ms for span in known), max(span.last_ms for span in known))
-
-
-def times_ms(times: pa.Array[Any]) -> pa.Array[Any]:
-    """Return times, of any type that has them, in ms since 1970."""
-    in_ms: pa.Array[Any] = times.cast(pa.timestamp("ms"), safe=False).cast(pa.int64())
-    return in_ms
 
 
 def is_fronts_event(event: JsonValue) -> TypeGuard[JsonObject]:
