@@ -133,6 +133,25 @@ def test_a_batch_that_waits_for_more_does_not_move_the_front() -> None:
     assert "late_rows" not in offset["state"]["event_time"]
 
 
+def test_rows_of_a_split_that_was_away_are_counted_if_the_others_have_gone_on_without_it() -> None:
+    class Missed(Ledgers):
+        name = "missed"
+        times: ClassVar = dict(Ledgers.times)
+
+    limits = {"maxRowsPerTrigger": "200", "maxEventTimeSkew": "1m", "eventTimeDelay": "10m"}
+    with closing(configured(Missed, limits).create_coordinator()) as coordinator:
+        offset: Any = coordinator.plan_next(coordinator.initial_offset(), limited=True)
+        missed = Missed.times.pop("old")
+        while offset["positions"].get("young", 0) < 600:
+            offset = coordinator.plan_next(offset, limited=True)
+        read = offset["kept"]["old"]["position"]
+        Missed.times["old"] = missed
+        offset = coordinator.plan_next(offset, limited=True)
+    late = [at for at in missed[read:] if at < Missed.times["young"][-1] - 10 * MINUTE_MS]
+    # The latest time of what was read is known to a second.
+    assert offset["state"]["event_time"]["late_rows"] == pytest.approx(len(late), abs=1)
+
+
 class Invoices(Ledgers):
     """What one ledger says of its times is two hours off."""
 
