@@ -196,7 +196,7 @@ class EventTimeAlignment:
             bound = self._search.search(backlog, front_ms)
         else:
             ends = dict(zip(backlog.paths, backlog.ends.tolist(), strict=True))
-            bound = Bound(held_at_ms, ends, dict.fromkeys(ends, until_ms), 0)
+            bound = Bound(held_at_ms, ends, dict.fromkeys(ends, until_ms))
         return replace(bound, fronts_ms={**bound.fronts_ms, **_of_others(reached_ms, bound.ends)})
 
     def _held_back(self, backlog: Backlog, until_ms: int) -> Backlog:

@@ -47,13 +47,11 @@ class Bound:
         ends: of each split of the backlog.
         fronts_ms: of each of these splits a time before which all its records are before its end; as late a
             one as the search knows.
-        rounds: how often the outside was asked.
     """
 
     time_ms: int
     ends: Mapping[SplitPath, int]
     fronts_ms: Mapping[SplitPath, int]
-    rounds: int
 
 
 class BoundSearch:
@@ -109,7 +107,7 @@ class BoundSearch:
         filled = low.ends if low.load >= _ENOUGH else _filled(backlog, low, high, self._max_skew_ms)
         log.debug("bound %s after %d rounds: %.2f of a batch", low.time_ms, rounds, backlog.load(filled))
         ends = dict(zip(backlog.paths, filled.tolist(), strict=True))
-        return Bound(low.time_ms, ends, self._fronts_ms(ends, low.time_ms), rounds)
+        return Bound(low.time_ms, ends, self._fronts_ms(ends, low.time_ms))
 
     def _fronts_ms(self, ends: Mapping[SplitPath, int], bound_ms: int) -> Mapping[SplitPath, int]:
         """Return the fronts of splits that end there: some were read beyond the bound before."""
