@@ -55,6 +55,8 @@ def test_five_batches_after_the_start_batches_take_as_long_as_wanted(
     options = {"source": "demo", "rows": "100000000", "rowsPerSecond": "1", "splits": "2"}
     options["targetBatchDuration"] = f"{TARGET_S}s"
     options[knows] = checkpoint if knows == "checkpointLocation" else trigger.replace(" seconds", "s")
+    # A batch that ends at a trigger may have waited there, and the next one is a little larger to find out.
+    off = 0.3 if knows == "triggerInterval" and trigger != "0 seconds" else 0.2
     batches = 9 if trigger != "60 seconds" else 8
 
     def run() -> list[float]:
@@ -79,7 +81,7 @@ def test_five_batches_after_the_start_batches_take_as_long_as_wanted(
         print(f"trigger {trigger}, by {knows}, sink {slow}: {took}", flush=True)
         # The first batch after the restart is the one that was planned before it.
         assert took[slow > 1] < 1.5 * TARGET_S, "a run begins cautiously"
-        assert all(0.8 * TARGET_S < each < 1.2 * TARGET_S for each in took[6:]), took
+        assert all((1 - off) * TARGET_S < each < (1 + off) * TARGET_S for each in took[6:]), took
 
 
 def test_batches_grow_to_what_the_query_manages(spark: SparkSession, tmp_path: Path) -> None:

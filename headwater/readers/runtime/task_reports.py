@@ -144,7 +144,7 @@ class ReadCounter:
             return
         self._last_ms = last_ms if self._last_ms is None else max(self._last_ms, last_ms)
         if late_before_ms is not None:
-            self._late_rows += pc.sum(pc.less(found, pa.scalar(late_before_ms, pa.int64()))).as_py() or 0
+            self._late_rows += pc.less(found, pa.scalar(late_before_ms, pa.int64())).true_count
 
 
 class ReportSockets:
