@@ -28,11 +28,13 @@ class SelectedPath:
         recursive: whether all folders below are read; otherwise only those whose name is ``key=value``, with
             all that are in them.
         name_filter: a pattern that the names of files must match, or None.
+        in_columns: whether the path lies in such a folder, so that all below are read.
     """
 
     url: str
     recursive: bool = False
     name_filter: str | None = None
+    in_columns: bool = False
 
     @property
     def root(self) -> str:
@@ -48,10 +50,7 @@ class SelectedPath:
         """Whether files may be read below this folder, given as names below `root`."""
         # The first names must match the patterns, as far as there are names; below them are open folders.
         matched = all(pattern.fullmatch(name) for pattern, name in zip(self.patterns, names, strict=False))
-        below = names[self.depth :]
-        # A folder `key=value` opens all that are in it.
-        is_open = self.recursive or not below or "=" in below[0]
-        return matched and is_open and not any(map(_is_hidden, below))
+        return matched and not any(map(_is_hidden, names[self.depth :]))
 
     def takes(self, names: Sequence[str]) -> bool:
         """Whether this file is read, given as names below `root`.
@@ -68,7 +67,11 @@ class SelectedPath:
         # The last pattern may match a file as well as a folder of files.
         if len(names) == len(self.patterns) and not self.patterns[-1].fullmatch(names[-1]):
             return False
-        return self.descends(names[:-1])
+        return self._is_open(names[self.depth : -1]) and self.descends(names[:-1])
+
+    def _is_open(self, folders: Sequence[str]) -> bool:
+        """Whether the files in a folder are read, given as names below what the patterns match."""
+        return not folders or self.recursive or self.in_columns or any("=" in name for name in folders)
 
     @cached_property
     def _plain_names(self) -> list[str]:

@@ -91,12 +91,14 @@ def _is_selected(file: FileStatus, selection: FileSelection) -> bool:
 def _shown_by(listed: Sequence[FileStatus], settings: ReadSettings, is_stream: bool) -> list[FileStatus]:
     """Return the files that show the schema.
 
-    Of files that tell their columns it is the first one by name, as in Spark, or all with ``mergeSchema``.
+    Of files that tell their columns it is the first one by name, as in Spark, or all with ``mergeSchema``:
+    the columns are in the order of the files' names then.
     """
     if settings.format in OWN_SCHEMA_FORMATS and not settings.merge_schema:
         return sorted(listed, key=lambda file: file.url)[:1]
     oldest = sorted(listed, key=lambda file: (file.modified_us, file.url))
-    return oldest[: STREAM_FILES if is_stream else None]
+    shown_by = oldest[: STREAM_FILES if is_stream else None]
+    return sorted(shown_by, key=lambda file: file.url) if settings.merge_schema else shown_by
 
 
 def inferred_columns(files: Sequence[FileStatus], settings: ReadSettings) -> pa.Schema:

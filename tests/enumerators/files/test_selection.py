@@ -66,6 +66,7 @@ def below(path: SelectedPath, *names: str) -> bool:
         ("_day=1/x=2/a.csv", True, True),
         ("sub/a.csv", False, True),
         ("day=1/sub/a.csv", True, True),
+        ("sub/day=1/a.csv", True, True),
         ("day=1/_sub/a.csv", False, False),
         (".day=1/a.csv", False, False),
         ("_SUCCESS", False, False),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import io
+import os
 import random
 from decimal import Decimal
 from pathlib import Path
@@ -168,6 +169,15 @@ def test_old_dates_are_rebased_as_the_option_says(parity: FilesParity, mode: str
         parity.same(how, [one(**columns)])
         return
     parity.same(reading("parquet", "d date", datetimeRebaseMode=mode), [one(d=columns["d"])])
+
+
+def test_merged_columns_are_in_the_order_of_the_files_names(parity: FilesParity, tmp_path: Path) -> None:
+    paths = [tmp_path / "b.parquet", tmp_path / "a.parquet"]
+    for at, (path, column) in enumerate(zip(paths, ("x", "y"), strict=True)):
+        path.write_bytes(one(n=pa.array([at]), **{column: pa.array([at])}))
+        os.utime(path, (at, at))
+    how = reading("parquet", mergeSchema="true")
+    assert parity.both_of(paths, str(tmp_path), how, streaming=False)[1] == [[(0, None, 0)], [(1, 1, None)]]
 
 
 # The end of the description of a column c: string, as pyarrow writes it, and others of the same length.

@@ -25,6 +25,7 @@ HIDDEN = (
     "k=1/_g.txt",
     "_h=2/i.txt",
     *("m=1/sub/n.txt", "m=1/o.txt", "m=1/_sub/p.txt", "m=1/._COPYING_/q.txt", ".m=1/r.txt"),
+    "s/n=1/t.txt",
 )
 
 
@@ -52,7 +53,8 @@ def test_files_that_are_hidden_from_spark_are_hidden(
         ("plain", "", HIDDEN[:6]),
         ("columns", ", k int", HIDDEN[6:8]),
         ("odd", ", _h int", HIDDEN[8:9]),
-        ("deep", ", m int", HIDDEN[9:]),
+        ("deep", ", m int", HIDDEN[9:14]),
+        ("below", ", n int", HIDDEN[14:15]),
     )
     for folder, column, names in folders:
         paths = [tmp_path / folder / name for name in names]
@@ -63,6 +65,18 @@ def test_files_that_are_hidden_from_spark_are_hidden(
         sparks, ours = parity.both_of(paths, str(tmp_path / folder), how, streaming=streaming)
         assert ours == sparks
         assert folder == "odd" or any(sparks)
+
+
+def test_all_that_is_in_a_folder_of_columns_is_read_with_a_base_path(
+    parity: FilesParity, tmp_path: Path
+) -> None:
+    paths = [tmp_path / "k=1" / name for name in ("a.txt", "sub/b.txt", "_c/d.txt")]
+    for path in paths:
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(b"x")
+    how = reading("text", "value string, k int", basePath=str(tmp_path))
+    sparks, ours = parity.both_of(paths, str(tmp_path / "k=1"), how, streaming=False)
+    assert ours == sparks == [[("x", 1)], [("x", 1)], []]
 
 
 @pytest.mark.parametrize(

@@ -62,8 +62,8 @@ _RECURSIVE_FILE_LOOKUP: Final = Option(
     "recursiveFileLookup",
     boolean,
     False,
-    "Whether files in all folders below are read; then no column comes from a folder. Otherwise only folders "
-    "called `key=value` are looked into, and all that are in them.",
+    "Whether files in all folders below are read; then no column comes from a folder. Otherwise only those "
+    "that lie in a folder called `key=value`, at any depth, and those of the path itself.",
 )
 
 FILES_OPTIONS: Final = OptionTable(
@@ -131,11 +131,14 @@ def selected_paths(options: ParsedOptions) -> tuple[SelectedPath, ...]:
 
 
 def _selected(options: ParsedOptions, option: Option[tuple[str, ...] | None]) -> tuple[SelectedPath, ...]:
+    given_base = options[_BASE_PATH]
+    base = None if given_base is None else _absolute(given_base)
     found = tuple(
         SelectedPath(
             path,
             recursive=options[_RECURSIVE_FILE_LOOKUP],
             name_filter=options[_PATH_GLOB_FILTER],
+            in_columns=base is not None and "=" in path.removeprefix(base),
         )
         for given in options[option] or ()
         for path in alternatives(_absolute(given))

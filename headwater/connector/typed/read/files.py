@@ -112,8 +112,8 @@ def files(
             pattern what it matches. (``basePath``)
         path_glob_filter: Only files whose name matches this pattern. (``pathGlobFilter``)
         recursive_file_lookup: Whether files in all folders below are read; then no column comes from a
-            folder. Otherwise only folders called `key=value` are looked into, and all that are in them.
-            Default: `false`. (``recursiveFileLookup``)
+            folder. Otherwise only those that lie in a folder called `key=value`, at any depth, and those
+            of the path itself. Default: `false`. (``recursiveFileLookup``)
         modified_after: Only files changed after this time (`2024-06-01T13:00:00Z`). Without a zone in it
             `timeZone` counts, else the session's. (``modifiedAfter``)
         modified_before: Only files changed before this time. (``modifiedBefore``)

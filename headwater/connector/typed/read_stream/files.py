@@ -123,8 +123,8 @@ def files(
             pattern what it matches. (``basePath``)
         path_glob_filter: Only files whose name matches this pattern. (``pathGlobFilter``)
         recursive_file_lookup: Whether files in all folders below are read; then no column comes from a
-            folder. Otherwise only folders called `key=value` are looked into, and all that are in them.
-            Default: `false`. (``recursiveFileLookup``)
+            folder. Otherwise only those that lie in a folder called `key=value`, at any depth, and those
+            of the path itself. Default: `false`. (``recursiveFileLookup``)
         min_file_age: Only files that have not been changed for so long: for writers that do not move
             whole files into place. By the driver's clock. Default: `0`. (``minFileAge``)
         max_files_per_trigger: No batch has more files than this. Not together with the next one.
