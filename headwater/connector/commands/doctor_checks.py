@@ -21,6 +21,22 @@ _OLDEST_JAVA: Final = 17
 _PATIENCE_S: Final = 60
 _URL_TIMEOUT_S: Final = 10
 
+NEEDED_FOR: Final = {
+    "kafka": "the source kafka",
+    "board": "hw.Board and headwater board",
+    "prometheus": "hw.export_metrics to Prometheus",
+    "otel": "hw.export_metrics to OpenTelemetry",
+    "avro": "files of Avro",
+    "formats": "files of CSV and JSON, typed values, schema registries",
+    "event-time": "maxEventTimeSkew of sources other than kafka",
+    "http": "the source http",
+    "carry-over": "asynchronous calls that are carried over to the next batch",
+    "mqtt": "the source mqtt",
+    "msk": "Kafka on AWS with IAM",
+    "s3": "files and checkpoints on S3",
+}
+"""The extras of this package, and what they are for."""
+
 _PROGRAM: Final = (
     "import sys, headwater; print('%d.%d' % sys.version_info[:2], headwater.__version__, sys.executable)"
 )
@@ -127,7 +143,7 @@ def check_extras() -> Iterator[Finding]:
             missing.setdefault(found[2], []).extend(name for name in [found[1]] if not _is_installed(name))
     for extra, names in missing.items():
         said = f"not installed: {', '.join(names)}" if names else "installed"
-        need = f"if you need it: {sys.executable} -m pip install 'headwater[{extra}]'"
+        need = f"for {NEEDED_FOR[extra]}: {sys.executable} -m pip install 'headwater[{extra}]'"
         yield Finding(f"extra {extra}", f"{said}; {need}" if names else said)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -102,10 +103,14 @@ def test_a_missing_extra_is_no_fault_but_its_line_is_told(monkeypatch: pytest.Mo
     )
     (finding,) = checks.check_extras()
     assert finding.subject == "extra kafka"
-    assert finding.said == (
-        f"not installed: no-such-library; if you need it: {sys.executable} -m pip install 'headwater[kafka]'"
-    )
+    command = f"{sys.executable} -m pip install 'headwater[kafka]'"
+    assert finding.said == f"not installed: no-such-library; for the source kafka: {command}"
     assert finding.mend is None
+
+
+def test_each_extra_says_who_needs_it() -> None:
+    project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"]
+    assert set(checks.NEEDED_FOR) == set(project["optional-dependencies"]) - {"test"}
 
 
 def test_kernels_need_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
