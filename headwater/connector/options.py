@@ -250,17 +250,20 @@ class WholeNumber:
     """The parser that `integer` returns."""
 
     least: int
+    most: int | None = None
 
     def __call__(self, raw: str) -> int:
         """Return the number that a text says."""
         if not re.fullmatch(r"\s*[+-]?\d+\s*", raw) or int(raw) < self.least:
             raise ValueError(f"must be a whole number of at least {self.least}, not {raw!r}")
+        if self.most is not None and int(raw) > self.most:
+            raise ValueError(f"must be at most {self.most}, not {raw!r}")
         return int(raw)
 
 
-def integer(least: int = 0) -> Callable[[str], int]:
-    """A whole number of at least ``least``."""
-    return WholeNumber(least)
+def integer(least: int = 0, most: int | None = None) -> Callable[[str], int]:
+    """A whole number of at least ``least``, and at most ``most`` if there is such a limit."""
+    return WholeNumber(least, most)
 
 
 def duration_ms(raw: str) -> int:

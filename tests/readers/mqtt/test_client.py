@@ -286,6 +286,7 @@ def test_a_batch_read_leaves_the_session_of_a_stream_alone() -> None:
         ({"topics": "a"}, "option 'broker': is required"),
         ({"broker": "http://x", "topics": "a"}, "must be mqtt://host:port"),
         ({"broker": "mqtt://x"}, "option 'topics': is required"),
+        ({"broker": "mqtt://x", "topics": "a", "maxinflight": "65536"}, "maxInFlight.*at most 65535"),
         ({"broker": "mqtt://x", "topics": "a"}, "option 'clientId': is required for a stream"),
         ({"broker": "mqtt://me:pw@x", "topics": "a"}, "must hold no user and password"),
         ({"broker": "mqtt://x/a"}, "option 'broker': must end with the port, not with '/a'"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
-from typing import Final
 
 from headwater.connector.barrier.options import epoch_settings
 from headwater.connector.formats.row_decoding import row_decoding
@@ -35,9 +34,6 @@ from headwater.core.source import Boundedness
 from headwater.enumerators.mqtt.sessions import MqttSessions
 from headwater.readers.mqtt.settings import MqttSettings, MqttVersion
 
-_MOST_IN_FLIGHT: Final = 65_535
-"""MQTT 5 writes Receive Maximum in two bytes."""
-
 
 def configure_mqtt(options: Mapping[str, str], boundedness: Boundedness | None) -> ConfiguredBarrierSource:
     """Make the MQTT source from the user's options. Opens nothing.
@@ -67,7 +63,7 @@ def configure_mqtt(options: Mapping[str, str], boundedness: Boundedness | None) 
             topics=sessions.filters,
             is_persistent=boundedness is STREAM,
             key=parsed[MESSAGE_KEY],
-            in_flight=min(parsed[MAX_IN_FLIGHT], _MOST_IN_FLIGHT),
+            in_flight=parsed[MAX_IN_FLIGHT],
         ),
         store=epochs.store,
         idle_ms=parsed[IDLE_TIMEOUT],

@@ -110,7 +110,7 @@ IDLE_TIMEOUT: Final = Option(
 )
 MAX_IN_FLIGHT: Final = Option(
     "maxInFlight",
-    integer(1),
+    integer(1, 65_535),  # MQTT 5 writes its Receive Maximum in two bytes
     5_000,
     "The most messages that the broker sends before the first one is acknowledged, and of one segment.",
 )
