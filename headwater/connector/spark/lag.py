@@ -47,6 +47,8 @@ class QueryLag:
         unread: splits of which nothing was read yet: in barrier mode the others wait for them, too.
         late_rows: how many rows of splits that were found late were older than what was read by more than
             ``eventTimeDelay``, since the checkpoint was new.
+        late_in_column: about how many rows were late by the column ``eventTimeColumn`` in this run: sources
+            in planned mode are aligned by the times of records.
     """
 
     query: str
@@ -60,6 +62,7 @@ class QueryLag:
     fronts_ms: dict[str, int] = field(default_factory=dict)
     unread: tuple[str, ...] = ()
     late_rows: int = 0
+    late_in_column: int = 0
 
     @property
     def total(self) -> int:
@@ -101,6 +104,7 @@ class QueryLag:
             "skew_ms": self.skew_ms,
             "held_back_by": self.held_back_by,
             "late_rows": self.late_rows,
+            "late_in_column": self.late_in_column,
         }
 
     def __str__(self) -> str:
@@ -115,6 +119,7 @@ class QueryLag:
 
     def _event_time(self) -> str:
         late = f", {self.late_rows:,} rows of splits found late" if self.late_rows else ""
+        late += f", {self.late_in_column:,} rows late by eventTimeColumn" if self.late_in_column else ""
         if not self.fronts_ms:
             return late
         front = datetime.fromtimestamp(min(self.fronts_ms.values()) / 1_000, UTC)
@@ -252,6 +257,7 @@ def lag_of(
         fronts_ms={split: front_ms for split, front_ms in fronts_ms.items() if front_ms is not None},
         unread=tuple(split for split, front_ms in fronts_ms.items() if front_ms is None),
         late_rows=sum(map(_late_rows, ends)),
+        late_in_column=sum(latest.get("late_in_column", 0) for _, latest in offsets if latest is not None),
     )
 
 

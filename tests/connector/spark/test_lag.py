@@ -6,7 +6,7 @@ import json
 from types import SimpleNamespace
 from typing import Any
 
-from headwater.connector.spark.lag import LagListener
+from headwater.connector.spark.lag import LagListener, lag_of
 from headwater.core.losses import NO_LOSSES
 
 
@@ -46,6 +46,7 @@ def test_lag_is_the_heads_less_what_was_read_by_partition_and_in_total() -> None
             "skew_ms": 0,
             "held_back_by": None,
             "late_rows": 0,
+            "late_in_column": 0,
         }
     }
     assert str(listener) == "orders: batch 7, 1,234 rows/s, lag 20 (orders-0 20)"
@@ -139,3 +140,11 @@ def test_a_notebook_shows_the_splits_that_are_furthest_behind() -> None:
     assert shown.index("&lt;b&gt;-29") < shown.index("&lt;b&gt;-28")
     assert "<b>" not in shown
     assert "and 10 splits that are less behind" in shown
+
+
+def test_rows_that_are_late_by_a_column_are_shown() -> None:
+    end = {"source": "kafka", "positions": {"orders": {"0": 10}}}
+    lag = lag_of("orders", 7, 5.0, [(end, end | {"late_in_column": 7})])
+    assert lag is not None
+    assert lag.late_in_column == 7
+    assert str(lag).endswith(", 7 rows late by eventTimeColumn")
