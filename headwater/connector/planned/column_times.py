@@ -28,7 +28,6 @@ class ColumnTimes:
         self._source = source
         # Spark's thread asks, the listener's adds.
         self._lock = threading.Lock()
-        self._batch = 0
         self._last_ms: int | None = None
         self._late_rows = 0
 
@@ -40,9 +39,8 @@ class ColumnTimes:
     def ask(self) -> TimesAsked:
         """Return what the tasks of the next batch are asked."""
         with self._lock:
-            self._batch += 1
             late_ms = None if self._last_ms is None else self._last_ms - self._watched.delay_ms
-            return TimesAsked(self._watched.name, self._batch, late_ms)
+            return TimesAsked(self._watched.name, late_ms)
 
     def add(self, report: ReadReport) -> None:
         """Take what a task reports."""

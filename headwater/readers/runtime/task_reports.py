@@ -31,12 +31,10 @@ class TimesAsked:
 
     Attributes:
         column: of the rows.
-        batch: counted by the driver.
         late_before_ms: rows before this time are late, in ms since 1970; None if none is.
     """
 
     column: str
-    batch: int
     late_before_ms: int | None
 
 
@@ -80,14 +78,12 @@ class ReadReport:
     Attributes:
         attempt: names it: a report arrives once at each address of the driver that can be reached.
         read_bytes: of the Arrow batches that it handed to Spark.
-        batch: as in `TimesAsked`; None if nothing was asked.
-        last_ms: the latest event time that it handed over; None if there is none.
+        last_ms: the latest event time that it handed over; None if there is none, or none was asked for.
         late_rows: how many rows were before `TimesAsked.late_before_ms`.
     """
 
     attempt: str
     read_bytes: int
-    batch: int | None = None
     last_ms: int | None = None
     late_rows: int = 0
 
@@ -132,8 +128,7 @@ class ReadCounter:
         """Tell the driver. Never raises, never waits."""
         if self._address is None:
             return
-        number = None if self._times is None else self._times.batch
-        report = ReadReport(uuid.uuid4().hex, self._bytes, number, self._last_ms, self._late_rows)
+        report = ReadReport(uuid.uuid4().hex, self._bytes, self._last_ms, self._late_rows)
         with suppress(OSError), ReportSockets(self._address) as sockets:
             sockets.send(report.encode(self._address.token))
 
