@@ -166,6 +166,24 @@ class OptionTable:
                 raise OptionError(f"is required: {row.help}", option=row.name)
         return ParsedOptions(values)
 
+    def spelling(self, key: str) -> str | None:
+        """Return an option that this table has as the docs spell it; None if it has no such option."""
+        row = self._by_lower.get(key.lower())
+        if row is not None:
+            return row.name
+        return key if key.lower().startswith(self.prefixes) else None
+
+    def likely(self, key: str) -> str | None:
+        """Return what may be meant by a name that is not in the table; None if nobody can tell."""
+        near = nearest(key, [row.name for row in self.rows], likeness=_LIKENESS)
+        if near is None and "." in key and self.prefixes:
+            near = f"{self.prefixes[0]}{key}"
+        if near is not None:
+            return f"did you mean {near!r}?"
+        if key.lower() == _PATH:
+            return "it is what .load(...) was given: load() takes nothing here"
+        return None
+
     def markdown(self) -> str:
         """Return the table as the docs show it."""
         return option_display.markdown(map(shown, self.rows))
@@ -181,22 +199,15 @@ class OptionTable:
         row = self._by_lower.get(key.lower())
         if row is not None:
             return row
-        raise OptionError(f"is not an option of this source; {self._hint(key)}", option=key)
+        hint = self.likely(key) or f"valid are {self._valid()}"
+        raise OptionError(f"is not an option of this source; {hint}", option=key)
 
-    def _hint(self, key: str) -> str:
-        """Return what may be meant by a name that is not in the table."""
+    def _valid(self) -> str:
         names = [row.name for row in self.rows]
-        near = nearest(key, names, likeness=_LIKENESS)
-        if near is None and "." in key and self.prefixes:
-            near = f"{self.prefixes[0]}{key}"
-        if near is not None:
-            return f"did you mean {near!r}?"
-        if key.lower() == _PATH:
-            return "it is what .load(...) was given: load() takes nothing here"
         if len(names) > _FEW:
             more = f"and {len(names) - _FEW} more, which hw.options_of(source) shows"
-            return f"valid are {', '.join(names[:_FEW])}, {more}"
-        return f"valid are {', '.join(names)}"
+            return f"{', '.join(names[:_FEW])}, {more}"
+        return ", ".join(names)
 
 
 def _counts(row: Option[Any], boundedness: Boundedness | None) -> bool:

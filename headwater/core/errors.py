@@ -35,7 +35,8 @@ import sys
 from collections.abc import Iterable
 from typing import Any, Final
 
-_EVERYWHERE: Final = ". Driver and every executor need it: PYSPARK_PYTHON names the Python that Spark starts"
+EVERYWHERE: Final = ". Driver and every executor need it: PYSPARK_PYTHON names the Python that Spark starts"
+"""What is said of a library that is missing."""
 
 
 class HeadwaterError(Exception):
@@ -77,7 +78,7 @@ class MissingDependencyError(HeadwaterError, ImportError):
     def __init__(self, library: str, *, needed_for: str, extra: str, everywhere: bool = True) -> None:
         super().__init__(
             f"{needed_for} needs {library}, which is not installed in {sys.executable}. Install it with: "
-            f"{sys.executable} -m pip install 'headwater[{extra}]'{_EVERYWHERE if everywhere else ''}"
+            f"{sys.executable} -m pip install 'headwater[{extra}]'{EVERYWHERE if everywhere else ''}"
         )
         self.library = library
         self.needed_for = needed_for

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import sysconfig
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,7 +10,7 @@ from pathlib import Path
 from traceback import walk_tb
 from typing import Final
 
-from headwater.core.errors import ContractError, HeadwaterError, SourceError, TransientSourceError
+from headwater.core.errors import EVERYWHERE, ContractError, HeadwaterError, SourceError, TransientSourceError
 from headwater.core.jsons import JsonValue, dumps
 
 MOST_POSITION_BYTES: Final = 16 << 10
@@ -52,7 +53,7 @@ def outside(call: str, *, source: str, split: str | None = None, position: objec
         ) from error
     except Exception as error:
         raise SourceError(
-            f"{call} failed: {type(error).__name__}: {error}{_place(error)}",
+            f"{call} failed: {type(error).__name__}: {error}{_place(error)}{_python(error)}",
             source=source,
             split=split,
             position=position,
@@ -75,6 +76,11 @@ def _place(error: BaseException) -> str:
         return ""
     code, line = (own or frames)[-1]
     return f", at {Path(code.co_filename).name}:{line} in {code.co_name}"
+
+
+def _python(error: Exception) -> str:
+    """Return which Python lacks the module that is missing: those of driver and executors may differ."""
+    return f", in {sys.executable}{EVERYWHERE}" if isinstance(error, ModuleNotFoundError) else ""
 
 
 def check_json(value: JsonValue, what: str, most_bytes: int = MOST_POSITION_BYTES) -> None:

@@ -75,7 +75,8 @@ def open_state_store(url: str, storage_options: Mapping[str, Any] | None = None)
 def check_state_store(store: StateStore) -> None:
     """Prove that a location can be written and that its put-if-absent lets only the first writer win.
 
-    Called once on the driver, before anything depends on it. Leaves nothing behind.
+    Called once on the driver, before anything depends on it. Leaves no object behind; a local folder that
+    was not there is there then.
 
     Raises:
         StateLocationError: it cannot, or it does not.

@@ -75,6 +75,35 @@ def test_a_hint_is_short_and_never_a_wild_guess(given: str, hint: str) -> None:
         LARGE.parse({given: "x"}, STREAM)
 
 
+@pytest.mark.parametrize(
+    ("source", "given", "said"),
+    [
+        ("files", "subscribe", "option 'subscribe': is an option of the source kafka, not of files"),
+        ("files", "kafka.acks", "option 'kafka.acks': is an option of the source kafka, not of files"),
+        ("Demo", "clientid", "option 'clientId': is an option of the source mqtt, not of demo"),
+        (
+            "demo",
+            "barrierrows",
+            "option 'barrierRows': is an option of the sources http and mqtt, not of demo",
+        ),
+        ("tests.simple_sources:LogSource", "url", "option 'url': is an option of the source http, not of "),
+        ("kafka", "path", "option 'path': is an option of the source files, not of kafka; it is what .load("),
+        (
+            "kafka",
+            "maxrowspertrigger",
+            "option 'maxRowsPerTrigger': is an option of the sources demo and hybrid, not of kafka; did you ",
+        ),
+        ("files", "retries", "option 'retries': is not an option of this source; valid are format, "),
+    ],
+)
+def test_an_option_of_another_source_is_answered_with_the_source_that_has_it(
+    source: str, given: str, said: str
+) -> None:
+    with pytest.raises(OptionError) as refused:
+        HeadwaterDataSource({"source": source, given: "1"}).schema()
+    assert hw.explain(refused.value).startswith(said)
+
+
 def test_a_batch_option_in_a_stream_is_an_error() -> None:
     with pytest.raises(OptionError, match="option 'endingThing': is only for a batch read"):
         TABLE.parse({"endingthing": "x"}, STREAM)

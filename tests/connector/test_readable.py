@@ -18,6 +18,7 @@ import headwater as hw
 from headwater.connector.readable import readable, readable_rows
 from headwater.connector.spark.datasource import HeadwaterDataSource
 from headwater.core.errors import OptionError, SourceError
+from tests.connector.slips.telling import answers
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
@@ -48,8 +49,15 @@ def slip(given: dict[str, Any]) -> str:
 
 def test_typical_slips_are_told_with_what_to_do() -> None:
     """Each answer was read by a person. Where one changes: python -m pytest ... shows the new text."""
-    answers = (SLIPS / "answers.txt").read_text()
-    assert "".join(f"{name}\n    {slip(given)}\n" for name, given in GIVEN.items()) == answers
+    said = "".join(f"{name}\n    {slip(given)}\n" for name, given in GIVEN.items())
+    assert said == (SLIPS / "answers.txt").read_text()
+
+
+def test_slips_that_come_to_light_in_a_task_are_told_with_what_to_do(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """In `tests/exactly_once/test_connect.py` there are those over Spark Connect."""
+    assert answers(spark, SLIPS / "tasks.json", tmp_path) == (SLIPS / "tasks_answers.txt").read_text()
 
 
 class Shelf:

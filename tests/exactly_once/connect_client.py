@@ -5,8 +5,8 @@ It cannot share a process with a classic session.
 The one argument is JSON: what `Pipeline.job` returns. A line on stdin is a command, and a line of JSON on
 stdout is its answer. ``stream`` runs the query until it has caught up, stops it, and answers what is in the
 sink; ``batch`` reads the topic: both as sorted pairs of partition and offset. ``lag`` runs the query with a
-listener on the client, and answers the listener's last report. ``slip`` and ``carry`` answer what a person is
-told.
+listener on the client, and answers the listener's last report. ``slips`` and ``carry`` answer what a
+person is told.
 """
 
 from __future__ import annotations
@@ -14,13 +14,16 @@ from __future__ import annotations
 import json
 import sys
 import threading
+from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
 
 import headwater as hw
+from tests.connector.slips.telling import answers
 from tests.exactly_once.pipeline import Pipeline
 
+SLIPS = Path(__file__).parents[1] / "connector" / "slips"
 OPTIONS_OF_A_BATCH = ("subscribe", "startingOffsets")
 
 
@@ -31,7 +34,7 @@ def main() -> None:
         builder = builder.config(key, value)
     pipeline = Pipeline.of(job, builder.getOrCreate())
     for command in sys.stdin:
-        commands = {"stream": stream, "batch": batch, "lag": lag, "slip": slip, "carry": carry}
+        commands = {"stream": stream, "batch": batch, "lag": lag, "slips": slips, "carry": carry}
         answer = commands[command.strip()](pipeline)
         print(json.dumps(answer), flush=True)
 
@@ -78,15 +81,9 @@ def batch(pipeline: Pipeline) -> list[tuple[int, int]]:
     )
 
 
-def slip(pipeline: Pipeline) -> str:
-    """Return what a person is told who forgot something."""
-    try:
-        pipeline.spark.read.format("headwater").option("source", "kafka").option(
-            "subscribe", "a"
-        ).load().count()
-    except Exception as error:  # noqa: BLE001 - whatever Connect makes of it
-        return hw.explain(error)
-    return "nothing"
+def slips(pipeline: Pipeline) -> str:
+    """Return what a person is told of each of the slips that are kept for Connect."""
+    return answers(pipeline.spark, SLIPS / "connect.json", pipeline.folder / "slips")
 
 
 async def ask(row: Any) -> tuple[int]:

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
@@ -172,16 +172,30 @@ def check_kernel_cache() -> Finding:
 
 def check_state_location(url: str) -> Finding:
     """Whether a ``stateLocation`` can be written, and lets only one of two writers be the first."""
-    from headwater.core.state_location import check_state_store, open_state_store
+    from headwater.core.state_location import LocalStateStore, check_state_store, open_state_store
 
     subject = f"stateLocation {url}"
     try:
-        check_state_store(open_state_store(url))
+        store = open_state_store(url)
+        with _without_new_folders(Path(str(store))) if isinstance(store, LocalStateStore) else nullcontext():
+            check_state_store(store)
     except (HeadwaterError, ImportError) as error:
         return Finding(
             subject, str(error), "give a location that all hosts can write: docs/state-location.md"
         )
     return Finding(subject, "can be written, and only the first of two writers wins")
+
+
+@contextmanager
+def _without_new_folders(folder: Path) -> Iterator[None]:
+    """Remove at the end what was made of a folder and those around it, unless something lies there now."""
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    try:
+        yield
+    finally:
+        with suppress(OSError):  # never made, or somebody else's by now
+            for path in missing:
+                path.rmdir()
 
 
 def check_broker(address: str) -> Finding:

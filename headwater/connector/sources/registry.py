@@ -12,10 +12,13 @@ from headwater.connector.sources.configured import SourceFactory
 from headwater.core.errors import OptionError, nearest
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from types import ModuleType
 
     from headwater.connector.options import OptionTable
+    from headwater.connector.sources.configured import ConfiguredSource
     from headwater.connector.sources.user_sources import SourceClass, UserSource
+    from headwater.core.source import Boundedness
 
 ENTRY_POINTS: Final = "headwater.sources"
 """The group of entry points under which packages offer sources."""
@@ -65,9 +68,46 @@ def source_factory(name: str | None) -> SourceFactory:
         raise OptionError(f"is required: .option('source', ...) with one of {known}", option="source")
     built_in = _BUILT_IN.get(name.lower())
     if built_in is not None:
-        factory: SourceFactory = getattr(_module(built_in.module), built_in.factory)
-        return factory
-    return _user_source(name)
+        return _Chosen(name.lower(), getattr(_module(built_in.module), built_in.factory))
+    return _Chosen(name, _user_source(name))
+
+
+@dataclass(frozen=True)
+class _Chosen:
+    """The factory of a source. An option that only others have is told with the sources that have it.
+
+    Attributes:
+        name: of the source, as the user writes it.
+        factory: makes it.
+    """
+
+    name: str
+    factory: SourceFactory
+
+    def __call__(self, options: Mapping[str, str], boundedness: Boundedness | None) -> ConfiguredSource:
+        try:
+            return self.factory(options, boundedness)
+        except OptionError as error:
+            # The tables of the others are loaded here only, where something is wrong anyway.
+            key = error.option
+            if key is not None and key in options and _table(self.name).spelling(key) is None:
+                self._refuse_of_others(key)
+            raise
+
+    def _refuse_of_others(self, key: str) -> None:
+        """Raise OptionError if an option that this source does not have is one of other sources."""
+        spellings = {source: _table(source).spelling(key) for source in _BUILT_IN}
+        owners = [source for source, spelling in spellings.items() if spelling]
+        if not owners:
+            return
+        said = f"is an option of {_listed(owners)}, not of {self.name}"
+        likely = _table(self.name).likely(key)
+        raise OptionError(f"{said}; {likely}" if likely else said, option=spellings[owners[0]])
+
+
+def _listed(names: list[str]) -> str:
+    *others, last = names
+    return f"the sources {', '.join(others)} and {last}" if others else f"the source {last}"
 
 
 def is_built_in(name: str) -> bool:
@@ -89,10 +129,16 @@ def options_of(source: SourceClass | str) -> OptionTable:
         OptionError: there is no such source, or the class is none.
         ContractError: its ``OPTIONS`` are wrong.
     """
+    if isinstance(source, str):
+        return _table(source)
     from headwater.connector.sources.user_sources import options_of_class
 
-    if not isinstance(source, str):
-        return options_of_class(source)
+    return options_of_class(source)
+
+
+def _table(source: str) -> OptionTable:
+    from headwater.connector.sources.user_sources import options_of_class
+
     built_in = _BUILT_IN.get(source.lower())
     if built_in is not None:
         table: OptionTable = getattr(_module(built_in.options_module), built_in.options)

@@ -126,6 +126,17 @@ def test_a_state_location_is_tried(tmp_path: Path) -> None:
     assert checks.check_state_location("ftp://host/state").mend
 
 
+def test_trying_a_state_location_leaves_nothing_behind_and_takes_nothing_away(tmp_path: Path) -> None:
+    assert checks.check_state_location(f"file://{tmp_path}/deep/state").mend is None
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "there").mkdir()
+    assert checks.check_state_location(str(tmp_path / "there")).mend is None
+    assert list(tmp_path.iterdir()) == [tmp_path / "there"]
+    (tmp_path / "file").touch()
+    assert checks.check_state_location(str(tmp_path / "file" / "state")).mend
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "there"]
+
+
 @pytest.mark.slow
 def test_a_broker_is_asked(kafka: LocalKafka) -> None:
     assert checks.check_broker(kafka.bootstrap_servers).said.startswith("answers; ")
