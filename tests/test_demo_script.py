@@ -1,0 +1,42 @@
+"""`scripts/demo`: what it shows is true, to the end."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.patience import PATIENCE_S
+
+ROOT = Path(__file__).resolve().parent.parent
+ORDERS = 20_000
+
+
+@pytest.mark.crash
+@pytest.mark.long
+def test_the_demo_kills_spark_half_way_and_its_table_says_that_nothing_is_lost_or_doubled(
+    tmp_path: Path,
+) -> None:
+    """The program behind the script, which makes an environment first: this one is there."""
+    command = [sys.executable, str(ROOT / "scripts" / "demo_run.py")]
+    done = subprocess.run(
+        [*command, "--orders", str(ORDERS), "--per-second", "4000"],
+        cwd=tmp_path,
+        env={**os.environ, "TMPDIR": str(tmp_path), "NO_COLOR": "1", "COLUMNS": "110"},
+        check=False,
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        timeout=PATIENCE_S,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr[-4_000:]
+    assert "kill -9: Spark is dead" in done.stdout
+    heads, numbers = (re.findall(r"[\w/,]+", line) for line in done.stdout.splitlines() if line[:1] in "┃│")
+    table = dict(zip(heads, numbers, strict=True))
+    assert table.pop("rows/s")
+    assert table == {"produced": f"{ORDERS:,}", "written": f"{ORDERS:,}", "lost": "0", "duplicated": "0"}
+    assert list(tmp_path.glob("headwater-demo-*")) == []
