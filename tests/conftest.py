@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import itertools
 import os
 import random
 import re
 import secrets
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -104,6 +106,17 @@ def topic(request: pytest.FixtureRequest, _numbers: itertools.count[int]) -> str
     The test creates the topic: it knows how many partitions it wants.
     """
     return f"{re.sub('[^a-z0-9]+', '-', request.node.name.lower()).strip('-')[:80]}-{next(_numbers)}"
+
+
+@pytest.fixture
+def spark_connect_port() -> Iterator[int]:
+    """The port of a local Spark Connect server: always the same one.
+
+    A test that starts such a server holds it meanwhile; others on this machine wait.
+    """
+    with Path(tempfile.gettempdir(), "headwater-tests-spark-connect.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield 15_002
 
 
 @pytest.fixture(scope="session")

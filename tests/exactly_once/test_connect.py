@@ -17,7 +17,8 @@ SLIPS = Path(__file__).parents[1] / "connector" / "slips"
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(600)
+@pytest.mark.usefixtures("spark_connect_port")
 def test_over_spark_connect_a_restarted_stream_and_a_batch_bring_each_record_once(
     pipeline: Callable[..., Pipeline],
     kafka: LocalKafka,

@@ -59,6 +59,7 @@ def test_on_executors_in_processes_of_their_own(
     assert counted(replaying) == (0, 12)
 
 
+@pytest.mark.usefixtures("spark_connect_port")
 def test_over_spark_connect(replaying: Pipeline, spark_conf: dict[str, Any], tmp_path: Path) -> None:
     job = replaying.job(spark_conf)
     with Program("connect_client.py", job, tmp_path / "client.log", asked=True) as client:

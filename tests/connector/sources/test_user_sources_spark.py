@@ -21,6 +21,7 @@ LISTS = "tests.simple_sources:ListsSource"
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("spark_connect_port")
 def test_a_class_of_main_is_pickled_by_value_over_spark_connect(spark_conf: dict[str, Any]) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "tests/connector/sources/user_source_program.py", json.dumps(spark_conf)]
