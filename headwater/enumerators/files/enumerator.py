@@ -282,6 +282,7 @@ class FileSplitEnumerator(PlannedSplitEnumerator[FileSplit, int]):
                     partial(self._cleaner.wait, _CLEANING_MS), _no_answer, what="cleaning of committed files"
                 )
             return
+        self._settings.folder_columns.check(file.url for file in files)
         splits = [FileSplit(f"{at:010d}", file) for at, file in enumerate(files, self._next_number)]
         self._next_number += len(splits)
         if self._checkpoint is not None:

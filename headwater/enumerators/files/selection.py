@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise, takewhile
-from urllib.parse import unquote
 
 _WILDCARD = re.compile(r"[*?\[{]")
 _TOKEN = re.compile(r"\\(?P<escaped>.)|\[(?P<negated>[!^]?)(?P<members>[^\]]+)\]|(?P<single>.)", re.DOTALL)
@@ -101,6 +100,7 @@ class FileSelection:
         unsure_us: times within these bounds may count or not: only a task knows the zone that decides it.
         min_age_ms: only files that have not been changed for so long: those that are still being written
             wait.
+        base_path: the folder below which ``key=value`` folders are columns; None: the paths.
     """
 
     paths: tuple[SelectedPath, ...]
@@ -109,6 +109,7 @@ class FileSelection:
     modified_before_us: int | None = None
     unsure_us: tuple[tuple[int, int], ...] = ()
     min_age_ms: int = 0
+    base_path: str | None = None
 
     @property
     def fingerprint(self) -> str:
@@ -202,15 +203,6 @@ def _escaped_or_bracket(token: re.Match[str]) -> str:
     negation = "^" if token["negated"] else ""
     members = token["members"].replace("\\", r"\\")
     return f"[{negation}{members}]"
-
-
-def partition_values(names: Sequence[str]) -> dict[str, str]:
-    """Return the raw values of the ``key=value`` folders among the names of a path, in order.
-
-    The last of a key counts.
-    """
-    found = (name.partition("=") for name in names)
-    return {unquote(key): value for key, equals, value in found if key and equals}
 
 
 def _is_hidden(name: str) -> bool:

@@ -16,6 +16,7 @@ from headwater.enumerators.files.backlog import BatchLimits
 from headwater.enumerators.files.cleaner import CleanSource
 from headwater.enumerators.files.discovery import FileDiscovery
 from headwater.enumerators.files.event_queue import EventQueue, QueueSettings
+from headwater.enumerators.files.folder_columns import FolderColumns
 from headwater.enumerators.files.listing import FileLister, S3Lister, lister_for
 from headwater.enumerators.files.pattern_check import MatchingLister
 from headwater.enumerators.files.selection import FileSelection
@@ -61,6 +62,11 @@ class FilesSettings:
     remember: bool = True
     is_fixed: bool = False
     schema: str | None = None
+
+    @property
+    def folder_columns(self) -> FolderColumns:
+        """What finds the columns in the paths of files."""
+        return FolderColumns(self.selection.paths, self.selection.base_path)
 
     def discovery(self, clock: Clock) -> FileDiscovery:
         """Return what finds the files. Opens nothing."""

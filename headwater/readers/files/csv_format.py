@@ -21,7 +21,7 @@ from headwater.readers.files.csv_stream import CsvStream, record_values, stream_
 from headwater.readers.files.file_format import FileBlock, Opener, UnreadableRestError
 from headwater.readers.files.line_format import LineFormat
 from headwater.readers.files.quarantine import Quarantine
-from headwater.readers.files.settings import ReadSettings
+from headwater.readers.files.settings import METADATA_COLUMN, ReadSettings
 from headwater.readers.formats.csv.csv_decoder import CsvDecoder
 from headwater.readers.formats.csv.layout import REASON_FATAL
 from headwater.readers.formats.format import BadValues
@@ -41,7 +41,7 @@ class CsvFormat(LineFormat):
         # The decoder of the columns that were asked for last.
         self._decoder: tuple[pa.Schema, CsvDecoder] | None = None
         self._rescue: CsvRescue | None = None
-        self._separator = ""
+        self._known: tuple[pa.Schema, bool, str] | None = None
 
     def is_splittable(self, url: str) -> bool:
         return not self._dialect.multi_line and super().is_splittable(url)
@@ -61,7 +61,7 @@ class CsvFormat(LineFormat):
         records = records_of(lines_of(block.data, self.settings.lines), self._dialect.comment)
         if block.start == 0:
             records = records.unmarked()
-        decoder = self._decoder_of(self._placed(block.header, columns))
+        decoder = self._decoder_of(columns, block.header)
         bad = decoder.append(records.spans)
         yield from self._good_rows(self._batch(decoder), bad, records, file, block.start)
 
@@ -82,7 +82,7 @@ class CsvFormat(LineFormat):
         """Yield blocks of lines without the header, which is in the range that begins with the file."""
         wanted = self._csv.header and start == 0
         names: tuple[str, ...] | None = None
-        if self._csv.by_name and self._csv.header and start > 0:
+        if self._csv.header and start > 0 and (self._csv.by_name or self._ends_in_folders(columns)):
             names = self._names_of(file, status, columns)
         for whole in super().blocks(file, status, start, stop, columns):
             block = whole
@@ -117,7 +117,7 @@ class CsvFormat(LineFormat):
 
     def _checked(self, header: Sequence[str], columns: pa.Schema, url: str) -> tuple[str, ...]:
         if not self._csv.enforce_schema and not self._csv.by_name:
-            check_names(header, self._with_hidden(columns), url)
+            check_names(header, self._with_hidden(columns, header), url)
         return tuple(safe_names(header, self._csv))
 
     # Records that may go over several lines
@@ -135,7 +135,7 @@ class CsvFormat(LineFormat):
                 return
             self._checked(stream.header, columns, file.url)
         names = None if stream.header is None else tuple(safe_names(stream.header, self._csv))
-        decoder = self._decoder_of(self._placed(names, columns), stream.line_separator)
+        decoder = self._decoder_of(columns, names, stream.line_separator)
         for bad, records in stream.rows(decoder):
             yield from self._good_rows(self._batch(decoder), bad, records, file, 0)
 
@@ -144,36 +144,55 @@ class CsvFormat(LineFormat):
     def _placed(self, header: tuple[str, ...] | None, columns: pa.Schema) -> pa.Schema:
         """Return the columns of the file in its order."""
         if not self._csv.by_name:
-            return self._with_hidden(columns)
+            return self._with_hidden(columns, header)
         if header is None:
             numbers = [int(name.removeprefix("_c")) for name in columns.names]
             header = tuple(f"_c{at}" for at in range(max(numbers, default=-1) + 1))
         return placed(header, columns, whole=self._rescues)
 
-    def _with_hidden(self, columns: pa.Schema) -> pa.Schema:
-        """Return the columns with those between them that folders hide: they take a place in each record."""
-        schema = self.settings.schema
-        if not self._csv.is_inferred or schema is None or not columns.names:
+    def _with_hidden(self, columns: pa.Schema, header: Sequence[str] | None) -> pa.Schema:
+        """Return the columns with those that folders hide: they take a place in each record.
+
+        Behind the last one, only the header tells a column that is hidden from one that no file has.
+        """
+        if not self._csv.is_inferred:
             return columns
-        places = schema.names[: schema.names.index(columns.names[-1]) + 1]
+        names, stop = self._places(columns)
+        while stop < len(names) and _is_called(names[stop], stop, header):
+            stop += 1
         return pa.schema(
-            [columns.field(n) if n in columns.names else pa.field(n, pa.string()) for n in places]
+            [columns.field(n) if n in columns.names else pa.field(n, pa.string()) for n in names[:stop]]
         )
 
-    def _decoder_of(self, columns: pa.Schema, line_separator: str = "") -> CsvDecoder:
+    def _ends_in_folders(self, columns: pa.Schema) -> bool:
+        names, stop = self._places(columns)
+        return self._csv.is_inferred and stop < len(names)
+
+    def _places(self, columns: pa.Schema) -> tuple[list[str], int]:
+        """Return the columns of files and folders in their order, and how many end with one of the file."""
+        assert self.settings.schema is not None, "files are read with a schema"
+        elsewhere = {METADATA_COLUMN, *self.settings.special_columns}
+        names = [name for name in self.settings.schema.names if name not in elsewhere]
+        return names, names.index(columns.names[-1]) + 1 if columns.names else 0
+
+    def _decoder_of(
+        self, columns: pa.Schema, header: tuple[str, ...] | None, line_separator: str = ""
+    ) -> CsvDecoder:
         options = self._options()
-        schema = columns
+        schema = self._placed(header, columns)
+        # Of a part of the columns nobody knows how many a record must have, and where a folder hides one
+        # Spark reads a part. To rescue, it must be known.
+        any_width = (self._csv.by_name or len(schema) > len(columns)) and not self._rescues
         if options.corrupt_column is not None:
             schema = schema.append(pa.field(options.corrupt_column, pa.string()))
-        if self._decoder is None or self._decoder[0] != schema or self._separator != line_separator:
+        known = (schema, any_width, line_separator)
+        if self._decoder is None or self._known != known:
             separator = line_separator or self.settings.lines.separator or "\n"
-            # Of a part of the columns nobody knows how many a record must have. To rescue, it must be known.
-            any_width = self._csv.by_name and not self._rescues
             self._decoder = (
                 schema,
                 CsvDecoder(schema, options, self._dialect, separator, any_width=any_width),
             )
-            self._separator = line_separator
+            self._known = known
             self._rescue = CsvRescue(self._dialect, separator)
         return self._decoder[1]
 
@@ -241,6 +260,13 @@ class CsvFormat(LineFormat):
         kept: pa.RecordBatch | None = without_rows(batch, [bad.rows]) if self._bad.are_dropped else batch
         if kept is not None:
             yield kept
+
+
+def _is_called(name: str, at: int, header: Sequence[str] | None) -> bool:
+    """Whether the file's column at this place has this name; without a header it goes by its number."""
+    if header is None:
+        return name.lower() == f"_c{at}"
+    return at < len(header) and name.lower() == header[at].lower()
 
 
 def _pieces(source: Any) -> Iterator[FileBlock]:

@@ -170,24 +170,13 @@ def _folder_columns(listed: Sequence[FileStatus], settings: ReadSettings) -> lis
     """Return the columns of folders, as the first file spells them.
 
     Raises:
-        SourceError: files are in folders of other keys, or a folder has no value.
+        SourceError: files are in folders of other keys, or below several folders, or one has no key or value.
     """
+    settings.folder_columns.check(file.url for file in listed)
     values: dict[str, set[str]] = {}
     spelled: dict[str, str] = {}
-    keys: set[tuple[str, ...]] = set()
     for file in listed:
-        found = settings.partitions_of(file.url)
-        keys.add(tuple(key.lower() for key in found))
-        for key, raw in found.items():
+        for key, raw in settings.partitions_of(file.url).items():
             spelled.setdefault(key.lower(), key)
             values.setdefault(key.lower(), set()).add(raw)
-    several = sorted(", ".join(each) for each in keys if each)
-    if len(several) > 1:
-        raise SourceError(
-            f"files lie in folders of other columns: {' and '.join(several)}; all must have the same ones",
-            source="files",
-        )
-    empty = [key for key, found in values.items() if "" in found]
-    if empty:
-        raise SourceError(f"a folder {empty[0]}= has no value", source="files")
     return [pa.field(spelled[key], partition_type(found)) for key, found in values.items()]

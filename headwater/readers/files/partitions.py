@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from functools import reduce
 from typing import Any, Final
-from urllib.parse import unquote
 
 import pyarrow as pa
 
+from headwater.enumerators.files.folder_columns import unescaped
 from headwater.readers.formats.time_zones import zone_of
 
 _NULL: Final = "__HIVE_DEFAULT_PARTITION__"
@@ -36,7 +36,7 @@ _DIGITS: Final[dict[Any, int]] = {pa.int32(): 10, pa.int64(): 20}
 
 def partition_value(raw: str) -> str | None:
     """Return the value of a ``key=value`` folder as Hive means it: unquoted, None for its word for null."""
-    return None if raw == _NULL else unquote(raw)
+    return None if raw == _NULL else unescaped(raw)
 
 
 def partition_type(folders: Iterable[str]) -> pa.DataType:
@@ -134,7 +134,7 @@ def _kind(raw: str) -> pa.DataType:  # noqa: PLR0911 - a case for each type
             return pa.decimal128(digits, 0)
     if _DOUBLE.fullmatch(raw):
         return pa.float64()
-    text = unquote(raw)
+    text = unescaped(raw)
     if _TIMESTAMP.fullmatch(text) and _is_time(text):
         return _TIMES
     if _DATE.fullmatch(text) and _is_time(text):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -10,7 +9,8 @@ from typing import Final
 
 import pyarrow as pa
 
-from headwater.enumerators.files.selection import SelectedPath, partition_values
+from headwater.enumerators.files.folder_columns import FolderColumns
+from headwater.enumerators.files.selection import SelectedPath
 from headwater.readers.files.csv_settings import CsvSettings
 from headwater.readers.files.drift_settings import DriftSettings
 from headwater.readers.files.json_settings import JsonSettings
@@ -113,13 +113,12 @@ class ReadSettings:
 
     def partitions_of(self, url: str) -> Mapping[str, str]:
         """Return the raw values of the ``key=value`` folders of a file, below the path that the user gave."""
-        if any(path.recursive for path in self.paths):
-            return {}
-        if self.base_path is not None:
-            return partition_values(_names_below(url, self.base_path)[:-1])
-        # Of a pattern, folders count below what it matches.
-        found = [_names_below(url, path.root)[path.depth : -1] for path in self.paths]
-        return partition_values(min((names for names in found if names), key=len, default=()))
+        return self.folder_columns.values_of(url)
+
+    @property
+    def folder_columns(self) -> FolderColumns:
+        """What finds the columns in the paths of files."""
+        return FolderColumns(self.paths, self.base_path)
 
 
 def moment_us(time: datetime, zone: str) -> int:
@@ -134,25 +133,8 @@ def moment_us(time: datetime, zone: str) -> int:
     return (time - _EPOCH) // timedelta(microseconds=1)
 
 
-def _names_below(url: str, root: str) -> list[str]:
-    """Return the names of a path below a folder; none if it is not there."""
-    folder = _plain(root).rstrip("/") + "/"
-    plain = _plain(url)
-    return plain[len(folder) :].split("/") if plain.startswith(folder) else []
-
-
 def _has_times(kind: pa.DataType) -> bool:
     """Return whether a type has points in time, at any depth."""
     if isinstance(kind, pa.TimestampType):
         return kind.tz is not None
     return any(_has_times(kind.field(at).type) for at in range(kind.num_fields))
-
-
-def _plain(url: str) -> str:
-    """Return a URL without its protocol, in the one form that all spellings of a path share.
-
-    ``s3a://b/x`` and ``s3://b/x`` are ``/b/x``; ``file:/x`` and ``/x`` are ``/x``.
-    """
-    if ":" not in url.partition("/")[0]:
-        return url
-    return re.sub(r"^[a-z0-9+.-]+:/*", "/", url).replace("//", "/")

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.core.errors import CorruptRecordError
+from headwater.core.errors import OptionError
 from headwater.enumerators.files.split import FileStatus
 from headwater.readers.files.file_format import FileBlock
 from headwater.readers.files.line_format import LineFormat, whole_block
@@ -34,11 +34,12 @@ class TextFormat(LineFormat):
 
     def decode(self, block: FileBlock, file: FileStatus, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
         assert isinstance(block.data, bytes), "blocks of lines are bytes"
-        if len(columns) > 1:
-            raise CorruptRecordError(
-                f"a line of text is one column, the schema has {', '.join(columns.names)}",
-                source="files",
-                split=file.url,
+        if len(columns) > 1 or any(kind != pa.string() for kind in columns.types):
+            shown = ", ".join(f"{field.name} {field.type}" for field in columns)
+            raise OptionError(
+                f"a line of text is one column of strings, and besides the folders of {file.url} the schema "
+                f"has {shown}",
+                option="schema",
             )
         whole = self.settings.lines.whole
         lines = _one(block.data).view(pa.string()) if whole else _lines(block.data, self.ends.separator)

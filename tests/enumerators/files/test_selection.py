@@ -9,7 +9,6 @@ from headwater.enumerators.files.selection import (
     SelectedPath,
     alternatives,
     compile_name,
-    partition_values,
 )
 
 
@@ -111,7 +110,3 @@ def test_modification_times_and_a_least_age() -> None:
         1_000,
         2_000,
     ]
-
-
-def test_partition_values_are_the_folders_with_an_equals_sign() -> None:
-    assert partition_values(["x", "a=1", "b=c=d", "=e"]) == {"a": "1", "b": "c=d"}

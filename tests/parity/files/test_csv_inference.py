@@ -103,3 +103,30 @@ def test_a_column_that_a_folder_hides_keeps_its_place_in_the_records(
     sparks, ours = parity.both_of([path], str(tmp_path), how, streaming=False)
     assert ours == sparks
     assert isinstance(ours[0], list)
+
+
+@pytest.mark.parametrize("mode", ["DROPMALFORMED", "FAILFAST"])
+@pytest.mark.parametrize(
+    ("folder", "content", "options"),
+    [
+        ("k=1", b"a,k\n1,9\n2,8\n", {"header": "true"}),
+        ("k=1", b"a,k\n1,9\n2,8\n", {"header": "true", "multiLine": "true"}),
+        ("k=1", b"a,k\n1,9\n2,8\n", {"header": "true", "enforceSchema": "false"}),
+        ("k=1/l=2", b"a,K,l\n1,2,3\n4,5,6\n", {"header": "true", "inferSchema": "true"}),
+        ("k=1", b"k\n9\n8\n", {"header": "true"}),
+        ("_c1=1", b"1,2\n3,4\n", {}),
+        ("k=1", b"a\n1,9\n2\n", {"header": "true"}),
+        ("k=1", b"a,k\n1,9,5\n2,8\n", {"header": "true"}),
+        ("k=1", b"a,k,b\n1,9,5,6\n2\n", {"header": "true"}),
+    ],
+)
+def test_a_last_column_that_a_folder_hides_is_a_part_of_its_records(  # noqa: PLR0917 - a case
+    parity: FilesParity, tmp_path: Path, mode: str, folder: str, content: bytes, options: dict[str, str]
+) -> None:
+    path = tmp_path / folder / "f.csv"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(content)
+    sparks, ours = parity.both_of(
+        [path], str(tmp_path), reading("csv", mode=mode, **options), streaming=False
+    )
+    assert ours == sparks

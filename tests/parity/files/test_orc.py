@@ -173,6 +173,21 @@ def test_times_of_another_zone_differ(parity: FilesParity, tmp_path: Path) -> No
     assert sparks[0] == (-5 * 3_600_000_000, [-5 * 3_600_000_000])
 
 
+def test_old_orc_times_differ_where_the_jvm_has_another_history_of_the_zone(
+    parity: FilesParity, tmp_path: Path
+) -> None:
+    with java_zone(parity, "Europe/Amsterdam"):
+        frame = parity.spark.sql("select timestamp'1850-01-01 00:00:00 UTC' t").coalesce(1)
+        frame.write.orc(str(tmp_path / "old"))
+        (file,) = (tmp_path / "old").glob("*.orc")
+        sparks, ours = parity.differs(
+            "old times in zones of another history", reading("orc"), file.read_bytes()
+        )
+    assert not isinstance(sparks, Failed)
+    assert not isinstance(ours, Failed)
+    assert abs(sparks[0][0] - ours[0][0]) == 122_000_000
+
+
 FAR = (
     *("9999-12-31 23:59:59.999999", "2262-04-12 00:00:00", "2500-06-01 00:00:00.000001"),
     *("1677-01-01 00:00:00.25", "1582-10-15 00:00:00", "1582-10-04 23:59:59.5", "1400-01-01 00:00:00"),

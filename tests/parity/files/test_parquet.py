@@ -171,6 +171,36 @@ def test_old_dates_are_rebased_as_the_option_says(parity: FilesParity, mode: str
     parity.same(reading("parquet", "d date", datetimeRebaseMode=mode), [one(d=columns["d"])])
 
 
+def written_by_old_clocks(parity: FilesParity, folder: Path, zone: str) -> bytes:
+    """Return a file of times and dates that Spark has written as Spark 2 did, in a zone that it names."""
+    settings = {"parquet.datetimeRebaseModeInWrite": "LEGACY", "session.timeZone": zone}
+    before = {name: parity.spark.conf.get(f"spark.sql.{name}") for name in settings}
+    try:
+        for name, value in settings.items():
+            parity.spark.conf.set(f"spark.sql.{name}", value)
+        times = "1883-11-18 17:00:00", "1850-01-01 00:00:00.5", "1582-10-04 12:00:00", "0100-03-01 00:00:00"
+        rows = ", ".join(f"(timestamp'{time} UTC', date'{time[:10]}')" for time in times)
+        content = written_by_spark(parity, folder, f"select * from values {rows} t(t, d)")
+    finally:
+        for name, old in before.items():
+            parity.spark.conf.set(f"spark.sql.{name}", str(old))
+    metadata = pq.read_metadata(io.BytesIO(content)).metadata or {}
+    assert metadata[b"org.apache.spark.timeZone"] == zone.encode()
+    assert b"org.apache.spark.legacyDateTime" in metadata
+    return content
+
+
+@pytest.mark.parametrize("zone", ["America/New_York", "Europe/Amsterdam"])
+def test_old_times_of_a_writer_whose_zone_the_file_names(
+    parity: FilesParity, tmp_path: Path, zone: str
+) -> None:
+    content = written_by_old_clocks(parity, tmp_path / "old", zone)
+    how = reading("parquet", "t timestamp, d date", datetimeRebaseMode="LEGACY")
+    (rows,) = parity.same(how, [content])
+    assert not isinstance(rows, Failed)
+    assert len(rows) == 4
+
+
 def test_merged_columns_are_in_the_order_of_the_files_names(parity: FilesParity, tmp_path: Path) -> None:
     paths = [tmp_path / "b.parquet", tmp_path / "a.parquet"]
     for at, (path, column) in enumerate(zip(paths, ("x", "y"), strict=True)):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -11,7 +12,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from tests.parity.files.files_parity import Failed, FilesParity, reading
+from tests.parity.files.files_parity import Failed, FilesParity, Outcome, Reading, Row, reading
 
 TEXT = reading("text", "value string")
 HIDDEN = (
@@ -103,6 +104,70 @@ def test_values_of_folders_are_those_of_spark_in_the_zone_of_the_session(
         sparks, ours = parity.both_of(paths, str(tmp_path), how, streaming=False)
     assert not isinstance(sparks[0], Failed)
     assert ours == sparks
+
+
+def both_below(
+    parity: FilesParity, folder: Path, names: Sequence[str], how: Reading, *, below: Sequence[str] = ("",)
+) -> tuple[Outcome, Outcome]:
+    """Return what both make of the first file, after a proof that they make the same of all."""
+    paths = [folder / name for name in names]
+    for path in paths:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"x")
+    sparks, ours = parity.both_of(paths, [str(folder / root) for root in below], how, streaming=False)
+    assert ours == sparks
+    return sparks[0], ours[0]
+
+
+@pytest.mark.parametrize("schema", [None, "value string, k int"])
+@pytest.mark.parametrize(
+    ("names", "below", "says"),
+    [
+        (["a/k=1/f.txt", "b/k=2/g.txt"], ["a", "b"], "and elsewhere: "),
+        (["a/k=1/f.txt", "b/k=2/g.txt"], [""], "and elsewhere: "),
+        (["a/k=1/f.txt", "b/k=2/g.txt"], ["*"], "and elsewhere: "),
+        (["a/f.txt", "b/k=2/g.txt"], ["a", "b"], "and elsewhere: "),
+        (["k=1/f.txt", "l=2/g.txt"], [""], "folders of other columns: k and l"),
+        (["k=1/f.txt", "k=1/l=2/g.txt"], [""], "folders of other columns: k and k, l"),
+        (["=1/f.txt"], [""], "a folder =1 has no name"),
+        (["k=1/=1/f.txt"], [""], "a folder =1 has no name"),
+        (["k=/f.txt"], [""], "a folder k= has no value"),
+    ],
+)
+def test_folders_that_are_no_columns_of_one_table_are_refused_as_in_spark(  # noqa: PLR0917 - a case
+    parity: FilesParity, tmp_path: Path, names: list[str], below: list[str], says: str, schema: str | None
+) -> None:
+    _, ours = both_below(parity, tmp_path, names, reading("text", schema), below=below)
+    assert isinstance(ours, Failed)
+    assert re.search(says, ours.said)
+
+
+@pytest.mark.parametrize(
+    ("name", "row"),
+    [
+        ("k=1/sub/l=2/f.txt", ("x", 2)),
+        ("k=1/l=2/sub/f.txt", ("x", 1, 2)),
+        ("k==1/f.txt", ("x", "=1")),
+        ("k%20=1/f.txt", ("x", 1)),
+        ("k%3Dl=1/f.txt", ("x", 1)),
+        ("k%zz=%C3%A9/f.txt", ("x", "\u00c3\u00a9")),
+    ],
+)
+def test_columns_of_folders_are_those_of_spark(
+    parity: FilesParity, tmp_path: Path, name: str, row: Row
+) -> None:
+    assert both_below(parity, tmp_path, [name], reading("text"))[1] == [row]
+
+
+def test_a_stream_reads_a_folder_with_an_escape_in_its_key_as_spark_does(
+    parity: FilesParity, tmp_path: Path
+) -> None:
+    path = tmp_path / "in" / "k%20=1" / "f.txt"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"x")
+    how = reading("text", "value string, `k ` int")
+    sparks, ours = parity.both_of([path], str(tmp_path / "in"), how, streaming=True)
+    assert ours == sparks == [[("x", 1)]]
 
 
 def test_a_pattern_that_matches_nothing_fails_in_a_batch_as_in_spark(

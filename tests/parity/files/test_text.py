@@ -84,6 +84,14 @@ def test_compressed_and_damaged_files_are_those_of_spark(
         parity.same(skipping, [long, *cut])
 
 
+@pytest.mark.parametrize("schema", ["value binary", "value int", "value string, more string"])
+def test_another_column_than_one_of_strings_is_refused(parity: FilesParity, schema: str) -> None:
+    for skips in ("false", "true"):
+        (ours,) = parity.same(reading("text", schema, ignoreCorruptFiles=skips), [b"x"])
+        assert isinstance(ours, Failed)
+        assert "one column of strings" in ours.said
+
+
 def test_a_cut_file_of_snappy_differs(parity: FilesParity) -> None:
     content = snappy_blocks(b"one\n" + b"a" * 100)[:-5]
     how = Reading("text", "value string", {}, ".txt.snappy")

@@ -69,6 +69,7 @@ def test_a_time_without_a_zone_is_never_taken_for_one_of_utc() -> None:
         ("/base/*/*", None, {}),
         ("/base/y=1", "/base", {"y": "1", "m": "2"}),
         ("/base/y=1/m=2/f", "/base/y=1", {"m": "2"}),
+        ("/", None, {"y": "1", "m": "2"}),
     ],
 )
 def test_folders_count_below_the_path_or_below_the_base(

@@ -150,6 +150,8 @@ def files_settings(
     mode: Boundedness,
     store: StateStore | None,
     backoff: Backoff,
+    *,
+    base_path: str | None = None,
 ) -> FilesSettings:
     """Return how files are found, and what is remembered of them.
 
@@ -159,6 +161,7 @@ def files_settings(
         mode: a batch or a stream; a batch remembers and cleans nothing.
         store: at ``stateLocation``, None if there is none.
         backoff: how long to go on asking a store that is away.
+        base_path: below which folders are columns; None for the paths.
 
     Raises:
         OptionError: options that clash.
@@ -169,6 +172,7 @@ def files_settings(
     return FilesSettings(
         selection=FileSelection(
             paths=paths,
+            base_path=base_path,
             storage_options=options[STORAGE_OPTIONS],
             **_bounds(options),
             min_age_ms=options[_MIN_FILE_AGE],

@@ -232,10 +232,11 @@ def configure_files(options: Mapping[str, str], boundedness: Boundedness | None)
     mode = boundedness or Boundedness.BOUNDED
     paths = selected_paths(parsed)
     store = state_store(parsed)
-    read = read_settings(parsed, paths, base_path(parsed, paths), parsed[STORAGE_OPTIONS])
+    base = base_path(parsed, paths)
+    read = read_settings(parsed, paths, base, parsed[STORAGE_OPTIONS])
     after, before = local_bounds(parsed)
     source = FilesSource(
-        files=files_settings(parsed, paths, mode, store, _BACKOFF),
+        files=files_settings(parsed, paths, mode, store, _BACKOFF, base_path=base),
         read=with_drift(replace(read, modified_after=after, modified_before=before), parsed, store),
         mode=mode,
         infers_as_stream=_is_for_stream(options, boundedness),

@@ -37,6 +37,12 @@ DIFFERENCES: dict[str, Difference] = {
         "fails, and names the file",
         Reason.JVM,
     ),
+    "old times in zones of another history": Difference(
+        "A timestamp in ORC is before 1900, in a zone whose history the JVM and Python tell differently.",
+        "goes by the time zone data of its JVM",
+        "goes by that of Python: in `Europe/Amsterdam` 122 seconds apart",
+        Reason.JVM,
+    ),
     "ORC timestamps of another zone": Difference(
         "A timestamp in ORC was written where the clock was in another time zone than that of Spark's JVM.",
         "takes the zone of its JVM: the time is as much later or earlier as the clocks differ",
