@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -12,7 +13,7 @@ from headwater.readers.files.csv_settings import CsvSettings
 from headwater.readers.files.record_settings import RecordSettings
 from tests.readers.files.reading import read, settings
 
-SCHEMA = pa.schema([pa.field("a", pa.string()), pa.field("k", pa.int32())])
+FIELDS: list[pa.Field[Any]] = [pa.field("a", pa.string()), pa.field("k", pa.int32())]
 
 
 def rows_of(folder: Path, header: str, border: int) -> list[tuple[str, int]]:
@@ -21,7 +22,7 @@ def rows_of(folder: Path, header: str, border: int) -> list[tuple[str, int]]:
     path.write_text(f"{header}\n1,9\n2,8\n3,7\n")
     how = settings(
         "csv",
-        SCHEMA,
+        pa.schema(FIELDS),
         folder,
         csv=CsvSettings(header=True, is_inferred=True),
         records=RecordSettings(mode="failfast"),
