@@ -167,10 +167,10 @@ class Follower:
         """Read an epoch, and die before anyone knows how far."""
         run(self.source, barrier, self.range())
 
-    def epoch(self, barrier: Barrier | None = None) -> list[tuple[int, int]]:
+    def epoch(self, barrier: Barrier | None = None, **context: Any) -> list[tuple[int, int]]:
         """Read an epoch and read it again, which must bring the same; return the versions."""
         begin = self.range()
-        rows, state = run(self.source, barrier or Barrier(), begin)
+        rows, state = run(self.source, barrier or Barrier(), begin, **context)
         assert self.again(begin, state) == rows
         self.position = state.progress[0].position
         return versions(rows)

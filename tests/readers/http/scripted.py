@@ -159,10 +159,10 @@ def start(url: str) -> SplitRange[HttpSplit, Any]:
 
 
 def run(
-    source: HttpSource, barrier: Barrier, *starts: SplitRange[Any, Any], stop_at: EpochState | None = None
+    source: HttpSource, barrier: Barrier, *starts: SplitRange[Any, Any], **context: Any
 ) -> tuple[list[Any], EpochState]:
-    """Read an epoch, or read it again up to a state."""
-    reader = read_task(source, epoch_task(starts, barrier), stop_at=stop_at)
+    """Read an epoch, or read it again up to the state ``stop_at``."""
+    reader = read_task(source, epoch_task(starts, barrier), **context)
     rows = [tuple(row.values()) for batch in reader for row in batch.to_pylist()]
     return rows, reader.state()
 

@@ -19,6 +19,7 @@ from headwater.enumerators.http.split import HttpSplit
 from headwater.readers.http.incremental.round_log import RoundLog, log_folder
 from tests.readers.http.changing_list import WRITTEN, ChangingList, follower, incremental_source, versions
 from tests.readers.http.scripted import Answer, Scripted, batch_source, run, scripted_server
+from tests.readings import TickingClock
 
 
 def test_a_round_reads_what_changed_since_the_one_before_and_each_version_once(server: Scripted) -> None:
@@ -271,7 +272,7 @@ def test_a_round_whose_pages_bring_nothing_new_gets_on_though_each_epoch_ends_af
     # The overlap is all pages, of which the last one alone brings something.
     seen: list[tuple[int, int]] = []
     for _ in range(10):
-        seen += query.epoch(Barrier(duration_ms=1))
+        seen += query.epoch(Barrier(duration_ms=1), clock=TickingClock())
     assert seen == [(30, 1)]
 
 

@@ -26,6 +26,7 @@ from tests.readers.http.scripted import (
     source,
     start,
 )
+from tests.readings import TickingClock
 
 
 def test_items_pass_as_they_were_sent(server: Scripted) -> None:
@@ -106,7 +107,7 @@ class ShortEpochs:
 
     def read(self, epochs: int) -> None:
         for _ in range(epochs):
-            rows, state = run(self.source, Barrier(duration_ms=1), self.begin)
+            rows, state = run(self.source, Barrier(duration_ms=1), self.begin, clock=TickingClock())
             self.epochs.append((self.begin, rows, state))
             self.begin = SplitRange(state.progress[0].split, state.progress[0].position, None)
 
