@@ -81,6 +81,7 @@ _SPELLINGS: Final[Mapping[str, Mapping[str, _Spelling]]] = {
     "http": {
         "url": _Spelling(kind=ArgumentKind.NAMES, required=True),
         "params": _Spelling(kind=ArgumentKind.JSON),
+        "oauthParams": _Spelling(kind=ArgumentKind.JSON),
         "body": _Spelling(kind=ArgumentKind.JSON),
         "requestsPerSecond": _Spelling(kind=ArgumentKind.NUMBER),
         "header.": _Spelling("headers"),

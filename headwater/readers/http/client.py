@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import http.client
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlencode
@@ -195,9 +195,11 @@ class HttpClient:
         encoded: bytes = msgspec.json.encode(whole)
         return encoded
 
-    def _post_form(self, url: str, form: Mapping[str, str]) -> tuple[int, bytes]:
-        headers = {**_OWN_HEADERS, "Content-Type": "application/x-www-form-urlencoded"}
-        answer = self._ask("POST", url, headers, urlencode(form).encode(), shown=url)
+    def _post_form(
+        self, url: str, headers: Mapping[str, str], form: Sequence[tuple[str, str]]
+    ) -> tuple[int, bytes]:
+        sent = {**_OWN_HEADERS, "Content-Type": "application/x-www-form-urlencoded", **headers}
+        answer = self._ask("POST", url, sent, urlencode(form).encode(), shown=url)
         return answer.status, answer.body
 
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import quote, quote_plus
 
 import msgspec
 
 from headwater.core.errors import AuthenticationError, TransientSourceError
-from headwater.core.secrets import resolved_secret
-from headwater.readers.http.kept_tokens import TOKENS, TokenRequest
-from headwater.readers.http.settings import TRANSIENT, CredentialSettings
+from headwater.core.secrets import is_elsewhere, resolved_secret
+from headwater.readers.http.kept_tokens import TOKENS
+from headwater.readers.http.settings import TRANSIENT, CredentialSettings, OAuthSettings
 
+_SHOWN: Final = 400
+"""So many characters of a refusal are shown."""
 _LEAST_SECRET: Final = 4
 """Fewer characters are no secret, and stand in many words."""
 _PLAIN: Final = frozenset({"accept", "accept-language", "content-type", "user-agent"})
@@ -25,15 +27,16 @@ class Credentials:
 
     Args:
         settings: where they lie.
-        post: asks a token's URL, with a form; returns status and body.
+        post: asks a token's URL, with headers and a form; returns status and body.
     """
 
     def __init__(
-        self, settings: CredentialSettings, post: Callable[[str, Mapping[str, str]], tuple[int, bytes]]
+        self,
+        settings: CredentialSettings,
+        post: Callable[[str, Mapping[str, str], Sequence[tuple[str, str]]], tuple[int, bytes]],
     ) -> None:
         self._settings = settings
         self._post = post
-        self._request = TokenRequest.of(settings)
         self._token: str | None = None
         self._sent: tuple[Mapping[str, str], ...] = ({}, {})
         self._secrets: set[str] = set()
@@ -59,8 +62,9 @@ class Credentials:
         Returns:
             Whether there are others now: a new token, or a secret that has changed since it was read.
         """
-        if self._request is not None and self._token is not None:
-            TOKENS.forget(self._request, self._token)
+        oauth = self._settings.oauth
+        if oauth is not None and self._token is not None:
+            TOKENS.forget(oauth, self._token)
             return True
         return (self._headers(), self._parameters()) != self._sent
 
@@ -80,9 +84,9 @@ class Credentials:
             user = resolved_secret(settings.user, "option 'username'")
             password = resolved_secret(settings.password or "", "option 'password'")
             self._note_secrets(password)
-            found["Authorization"] = f"Basic {base64.b64encode(f'{user}:{password}'.encode()).decode()}"
-        elif self._request is not None:
-            self._token = TOKENS.get(self._request) or self._new_token(self._request)
+            found["Authorization"] = _basic(user, password)
+        elif settings.oauth is not None:
+            self._token = TOKENS.get(settings.oauth) or self._new_token(settings.oauth)
             found["Authorization"] = f"Bearer {self._token}"
         return found
 
@@ -97,27 +101,52 @@ class Credentials:
             if len(value) >= _LEAST_SECRET:
                 self._secrets.update((value, quote(value, safe=""), quote_plus(value)))
 
-    def _new_token(self, request: TokenRequest) -> str:
-        secret = resolved_secret(request.client_secret, "option 'oauthClientSecret'")
-        self._note_secrets(secret)
-        form = {
-            "grant_type": "client_credentials",
-            "client_id": resolved_secret(request.client_id, "option 'oauthClientId'"),
-            "client_secret": secret,
-        }
-        if request.scope is not None:
-            form["scope"] = request.scope
-        status, body = self._post(request.url, form)
+    def _new_token(self, oauth: OAuthSettings) -> str:
+        status, body = self._post(oauth.url, *self._token_request(oauth))
         try:
-            token = msgspec.json.decode(body, type=dict[str, Any]).get("access_token")
+            said = msgspec.json.decode(body, type=dict[str, Any])
         except (msgspec.MsgspecError, RecursionError):
-            token = None
+            said = {}
+        token = said.get("access_token")
         if status == 200 and isinstance(token, str):
-            TOKENS.keep(request, token)
+            TOKENS.keep(oauth, token)
             return token
-        said = f"oauthTokenUrl gives out no token: HTTP {status}"
+        # As OAuth names them: without them nobody knows which of the options to look at.
+        why = [f"{said[name]}" for name in ("error", "error_description") if said.get(name)]
+        text = self.hidden(": ".join([f"oauthTokenUrl gives out no token: HTTP {status}", *why]))[:_SHOWN]
         if status in TRANSIENT:
-            raise TransientSourceError(said, source="http", split=request.url)
+            raise TransientSourceError(text, source="http", split=oauth.url)
         raise AuthenticationError(
-            f"{said}; check oauthClientId and oauthClientSecret", source="http", split=request.url
+            f"{text}; check oauthClientId, oauthClientSecret, oauthClientIn, oauthScope and oauthParams",
+            source="http",
+            split=oauth.url,
         )
+
+    def _token_request(self, oauth: OAuthSettings) -> tuple[dict[str, str], list[tuple[str, str]]]:
+        """Return headers and form. What the user gives comes in place of what OAuth's client sends."""
+        client = resolved_secret(oauth.client_id, "option 'oauthClientId'")
+        secret = resolved_secret(oauth.client_secret, "option 'oauthClientSecret'")
+        self._note_secrets(secret)
+        given = []
+        for name, written in oauth.parameters:
+            value = resolved_secret(written, f"parameter {name!r} of option 'oauthParams'")
+            # Others, such as an audience, are no secrets, and help in errors.
+            if is_elsewhere(written):
+                self._note_secrets(value)
+            given.append((name, value))
+        form = {"grant_type": "client_credentials"}
+        headers = {}
+        if oauth.in_header:
+            # Encoded before they are joined, as RFC 6749 wants it (2.3.1).
+            headers["Authorization"] = _basic(quote_plus(client), quote_plus(secret))
+            self._note_secrets(headers["Authorization"].rpartition(" ")[2])
+        else:
+            form |= {"client_id": client, "client_secret": secret}
+        if oauth.scope is not None:
+            form["scope"] = oauth.scope
+        names = {name for name, _ in given}
+        return headers, [*(pair for pair in form.items() if pair[0] not in names), *given]
+
+
+def _basic(user: str, password: str) -> str:
+    return f"Basic {base64.b64encode(f'{user}:{password}'.encode()).decode()}"

@@ -2,32 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
-from headwater.readers.http.settings import CredentialSettings
-
-
-class TokenRequest(NamedTuple):
-    """What a token is got with, as the user writes it: where secrets lie, mostly.
-
-    Attributes:
-        url: of the token.
-        client_id: of OAuth.
-        client_secret: of OAuth.
-        scope: of OAuth.
-    """
-
-    url: str
-    client_id: str
-    client_secret: str
-    scope: str | None
-
-    @classmethod
-    def of(cls, settings: CredentialSettings) -> TokenRequest | None:
-        """Return what the settings ask for, None if that is no token."""
-        if settings.token_url is None:
-            return None
-        return cls(settings.token_url, settings.client_id or "", settings.client_secret or "", settings.scope)
+from headwater.readers.http.settings import OAuthSettings
 
 
 class KeptTokens:
@@ -39,17 +16,17 @@ class KeptTokens:
 
     def __init__(self) -> None:
         # Each step is one operation of the dict, so no lock is needed, which a fork could leave held.
-        self._tokens: dict[TokenRequest, str] = {}
+        self._tokens: dict[OAuthSettings, str] = {}
 
-    def get(self, request: TokenRequest) -> str | None:
+    def get(self, request: OAuthSettings) -> str | None:
         """Return the token, None if there is none."""
         return self._tokens.get(request)
 
-    def keep(self, request: TokenRequest, token: str) -> None:
+    def keep(self, request: OAuthSettings, token: str) -> None:
         """Take a token that was just given out."""
         self._tokens[request] = token
 
-    def forget(self, request: TokenRequest, token: str) -> None:
+    def forget(self, request: OAuthSettings, token: str) -> None:
         """Take note that a token was refused. A newer one, which another thread got, stays."""
         if self._tokens.get(request) == token:
             self._tokens.pop(request, None)

@@ -54,6 +54,30 @@ class PagingSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
+class OAuthSettings:
+    """How a token is got with client credentials. Hashable: what names the token among those that are kept.
+
+    The values of ``client_id``, ``client_secret`` and ``parameters`` may be as
+    `headwater.core.secrets.resolved_secret` takes them.
+
+    Attributes:
+        url: of the token.
+        client_id: who asks.
+        client_secret: of the client.
+        scope: what is asked for; None if the server does not want one.
+        parameters: what the server wants beside these; one name may come several times.
+        in_header: whether id and secret are a header of basic authentication, and not in the body.
+    """
+
+    url: str
+    client_id: str
+    client_secret: str
+    scope: str | None = None
+    parameters: tuple[tuple[str, str], ...] = ()
+    in_header: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class CredentialSettings:
     """Who asks. Every value may be as `headwater.core.secrets.resolved_secret` takes it. Never shown.
 
@@ -63,10 +87,7 @@ class CredentialSettings:
         bearer: a token.
         user: of basic authentication.
         password: of that user.
-        token_url: where a token is got for ``client_id`` and ``client_secret`` (OAuth); None: nowhere.
-        client_id: of OAuth.
-        client_secret: of OAuth.
-        scope: of OAuth.
+        oauth: how a token is got; None if none is.
     """
 
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -74,10 +95,7 @@ class CredentialSettings:
     bearer: str | None = None
     user: str | None = None
     password: str | None = None
-    token_url: str | None = None
-    client_id: str | None = None
-    client_secret: str | None = None
-    scope: str | None = None
+    oauth: OAuthSettings | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -94,6 +95,78 @@ def test_a_new_token_is_got_when_one_is_refused(server: Scripted) -> None:
         read(f"{server.origin}/a", **{**oauth, "oauthClientSecret": "wrong"})
 
 
+CLIENT = "client_id=me&client_secret=s%2F3+cret"
+
+
+@pytest.mark.parametrize(
+    ("options", "asked"),
+    [
+        (
+            {"oauthParams": {"audience": "https://api.example/"}},
+            (f"grant_type=client_credentials&{CLIENT}&audience=https%3A%2F%2Fapi.example%2F", None),
+        ),
+        (
+            {"oauthParams": {"resource": ["env:RESOURCE", "b"], "n": 1}, "oauthClientIn": "header"},
+            (
+                "grant_type=client_credentials&resource=a&resource=b&n=1",
+                f"Basic {base64.b64encode(b'me:s%2F3+cret').decode()}",
+            ),
+        ),
+        (
+            {"oauthParams": {"grant_type": "refresh_token", "refresh_token": "file:SECRETS/refresh"}},
+            (f"{CLIENT}&grant_type=refresh_token&refresh_token=r3fresh", None),
+        ),
+    ],
+)
+def test_a_token_is_asked_for_in_the_way_that_its_server_wants(
+    server: Scripted,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    options: dict[str, Any],
+    asked: tuple[str, str | None],
+) -> None:
+    monkeypatch.setenv("RESOURCE", "a")
+    monkeypatch.setenv("CLIENT_SECRET", "s/3 cret")
+    (tmp_path / "refresh").write_text("r3fresh\n")
+    server.say("/token", {"access_token": "one"})
+    server.say("/a", {"items": [1]})
+    oauth = {
+        "oauthTokenUrl": f"{server.origin}/token",
+        "oauthClientId": "me",
+        "oauthClientSecret": "env:CLIENT_SECRET",
+        **options,
+        "oauthParams": json.dumps(options["oauthParams"]).replace("SECRETS", str(tmp_path)),
+    }
+    assert read(f"{server.origin}/a", **oauth) == [1]
+    assert (server.bodies[0].decode(), server.asked[0][1].get("authorization")) == asked
+    assert server.asked[1][1]["authorization"] == "Bearer one"
+    # A token for another audience is another one.
+    assert read(f"{server.origin}/a", **{**oauth, "oauthParams": "{}"}) == [1]
+    assert server.paths.count("/token") == 2
+
+
+def test_a_refusal_of_a_token_says_why_and_no_secret(
+    server: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ASSERTION", "4ss3rtion")
+    said = {"error": "invalid_target", "error_description": "no https://api.example for s3cret, 4ss3rtion"}
+    server.say("/token", said, status=400)
+    oauth = {
+        "oauthTokenUrl": f"{server.origin}/token",
+        "oauthClientId": "me",
+        "oauthClientSecret": "s3cret",
+        "oauthParams": '{"audience": "https://api.example", "assertion": "env:ASSERTION"}',
+    }
+    with pytest.raises(
+        AuthenticationError,
+        match=r"HTTP 400: invalid_target: no https://api\.example for \*\*\*, \*\*\*; check .*oauthParams",
+    ):
+        read(f"{server.origin}/a", **oauth)
+    monkeypatch.delenv("ASSERTION")
+    with pytest.raises(SourceError, match=r"parameter 'assertion' of option 'oauthParams'.*ASSERTION is not"):
+        read(f"{server.origin}/a", **oauth)
+
+
 def test_a_token_is_kept_from_one_micro_batch_to_the_next_and_is_no_other_clients(server: Scripted) -> None:
     server.say("/token", {"access_token": "one"})
     server.say("/token", {"access_token": "two"})
@@ -166,6 +239,13 @@ def test_a_secret_that_an_answer_repeats_is_in_no_error_row_event_or_log(
         ({"url": "http://me:pw@x/"}, "give the options username and password"),
         ({"bearerToken": "t", "username": "me"}, "'bearerToken': does not go with option 'username'"),
         ({"oauthTokenUrl": "http://x/token"}, "'oauthClientId': is required with option 'oauthTokenUrl'"),
+        ({"oauthClientId": "me"}, "'oauthClientId': counts only with option 'oauthTokenUrl'"),
+        ({"oauthParams": '{"a": 1}'}, "'oauthParams': counts only with option 'oauthTokenUrl'"),
+        ({"oauthParams": '{"scope": "a"}'}, "'oauthParams': must not have 'scope': give option 'oauthScope'"),
+        ({"oauthParams": '{"a": {"b": 1}}'}, "'oauthParams': must have texts, or lists of texts: 'a'"),
+        ({"oauthClientIn": "query"}, "'oauthClientIn': must be"),
+        ({"password": "p"}, "'password': counts only with option 'username'"),
+        ({"apiKeyIn": "query:key"}, "'apiKeyIn': counts only with option 'apiKey'"),
         ({"apiKeyIn": "cookie:a"}, "must be header:NAME or query:NAME"),
         ({"onStatus": "404=ignore"}, "must be such as 404=skip,5xx=retry"),
         ({"body": "{}"}, "'body': counts only with option method=POST"),

@@ -33,7 +33,7 @@ from headwater.readers.http.client import HttpClient, HttpResponse
 from headwater.readers.http.incremental.incremental_reader import IncrementalReader
 from headwater.readers.http.pace import Pace
 from headwater.readers.http.paged_split_reader import PagedSplitReader
-from headwater.readers.http.settings import CredentialSettings, HttpSettings
+from headwater.readers.http.settings import CredentialSettings, HttpSettings, OAuthSettings
 from headwater.readers.http.split_reader import HttpSplitReader
 from headwater.readers.http.statuses import action_of, wait_ms
 from tests.readers.http.scripted import (
@@ -241,8 +241,9 @@ def test_redirects_and_a_token_are_part_of_the_time_that_a_request_may_take(serv
         return 302, [("Location", f"{path}a")], b""
 
     server.answer = slow
-    oauth = CredentialSettings(token_url=f"{server.origin}/token", client_id="me", client_secret="s3cret")
-    client = HttpClient(HttpSettings(timeout_ms=500, credentials=oauth, origins=(server.origin,)))
+    oauth = OAuthSettings(url=f"{server.origin}/token", client_id="me", client_secret="s3cret")
+    credentials = CredentialSettings(oauth=oauth)
+    client = HttpClient(HttpSettings(timeout_ms=500, credentials=credentials, origins=(server.origin,)))
     with pytest.raises(TransientSourceError, match="no answer within 500 ms"):
         client.ask(f"{server.origin}/a")
     client.close()

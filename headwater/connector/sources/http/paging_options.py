@@ -34,7 +34,7 @@ def urls(raw: str) -> tuple[str, ...]:
 
 
 def _params(raw: str) -> Mapping[str, str]:
-    return {name: _written(value) for name, value in json_object(raw).items()}
+    return {name: as_written(value) for name, value in json_object(raw).items()}
 
 
 def _template(raw: str) -> str:
@@ -44,7 +44,8 @@ def _template(raw: str) -> str:
     return template
 
 
-def _written(value: Any) -> str:
+def as_written(value: Any) -> str:
+    """Return a value of JSON as it stands in a query or a form."""
     return value if isinstance(value, str) else json.dumps(value)
 
 

@@ -48,6 +48,8 @@ def http(
     oauth_client_id: str | None = None,
     oauth_client_secret: str | None = None,
     oauth_scope: str | None = None,
+    oauth_client_in: Literal["body", "header"] | None = None,
+    oauth_params: str | Mapping[str, Any] | None = None,
     requests_per_second: float | None = None,
     request_timeout: str | int | timedelta | None = None,
     retry_deadline: str | int | timedelta | None = None,
@@ -169,7 +171,12 @@ def http(
             `file:PATH`, on the driver and every executor. (``oauthClientId``)
         oauth_client_secret: For `oauthTokenUrl`. It may be `env:NAME`, an environment variable, or
             `file:PATH`, on the driver and every executor. (``oauthClientSecret``)
-        oauth_scope: For `oauthTokenUrl`. (``oauthScope``)
+        oauth_scope: For `oauthTokenUrl`: what is asked for, with blanks between. (``oauthScope``)
+        oauth_client_in: Where `oauthTokenUrl` wants id and secret: in the `body`, or in a `header` of
+            basic authentication. Default: `body`. (``oauthClientIn``)
+        oauth_params: JSON: what `oauthTokenUrl` wants beside these, such as `{"audience":
+            "https://api.example.com"}`; a list is a parameter that comes several times. A value may be
+            `env:NAME` or `file:PATH`. (``oauthParams``)
         requests_per_second: The rate of requests of the query. One task makes all of them, over so many
             connections as `parallelism` tasks would have had, but no more than requests fit into an
             epoch. (``requestsPerSecond``)
