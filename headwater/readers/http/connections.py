@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import socket
 import ssl
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
@@ -14,26 +17,42 @@ from urllib.request import getproxies, proxy_bypass
 
 import urllib3
 from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.exceptions import (
+    ConnectTimeoutError,
+    LocationParseError,
+    NameResolutionError,
+    NewConnectionError,
+)
 from urllib3.util import make_headers
 
 from headwater.core.tls import TlsSettings
+from headwater.readers.http.lookups import LOOKUPS
 
+_LEAST_S: Final = 0.001
+"""A time limit of nothing would be none."""
 _UNDER_WAY: Final = threading.local()
 """The exchange of each thread: what connections tell which socket they use."""
 
 
 class Exchange:
-    """One request with its answer, which any thread may break off. Waits nowhere."""
+    """One request with its answer, which any thread may break off. Waits nowhere but in `connected`."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._socket: socket.socket | None = None
-        self.is_broken_off = False
+        self._until_s = math.inf
+        self._broken_off: Future[None] = Future()
+
+    @property
+    def is_broken_off(self) -> bool:
+        """Whether it failed, or will soon, because it was broken off."""
+        return self._broken_off.done()
 
     def break_off(self) -> None:
         """Let the thread that asks fail soon, now or as soon as it is connected."""
         with self._lock:
-            self.is_broken_off = True
+            if not self._broken_off.done():
+                self._broken_off.set_result(None)
             self._shut_down()
 
     def uses(self, used: socket.socket | None) -> None:
@@ -46,6 +65,7 @@ class Exchange:
     @contextlib.contextmanager
     def within(self, timeout_s: float) -> Iterator[None]:
         """Break off what this thread asks if it takes longer as a whole, however slowly it goes on."""
+        self._until_s = time.monotonic() + timeout_s
         timer = threading.Timer(timeout_s, self.break_off)
         timer.daemon = True
         timer.start()
@@ -59,6 +79,46 @@ class Exchange:
             # So that nobody breaks off what follows on the same connection.
             self.uses(None)
 
+    def connected(self, host: str, port: int, options: Iterable[Any]) -> socket.socket:
+        """Return a socket that is connected to a host, with the time that is left as its limit.
+
+        Args:
+            host: as a URL names it.
+            port: of the host.
+            options: of the socket.
+
+        Raises:
+            OSError: the host is not known or not there, or this was broken off.
+            UnicodeError: this is no name of a host.
+        """
+        lookup = LOOKUPS.begin(host, port)
+        either: list[Future[Any]] = [lookup, self._broken_off]
+        wait(either, return_when=FIRST_COMPLETED)
+        if not lookup.done():
+            raise TimeoutError(f"the look-up of the name {host} hangs")
+        addresses = lookup.result()
+        for number, (family, kind, protocol, _, address) in enumerate(addresses, 1):
+            made = socket.socket(family, kind, protocol)
+            try:
+                for option in options:
+                    made.setsockopt(*option)
+                # Addresses that do not answer leave time for those behind them.
+                made.settimeout(self._left_s() / (1 + len(addresses) - number))
+                self.uses(made)
+                made.connect(address)
+                made.settimeout(self._left_s())
+            except OSError:
+                self.uses(None)
+                made.close()
+                if number == len(addresses) or self.is_broken_off:
+                    raise
+            else:
+                return made
+        raise OSError(f"{host} has no address")
+
+    def _left_s(self) -> float:
+        return max(_LEAST_S, self._until_s - time.monotonic())
+
     def _shut_down(self) -> None:
         if self._socket is not None:
             # Not closed: closing frees the descriptor, and another socket may get its number while the other
@@ -67,30 +127,39 @@ class Exchange:
                 self._socket.shutdown(socket.SHUT_RDWR)
 
 
-def _note(connection: HTTPConnection) -> None:
-    exchange: Exchange | None = getattr(_UNDER_WAY, "exchange", None)
-    if exchange is not None:
-        exchange.uses(connection.sock)
-
-
 class _PlainConnection(HTTPConnection):
+    """Connects within an exchange, and tells it which socket it uses."""
+
+    def _new_conn(self) -> socket.socket:
+        assert self.port is not None
+        exchange: Exchange = _UNDER_WAY.exchange
+        try:
+            return exchange.connected(self._dns_host, self.port, self.socket_options or ())
+        except socket.gaierror as error:
+            raise NameResolutionError(self.host, self, error) from error
+        except TimeoutError as error:
+            raise ConnectTimeoutError(self, f"no connection to {self.host}: {error}") from error
+        except OSError as error:
+            raise NewConnectionError(self, f"no connection to {self.host}: {error}") from error
+        except UnicodeError:
+            raise LocationParseError(f"{self.host!r} is no name of a host") from None
+
     def connect(self) -> None:
         super().connect()
-        _note(self)
+        self._tell()
 
     def request(self, *args: Any, **options: Any) -> None:
-        _note(self)
+        self._tell()
         super().request(*args, **options)
 
+    def _tell(self) -> None:
+        exchange: Exchange | None = getattr(_UNDER_WAY, "exchange", None)
+        if exchange is not None:
+            exchange.uses(self.sock)
 
-class _EncryptedConnection(HTTPSConnection):
-    def connect(self) -> None:
-        super().connect()
-        _note(self)
 
-    def request(self, *args: Any, **options: Any) -> None:
-        _note(self)
-        super().request(*args, **options)
+class _EncryptedConnection(_PlainConnection, HTTPSConnection):
+    pass
 
 
 class _PlainPool(urllib3.HTTPConnectionPool):

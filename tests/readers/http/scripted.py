@@ -12,7 +12,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
-import urllib3
 
 from headwater.connector.sources.http.configure import configure_http
 from headwater.connector.sources.http.source import HttpSource
@@ -129,13 +128,13 @@ def scripted_server() -> Iterator[Scripted]:
 
 def serve_as(monkeypatch: pytest.MonkeyPatch, host: str, server: ThreadingHTTPServer) -> None:
     """Lead every connection to a host to a server on this machine: stored checkpoints name the host."""
-    connect = urllib3.util.connection.create_connection
+    look_up = socket.getaddrinfo
 
-    def create_connection(address: tuple[str, int], *more: Any, **options: Any) -> socket.socket:
-        at = server.server_address if address[0] == host else address
-        return connect((str(at[0]), int(at[1])), *more, **options)
+    def getaddrinfo(name: str, port: int, *more: Any) -> list[Any]:
+        at = server.server_address if name == host else (name, port)
+        return look_up(str(at[0]), int(at[1]), *more)
 
-    monkeypatch.setattr("urllib3.util.connection.create_connection", create_connection)
+    monkeypatch.setattr("socket.getaddrinfo", getaddrinfo)
 
 
 def source(url: str, **options: str) -> HttpSource:
