@@ -138,7 +138,7 @@ def bare(source: MqttSource, count: int) -> None:
 
 def staged(source: MqttSource, count: int) -> None:
     """Take messages into the segment log, and acknowledge them."""
-    stager = Stager(source.staging("q"), "load", SPLIT, MqttClients(source.settings))
+    stager = Stager(source.staging("q"), "load", SPLIT, MqttClients(source.settings), source.remedy)
     stager.take_over()
     stager.connect()
     taken = 0

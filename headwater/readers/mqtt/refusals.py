@@ -29,8 +29,7 @@ def loss(reason: ReasonCode | MQTTErrorCode, settings: MqttSettings, client_id: 
     if isinstance(reason, ReasonCode):
         if reason.value == _SESSION_TAKEN_OVER:
             return QueueTakenError(
-                f"another client has connected to the MQTT broker as {client_id!r} (session taken over): it "
-                "takes messages of this query. If it is another query, give each a 'clientId' of its own",
+                f"another client has connected to the MQTT broker as {client_id!r} (session taken over)",
                 source="mqtt",
                 split=client_id,
             )

@@ -114,7 +114,8 @@ class MqttSource(BarrierSource[MqttSessionSplit, int]):
             settings = replace(self.settings, topics=split.topics, is_leaving=split.is_leaving)
             client = MqttClients(settings, self.note(split.client_id))
             queue = self.queue(split.client_id)
-            task = ReceiverTask(queue, staging, split, client, self.backoff, self.receiver_idle_ms)
+            idle_ms = self.receiver_idle_ms
+            task = ReceiverTask(queue, staging, split, client, self.backoff, idle_ms, self.remedy)
             # What a batch read receives lies in the task's memory, and nobody reads it later.
             return OwnReceiverLink(task) if self.store is None else HostReceiverLink(task)
 
@@ -165,6 +166,15 @@ class MqttSource(BarrierSource[MqttSessionSplit, int]):
     def queue(self, client_id: str) -> str:
         """Return what names a session among those of all brokers."""
         return f"mqtt://{self.settings.host}:{self.settings.port}/{client_id}"
+
+    @property
+    def remedy(self) -> str:
+        """What a person is to do where somebody else takes a session too."""
+        client_id = self.sessions.client_id
+        return (
+            f"Option 'clientId' ({client_id!r}) is for one query alone: stop any other client that connects "
+            "with it, or give one of the queries another 'clientId', with a new checkpointLocation."
+        )
 
     def note(self, client_id: str) -> SubscriptionNote | None:
         """Return the note of a session; None in a batch read, whose sessions end with it."""

@@ -13,10 +13,11 @@ from headwater.readers.runtime.staging.receiver_task import Heard, ReceiverTask,
 from headwater.readers.runtime.staging.staged_client import QueueTakenError
 from headwater.readers.runtime.staging.stager import Stager
 
+_MOST_TAKEN: Final = 2
+"""A queue that is taken away more often has a stranger, and no receivers that have not noticed their end."""
 _FIGHT_MS: Final = 60_000
-_MOST_TAKEN: Final = 1
 _MOST_LOST: Final = 5
-"""A queue that is taken away, or a connection that is lost, more often in this time has a stranger."""
+"""A connection that is lost more often in this time may have one."""
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +44,7 @@ class Receiver:
         self.end_told = threading.Event()
         self._task = task
         self._clock = clock or SystemClock()
-        self._stager = Stager(task.staging, task.queue, task.split, task.client)
+        self._stager = Stager(task.staging, task.queue, task.split, task.client, task.remedy)
         self._stopped = threading.Event()
         # Guards what follows: the receiving thread tells, and any number of threads wait to hear.
         self._changed = threading.Condition()
@@ -55,6 +56,7 @@ class Receiver:
         self._is_finished = False
         self._is_over = False
         self._asked_ms = self._clock.monotonic_ms()
+        self._taken = 0
         self._lost_ms: list[int] = []
 
     def run(self) -> None:
@@ -162,24 +164,31 @@ class Receiver:
                 self._wait(retry.failed(error))
 
     def _note_lost(self, error: TransientSourceError) -> None:
-        """Let the queue be taken once by a receiver that has not noticed its end; then it is a stranger.
+        """Let the queue be taken by receivers that have not noticed their end; then it is a stranger.
 
-        Two that take a queue from each other in turns would each lose what the other one gets. Not every
-        outside says that this is why a connection is lost: so many losses in a short time say it too.
+        A receiver that was replaced takes it once, since it looks at the log behind that. A stranger takes it
+        again and again, however rarely, and each time messages with it. Not every outside says that this is
+        why a connection is lost: so many losses in a short time say it too.
 
         Raises:
             SourceError: there is a stranger.
         """
+        if isinstance(error, QueueTakenError):
+            self._taken += 1
+            if self._taken > _MOST_TAKEN:
+                raise SourceError(
+                    f"{error.message}: {self._taken} times while this query reads {self._task.queue}, and "
+                    f"each time it may have taken messages. {self._task.remedy}",
+                    split=self._task.split.split_id,
+                ) from error
+            return
         now_ms = self._clock.monotonic_ms()
         self._lost_ms = [at_ms for at_ms in self._lost_ms if now_ms - at_ms < _FIGHT_MS] + [now_ms]
-        if isinstance(error, QueueTakenError):
-            if len(self._lost_ms) > _MOST_TAKEN:
-                raise SourceError(error.message, split=self._task.split.split_id) from error
-        elif len(self._lost_ms) > _MOST_LOST:
+        if len(self._lost_ms) > _MOST_LOST:
             raise SourceError(
                 f"{error.message}: {len(self._lost_ms)} times within a minute, each time after it had been "
-                f"made. Another client may take {self._task.queue} from this query, and messages with it: "
-                "give each query, and each other client, a name of its own",
+                f"made. Another client may take {self._task.queue} from this query, and messages with it. "
+                f"{self._task.remedy}",
                 split=self._task.split.split_id,
             ) from error
 

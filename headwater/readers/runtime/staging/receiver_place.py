@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import tempfile
 from contextlib import suppress
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from headwater.core.errors import SourceError
-from headwater.core.jsons import dumps
+from headwater.core.jsons import JsonValue, dumps
 from headwater.readers.runtime.staging.receiver_task import ReceiverTask
 
 _MOST_SOCKET_PATH: Final = 100
@@ -25,14 +26,15 @@ _LOG_BYTES: Final = 4_000
 class ReceiverPlace:
     """One folder for each receiver of a host, which only this user can enter.
 
-    It holds the socket that the receiver listens at, the lock that the one receiver holds, and what it said
-    before it died.
+    It holds the socket that the receiver listens at, the lock that the one receiver holds, what it said
+    before it died, and which queries it was taken from.
 
     Args:
         task: of the receiver. Its queue has the place, whichever query reads it.
     """
 
     def __init__(self, task: ReceiverTask) -> None:
+        self._query = task.query
         self._name = hashlib.sha256(dumps([_PROTOCOL, task.queue]).encode()).hexdigest()[:24]
         root = Path(tempfile.gettempdir())
         if len(str(self._folder(root) / "socket")) > _MOST_SOCKET_PATH:
@@ -41,6 +43,7 @@ class ReceiverPlace:
         self.lock = self.folder / "lock"
         self.log = self.folder / "log"
         self._socket = self.folder / "socket"
+        self._note = self.folder / "taken-from"
 
     def prepare(self) -> None:
         """Make the folder.
@@ -69,6 +72,20 @@ class ReceiverPlace:
         with suppress(OSError):
             return Client(str(self._socket), "AF_UNIX")
         return None
+
+    def taken_from(self) -> frozenset[str]:
+        """Return the queries from which the one of this place took the queue, while they were at work."""
+        with suppress(OSError, ValueError):
+            noted = json.loads(self._note.read_text())
+            if noted["by"] == self._query:
+                return frozenset(noted["from"])
+        return frozenset()
+
+    def give_to(self, query: str) -> None:
+        """Note that another query takes the queue from the one of this place. Called with the lock held."""
+        taken: list[JsonValue] = [*sorted(self.taken_from() | {self._query})]
+        noted: JsonValue = {"by": query, "from": taken}
+        self._note.write_text(dumps(noted))
 
     def last_words(self) -> str:
         """Return what a receiver wrote to its log last."""

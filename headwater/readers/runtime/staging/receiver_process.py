@@ -103,7 +103,7 @@ def main() -> None:
             receiver = Receiver(task)
             # SIGTERM is for hosts that shut down: the connection is closed, and the broker keeps the rest.
             signal.signal(signal.SIGTERM, lambda *_: receiver.stop())
-            threading.Thread(target=_accept, args=(listener, receiver, task), daemon=True).start()
+            threading.Thread(target=_accept, args=(listener, receiver, task, place), daemon=True).start()
             receiving = threading.Thread(target=receiver.run, name="headwater-receiver")
             receiving.start()
             while receiving.is_alive():
@@ -119,13 +119,13 @@ def _tell_end(receiver: Receiver, task: ReceiverTask) -> None:
         receiver.end_told.wait(task.idle_ms / 1000)
 
 
-def _accept(listener: Listener, receiver: Receiver, task: ReceiverTask) -> None:
+def _accept(listener: Listener, receiver: Receiver, task: ReceiverTask, place: ReceiverPlace) -> None:
     while True:
         try:
             connection = listener.accept()
         except OSError:
             return  # closed: the process ends
-        on_thread(partial(serve_same, connection, receiver, task))
+        on_thread(partial(serve_same, connection, receiver, task, place))
 
 
 def _is_held(lock: IO[Any]) -> bool:

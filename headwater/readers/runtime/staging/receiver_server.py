@@ -9,7 +9,8 @@ from multiprocessing.connection import Connection
 
 from headwater.core.errors import SourceError
 from headwater.readers.runtime.staging.receiver import Receiver
-from headwater.readers.runtime.staging.receiver_task import ReceiverTask, TaskQuestion
+from headwater.readers.runtime.staging.receiver_place import ReceiverPlace
+from headwater.readers.runtime.staging.receiver_task import Heard, ReceiverTask, TaskQuestion
 
 
 def serve(connection: Connection, receiver: Receiver) -> None:
@@ -35,23 +36,33 @@ def serve(connection: Connection, receiver: Receiver) -> None:
                 return
 
 
-def serve_same(connection: Connection, receiver: Receiver, task: ReceiverTask) -> None:
+def serve_same(connection: Connection, receiver: Receiver, task: ReceiverTask, place: ReceiverPlace) -> None:
     """Like `serve`, of a task that says first what it wants received.
 
-    If that is not what this receiver does, it ends, and makes room for another one.
+    If that is not what this receiver does, it ends, and makes room for another one. A query that this one has
+    taken the queue from fails instead when it comes back: two queries would take it from each other for ever,
+    and each would lose what the other one gets.
 
     Args:
         connection: to the task.
         receiver: answers.
         task: what it was made for.
+        place: of the receiver.
     """
     with suppress(EOFError, OSError):
-        if task.is_same(connection.recv()):
+        asked: ReceiverTask = connection.recv()
+        if task.is_same(asked):
             serve(connection, receiver)
+        elif asked.query in place.taken_from():
+            connection.recv()
+            connection.send(Heard(None, error=_taken(asked, task)))
+            connection.close()
         else:
+            if asked.query != task.query:
+                place.give_to(asked.query)
             receiver.stop(
                 SourceError(
-                    f"another query reads {task.queue} now, or this one with other options",
+                    f"another query reads {task.queue} now, or this one with other options. {task.remedy}",
                     split=task.split.split_id,
                 )
             )
@@ -59,6 +70,15 @@ def serve_same(connection: Connection, receiver: Receiver, task: ReceiverTask) -
             # let go would come here again and again.
             while True:
                 connection.recv()
+
+
+def _taken(task: ReceiverTask, by: ReceiverTask) -> SourceError:
+    return SourceError(
+        f"another query has taken {task.queue} from this one, and messages with it: the one that stages them "
+        f"at {by.query}. {task.remedy} If the other query has ended, its receiver on this host ends after "
+        f"{by.idle_ms} ms, and this one may begin again",
+        split=task.split.split_id,
+    )
 
 
 def on_thread(serving: Callable[[], None]) -> None:

@@ -25,6 +25,7 @@ class ReceiverTask:
         client: makes a connection that is not open yet. Equal to another one that makes the same.
         backoff: for how long a queue that is away is asked again.
         idle_ms: a receiver that no task has asked for so long ends.
+        remedy: what a person is to do where somebody else takes the queue too, for errors.
     """
 
     queue: str
@@ -33,6 +34,12 @@ class ReceiverTask:
     client: Callable[[], StagedClient[Any]]
     backoff: Backoff
     idle_ms: int
+    remedy: str
+
+    @property
+    def query(self) -> str:
+        """The query, by the place of its logs: a store is known by its name."""
+        return f"{self.staging.store}/{self.staging.folder}"
 
     def is_same(self, other: ReceiverTask) -> bool:
         """Whether a receiver that does the one does the other."""
@@ -40,11 +47,12 @@ class ReceiverTask:
 
     def _says(self) -> tuple[object, ...]:
         staging = self.staging
-        # A store is known by its name: the two come from two processes.
-        where = (str(staging.store), staging.folder, staging.idle_ms, staging.segment_rows)
+        # By its place: the two stores come from two processes.
         return (
             self.queue,
-            *where,
+            self.query,
+            staging.idle_ms,
+            staging.segment_rows,
             staging.remembered_keys,
             self.split,
             self.client,

@@ -19,7 +19,7 @@ class QueueTakenError(TransientSourceError):
     """Another connection has taken the queue away from this one.
 
     It may be a receiver that has been replaced and not noticed yet: that one ends when it has connected. So
-    this is worth another try, and only one.
+    this is worth another try, but not many.
     """
 
 

@@ -47,16 +47,23 @@ class Stager:
         queue: names the queue, whichever query reads it.
         split: the queue, in this query.
         client: makes a connection that is not open yet.
+        remedy: what a person is to do where another query reads the queue too.
     """
 
     def __init__(
-        self, staging: Staging, queue: str, split: Split, client: Callable[[], StagedClient[Any]]
+        self,
+        staging: Staging,
+        queue: str,
+        split: Split,
+        client: Callable[[], StagedClient[Any]],
+        remedy: str,
     ) -> None:
         self._staging = staging
         self._queue = queue
         self._owner = f"receivers/{hashlib.sha256(queue.encode()).hexdigest()[:24]}"
         self._split = split
         self._make_client = client
+        self._remedy = remedy
         self._client: StagedClient[Any] | None = None
         self._log: SegmentLog = staging.log(split.path, secrets.token_hex(8))
         self._windows = KeyWindows(staging.store, staging.keys_folder(split.path))
@@ -85,7 +92,7 @@ class Stager:
         self._log.check()
         if self._staging.store.get(self._owner) != self._staging.folder.encode():
             raise SourceError(
-                f"another query has begun to read {self._queue}: give each query a queue of its own",
+                f"another query has begun to read {self._queue}. {self._remedy}",
                 split=self._split.split_id,
             )
 

@@ -17,14 +17,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headwater.core.clock import ManualClock
 from headwater.core.errors import DeadlineError, FencedError, SourceError, TransientSourceError
 from headwater.core.retry import Backoff
 from headwater.core.split import Split, SplitRange
 from headwater.core.state_store import MemoryStateStore
+from headwater.readers.runtime.staging.receiver import Receiver
 from headwater.readers.runtime.staging.receiver_link import OwnReceiverLink, ReceiverLink
-from headwater.readers.runtime.staging.receiver_task import Heard, ReceiverTask
+from headwater.readers.runtime.staging.receiver_task import Heard, ReceiverTask, TaskQuestion
 from headwater.readers.runtime.staging.recent_keys import RecentKeys
-from headwater.readers.runtime.staging.staged_client import Delivery, StagedClient
+from headwater.readers.runtime.staging.staged_client import Delivery, QueueTakenError, StagedClient
 from headwater.readers.runtime.staging.staged_split_reader import StagedSplitReader
 from headwater.readers.runtime.staging.stager import Stager
 from headwater.readers.runtime.staging.staging import Staging
@@ -110,22 +112,24 @@ class Desk:
 
     def stager(self) -> Stager:
         """Return a writer that has taken over and is connected."""
-        made = Stager(self.staging, "queue", SPLIT, lambda: QueueClient(self.queue))
+        made = Stager(self.staging, "queue", SPLIT, lambda: QueueClient(self.queue), "Share.")
         made.take_over()
         made.connect()
         return made
 
-    def link(self, split: Split) -> OwnReceiverLink:
-        return OwnReceiverLink(
-            ReceiverTask(
-                "queue",
-                self.staging,
-                split,
-                lambda: QueueClient(self.queue),
-                Backoff(deadline_ms=self.deadline_ms, first_ms=1, most_ms=1),
-                idle_ms=60_000,
-            )
+    def task(self, split: Split) -> ReceiverTask:
+        return ReceiverTask(
+            "queue",
+            self.staging,
+            split,
+            lambda: QueueClient(self.queue),
+            Backoff(deadline_ms=self.deadline_ms, first_ms=1, most_ms=1),
+            idle_ms=60_000,
+            remedy="Share.",
         )
+
+    def link(self, split: Split) -> OwnReceiverLink:
+        return OwnReceiverLink(self.task(split))
 
     @contextmanager
     def reader(self, start: int = 0, stop: int | None = None) -> Iterator[StagedSplitReader]:
@@ -270,7 +274,7 @@ def test_a_take_over_fences_the_old_attempt_and_keeps_what_it_staged() -> None:
 
 def test_one_that_was_taken_over_while_it_connected_stages_nothing() -> None:
     desk = Desk(Queue(deque(range(3))))
-    old = Stager(desk.staging, "queue", SPLIT, lambda: QueueClient(desk.queue))
+    old = Stager(desk.staging, "queue", SPLIT, lambda: QueueClient(desk.queue), "Share.")
     old.take_over()
     desk.staging.log(PATH, "new").take_over()
     with pytest.raises(FencedError):
@@ -295,11 +299,69 @@ def test_a_receiver_that_loses_its_queue_to_another_one_does_not_take_it_back() 
 def test_a_receiver_of_another_query_ends_when_its_queue_is_taken_over() -> None:
     desk = Desk(Queue())
     old = desk.stager()
-    other = Stager(replace(desk.staging, folder="other"), "queue", SPLIT, lambda: QueueClient(desk.queue))
+    other = Stager(
+        replace(desk.staging, folder="other"), "queue", SPLIT, lambda: QueueClient(desk.queue), "Share."
+    )
     other.take_over()
-    with pytest.raises(SourceError, match="another query has begun to read queue"):
+    with pytest.raises(SourceError, match=r"another query has begun to read queue\. Share\."):
         old.check()
     other.connect()
+
+
+class TakenClient(QueueClient):
+    """A connection that somebody else takes the queue from, some time after it was made."""
+
+    def __init__(self, queue: Queue, clock: ManualClock, *, told: bool, after_ms: int) -> None:
+        super().__init__(queue)
+        self._clock = clock
+        self._error = QueueTakenError("taken") if told else TransientSourceError("closed")
+        self._after_ms = after_ms
+        self._is_lost = False
+
+    def poll(self, timeout_ms: int, most: int) -> Delivery[int] | None:
+        if self._is_lost:
+            raise self._error
+        self._clock.advance(self._after_ms)
+        self._is_lost = True
+        return None
+
+
+@pytest.mark.parametrize(
+    ("told", "after_ms", "message"),
+    [
+        (True, 3_600_000, r"taken: 3 times while this query reads queue, .* taken messages\. Share\."),
+        (False, 5_000, r"closed: 6 times within a minute, .* may take queue from .*\. Share\."),
+    ],
+)
+def test_a_stranger_that_takes_the_queue_again_and_again_is_an_error(
+    told: bool, after_ms: int, message: str
+) -> None:
+    desk = Desk(Queue())
+    clock = ManualClock()
+    task = replace(
+        desk.task(SPLIT), client=lambda: TakenClient(desk.queue, clock, told=told, after_ms=after_ms)
+    )
+    receiver = Receiver(task, clock)
+    receiver.run()
+    with pytest.raises(SourceError, match=message):
+        raise receiver.hear(TaskQuestion(0, 1)).error or AssertionError("nothing noticed")
+
+
+def test_a_connection_that_is_lost_now_and_then_is_no_stranger() -> None:
+    desk = Desk(Queue())
+    clock = ManualClock()
+    left = 20
+
+    def client() -> StagedClient[int]:
+        nonlocal left
+        left -= 1
+        if not left:
+            receiver.stop()
+        return TakenClient(desk.queue, clock, told=False, after_ms=13_000)
+
+    receiver = Receiver(replace(desk.task(SPLIT), client=client), clock)
+    receiver.run()
+    assert not receiver.has_news
 
 
 def test_a_queue_that_is_away_is_asked_again_until_the_deadline() -> None:
