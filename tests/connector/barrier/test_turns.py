@@ -84,14 +84,16 @@ def epochs(interval_ms: int, count: int, tasks: int | None = 1, **options: str) 
 def test_lists_of_one_task_get_about_the_same(server: Scripted, connections: str) -> None:
     server.answer = feed
     urls = ", ".join(f"{server.origin}/{name}" for name in "abc")
-    for _ in epochs(3 * PAGE_MS, 8, url=urls, connections=connections):
+    count = 9
+    for _ in epochs(3 * PAGE_MS, count, url=urls, connections=connections):
         pass
     pages = Counter(path.partition("?")[0] for path, _ in server.asked)
     assert set(pages) == {"/a", "/b", "/c"}
-    # A list that has a connection of its own is asked more often than two that share one, in one epoch.
-    assert max(pages.values()) - min(pages.values()) <= (
-        2 if connections == "1" else max(pages.values()) // 2
-    )
+    if connections == "1":
+        assert max(pages.values()) - min(pages.values()) <= 2
+    # How far one connection comes while another one waits is the machine's. But a list that was not asked in
+    # one epoch comes first in the next.
+    assert min(pages.values()) >= count // len(pages)
 
 
 def test_lists_that_have_nothing_more_leave_the_rate_to_those_that_have(server: Scripted) -> None:
