@@ -61,7 +61,7 @@ ROOMS: dict[str, list[tuple[str, ...]]] = {
         ("csv",),
     ],
     "headwater.readers.http": [
-        ("lookups", "pace", "settings", "urls"),
+        ("lookups", "pace", "response", "settings", "urls"),
         ("connections", "kept_tokens"),
         ("credentials", "kept_pools"),
         ("client",),

@@ -5,12 +5,11 @@ from __future__ import annotations
 import http.client
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlencode
 
 import msgspec
-from urllib3 import BaseHTTPResponse, HTTPHeaderDict, Timeout
+from urllib3 import BaseHTTPResponse, Timeout
 from urllib3.exceptions import DecodeError, HTTPError
 from urllib3.util import make_headers
 
@@ -19,6 +18,7 @@ from headwater.enumerators.http.origins import origin
 from headwater.readers.http.connections import Exchange
 from headwater.readers.http.credentials import Credentials
 from headwater.readers.http.kept_pools import POOLS
+from headwater.readers.http.response import HttpResponse
 from headwater.readers.http.settings import HttpSettings
 from headwater.readers.http.urls import absolute, hidden, with_parameters, without_parameters
 
@@ -30,31 +30,8 @@ _OWN_HEADERS: Final = {
     "Accept": "application/json, application/x-ndjson;q=0.9, */*;q=0.1",
 }
 _BODY: Final = "body:"
-_SHOWN_BYTES: Final = 4_096
 _LEAST_S: Final = 0.001
 """Nothing is asked for in no time at all."""
-
-
-@dataclass(frozen=True)
-class HttpResponse:
-    """An answer, read to its end.
-
-    Attributes:
-        url: which was answered, after redirects, without secrets.
-        status: as a number.
-        headers: of any case; several of one name are kept.
-        body: decompressed.
-    """
-
-    url: str
-    status: int
-    headers: HTTPHeaderDict
-    body: bytes
-
-    @property
-    def text(self) -> str:
-        """The beginning of the body, for people."""
-        return self.body[:_SHOWN_BYTES].decode(errors="replace")
 
 
 class HttpClient:
@@ -89,6 +66,7 @@ class HttpClient:
             TransientSourceError: the server is away, breaks off, or takes too long.
             CorruptRecordError: what it says cannot be decompressed.
             AuthenticationError: no token is given out.
+            TokenLaterError: none is now.
             SourceError: redirects do not end, or lead nowhere; or a secret or certificate cannot be read in
                 this process.
         """
@@ -98,6 +76,12 @@ class HttpClient:
         if answer.status == 401 and self._credentials.refused():
             answer = self._followed(url, cursor)
         return answer
+
+    def servers(self, url: str) -> list[str]:
+        """Return the origins that are asked for a page: its own, and that of a token which it needs first."""
+        own = origin(url)
+        others = self._credentials.token_servers if own in self._settings.origins else []
+        return [own, *others]
 
     def close(self) -> None:
         """Give the connections back. Nothing is asked any more."""
@@ -197,10 +181,9 @@ class HttpClient:
 
     def _post_form(
         self, url: str, headers: Mapping[str, str], form: Sequence[tuple[str, str]]
-    ) -> tuple[int, bytes]:
+    ) -> HttpResponse:
         sent = {**_OWN_HEADERS, "Content-Type": "application/x-www-form-urlencoded", **headers}
-        answer = self._ask("POST", url, sent, urlencode(form).encode(), shown=url)
-        return answer.status, answer.body
+        return self._ask("POST", url, sent, urlencode(form).encode(), shown=url)
 
 
 def _read(answer: BaseHTTPResponse) -> bytes:

@@ -11,7 +11,9 @@ import msgspec
 
 from headwater.core.errors import AuthenticationError, TransientSourceError
 from headwater.core.secrets import is_elsewhere, resolved_secret
+from headwater.enumerators.http.origins import origin
 from headwater.readers.http.kept_tokens import TOKENS
+from headwater.readers.http.response import HttpResponse
 from headwater.readers.http.settings import TRANSIENT, CredentialSettings, OAuthSettings
 
 _SHOWN: Final = 400
@@ -22,18 +24,30 @@ _PLAIN: Final = frozenset({"accept", "accept-language", "content-type", "user-ag
 """Headers that hold no secret."""
 
 
+class TokenLaterError(TransientSourceError):
+    """The server of tokens gives out none now.
+
+    Attributes:
+        answer: of that server, which may say when it will.
+    """
+
+    def __init__(self, message: str, answer: HttpResponse) -> None:
+        super().__init__(message, source="http", split=answer.url)
+        self.answer = answer
+
+
 class Credentials:
     """Belongs to one thread. Secrets are read where they lie with each request, so they may change.
 
     Args:
         settings: where they lie.
-        post: asks a token's URL, with headers and a form; returns status and body.
+        post: asks a token's URL, with headers and a form.
     """
 
     def __init__(
         self,
         settings: CredentialSettings,
-        post: Callable[[str, Mapping[str, str], Sequence[tuple[str, str]]], tuple[int, bytes]],
+        post: Callable[[str, Mapping[str, str], Sequence[tuple[str, str]]], HttpResponse],
     ) -> None:
         self._settings = settings
         self._post = post
@@ -46,7 +60,8 @@ class Credentials:
 
         Raises:
             SourceError: a secret cannot be read in this process, or no token is given out.
-            TransientSourceError: no token is given out now.
+            TokenLaterError: no token is given out now.
+            TransientSourceError: its server does not answer.
         """
         headers = self._headers()
         parameters = self._parameters()
@@ -55,6 +70,12 @@ class Credentials:
         # Behind the scheme: an answer may repeat the token alone.
         self._note_secrets(*secret, *(value.rpartition(" ")[2] for value in secret), *parameters.values())
         return headers, parameters
+
+    @property
+    def token_servers(self) -> list[str]:
+        """The origin that gives out tokens, if one is to be got."""
+        oauth = self._settings.oauth
+        return [] if oauth is None or TOKENS.get(oauth) is not None else [origin(oauth.url)]
 
     def refused(self) -> bool:
         """Take note that they were not accepted.
@@ -102,20 +123,22 @@ class Credentials:
                 self._secrets.update((value, quote(value, safe=""), quote_plus(value)))
 
     def _new_token(self, oauth: OAuthSettings) -> str:
-        status, body = self._post(oauth.url, *self._token_request(oauth))
+        answer = self._post(oauth.url, *self._token_request(oauth))
         try:
-            said = msgspec.json.decode(body, type=dict[str, Any])
+            said = msgspec.json.decode(answer.body, type=dict[str, Any])
         except (msgspec.MsgspecError, RecursionError):
             said = {}
         token = said.get("access_token")
-        if status == 200 and isinstance(token, str):
+        if answer.status == 200 and isinstance(token, str):
             TOKENS.keep(oauth, token)
             return token
         # As OAuth names them: without them nobody knows which of the options to look at.
         why = [f"{said[name]}" for name in ("error", "error_description") if said.get(name)]
-        text = self.hidden(": ".join([f"oauthTokenUrl gives out no token: HTTP {status}", *why]))[:_SHOWN]
-        if status in TRANSIENT:
-            raise TransientSourceError(text, source="http", split=oauth.url)
+        text = self.hidden(": ".join([f"oauthTokenUrl gives out no token: HTTP {answer.status}", *why]))[
+            :_SHOWN
+        ]
+        if answer.status in TRANSIENT:
+            raise TokenLaterError(text, answer)
         raise AuthenticationError(
             f"{text}; check oauthClientId, oauthClientSecret, oauthClientIn, oauthScope and oauthParams",
             source="http",

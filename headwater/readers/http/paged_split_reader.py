@@ -18,11 +18,13 @@ from headwater.core.retry import Backoff, Retry
 from headwater.core.split import SplitPath, SplitRange
 from headwater.enumerators.http.origins import OriginWaits, origin
 from headwater.enumerators.http.split import HttpSplit
-from headwater.readers.http.client import HttpClient, HttpResponse
+from headwater.readers.http.client import HttpClient
+from headwater.readers.http.credentials import TokenLaterError
 from headwater.readers.http.open_pages import OpenT
 from headwater.readers.http.pace import Pace
 from headwater.readers.http.pages import HttpPage, PageSaysError
 from headwater.readers.http.paging import NextPage, PageLink, next_page, warn_of_absent
+from headwater.readers.http.response import HttpResponse
 from headwater.readers.http.settings import HttpSettings
 from headwater.readers.http.statuses import action_of, refusal, wait_ms
 from headwater.readers.http.urls import without_parameters
@@ -169,11 +171,14 @@ class PagedSplitReader(BarrierSplitReader[HttpSplit, JsonValue], Generic[OpenT])
             TransientSourceError: it is to be asked again.
         """
         asked = current.asked
-        left_ms = 0 if current.is_second_reading else self._waits.left_ms(origin(asked.url))
+        servers = [] if current.is_second_reading else self._client.servers(asked.url)
+        left_ms = max(map(self._waits.left_ms, servers), default=0)
         if left_ms > 0:
             return self._leave_alone(current, left_ms)
         try:
             answer = self._client.ask(asked.url, asked.cursor)
+        except TokenLaterError as error:
+            return self._ask_for_token_later(current, error)
         except CorruptRecordError as error:
             return self._bad_page(current, error.message, asked.url)
         return self._take(current, answer)
@@ -214,7 +219,18 @@ class PagedSplitReader(BarrierSplitReader[HttpSplit, JsonValue], Generic[OpenT])
         if not pause_ms:
             message = refusal(answer, self._client.hidden).message
             raise TransientSourceError(message, source="http", split=answer.url)
-        server = origin(current.asked.url)
+        return self._obey(current, origin(current.asked.url), pause_ms)
+
+    def _ask_for_token_later(self, current: OpenT, error: TokenLaterError) -> EpochRecords:
+        """The same for a server of tokens. The task's other lists need the same token."""
+        pause_ms = wait_ms(error.answer)
+        if not pause_ms:
+            raise error
+        server = origin(error.answer.url)
+        self._waits.take(OriginWaits.event(server, pause_ms))
+        return self._obey(current, server, pause_ms)
+
+    def _obey(self, current: OpenT, server: str, pause_ms: int) -> EpochRecords:
         event = OriginWaits.event(server, pause_ms)
         if server not in self._limited:
             self._limited.add(server)

@@ -13,7 +13,7 @@ import msgspec
 import pyarrow as pa
 
 from headwater.core.errors import CorruptRecordError
-from headwater.readers.http.client import HttpResponse
+from headwater.readers.http.response import HttpResponse
 from headwater.readers.http.settings import PagingSettings
 from headwater.readers.http.urls import absolute
 

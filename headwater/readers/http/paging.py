@@ -9,8 +9,8 @@ from functools import lru_cache
 from typing import Final
 
 from headwater.core.errors import CorruptRecordError
-from headwater.readers.http.client import HttpResponse
 from headwater.readers.http.pages import HttpPage, raw_at, text_at, value_at
+from headwater.readers.http.response import HttpResponse
 from headwater.readers.http.settings import PagingSettings
 from headwater.readers.http.urls import absolute, parameter, with_parameters
 

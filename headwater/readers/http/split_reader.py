@@ -14,11 +14,11 @@ from headwater.core.errors import CorruptRecordError
 from headwater.core.jsons import JsonValue
 from headwater.core.split import SplitPath, SplitRange
 from headwater.enumerators.http.split import HttpSplit, PagePosition
-from headwater.readers.http.client import HttpResponse
 from headwater.readers.http.open_list import OpenList, rows_to_take
 from headwater.readers.http.paged_split_reader import MOST_LEFT_OUT, PagedSplitReader
 from headwater.readers.http.pages import HttpPage, bad_page_rows, parse_page, with_no_reason
 from headwater.readers.http.paging import counted_on, not_counted
+from headwater.readers.http.response import HttpResponse
 
 log = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ from headwater.core.errors import (
     SourceError,
     UnknownSplitError,
 )
-from headwater.readers.http.client import HttpResponse
+from headwater.readers.http.response import HttpResponse
 from headwater.readers.http.settings import TRANSIENT, HttpSettings, StatusAction
 
 _LIMITED: Final = frozenset({403, 429, 503})

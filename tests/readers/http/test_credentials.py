@@ -9,10 +9,14 @@ from typing import Any
 
 import pytest
 
+from headwater.core.clock import ManualClock
 from headwater.core.epoch import Barrier
 from headwater.core.epoch_json import state_to_json
 from headwater.core.errors import AuthenticationError, OptionError, SourceError
+from headwater.enumerators.http.origins import OriginWaits
 from headwater.enumerators.http.split import ROOT
+from headwater.readers.http.pace import Pace
+from headwater.readers.http.split_reader import HttpSplitReader
 from tests.readers.http.scripted import Scripted, read, run, source, start
 
 
@@ -184,6 +188,32 @@ def test_a_token_server_that_is_busy_is_asked_again(server: Scripted) -> None:
     server.say("/a", {"items": [1]})
     oauth = {"oauthTokenUrl": f"{server.origin}/token", "oauthClientId": "me", "oauthClientSecret": "s3cret"}
     assert read(f"{server.origin}/a", **oauth) == [1]
+
+
+def test_a_token_server_that_asks_to_be_left_alone_is_asked_once_by_all_lists_of_a_task(
+    server: Scripted,
+) -> None:
+    server.say("/token", {}, status=429, Retry_After="60")
+    server.say("/token", {"access_token": "one"})
+    for name in "ab":
+        server.say(f"/{name}", {"items": [1]})
+    api, tokens = server.origin, server.origin.replace("127.0.0.1", "localhost")
+    oauth = {"oauthTokenUrl": f"{tokens}/token", "oauthClientId": "me", "oauthClientSecret": "s3cret"}
+    # What a status of a page means is nothing to a token.
+    made = source(f"{api}/a, {api}/b", onStatus="429=skip", **oauth)
+    clock = ManualClock()
+    reader = HttpSplitReader(made.settings, clock, Pace(None))
+    begin = [start(url) for url in made.urls]
+    reader.handle_splits_changes(begin)
+    told = [reader.fetch(), reader.fetch()]
+    assert [list(each.caught_up.values()) for each in told] == [[60_000], [60_000]]
+    assert [each.events for each in told] == [(OriginWaits.event(tokens, 60_000),), ()]
+    assert server.paths == ["/token"]
+    clock.advance(60_000)
+    reader.handle_splits_changes(begin)
+    assert reader.fetch().records
+    assert server.paths == ["/token", "/token", "/a"]
+    reader.close()
 
 
 def test_a_secret_that_changes_while_it_is_on_its_way_is_read_again(server: Scripted, tmp_path: Path) -> None:

@@ -28,10 +28,11 @@ from headwater.core.split import SplitRange
 from headwater.core.state_store import MemoryStateStore
 from headwater.enumerators.http.log_position import LogPosition
 from headwater.enumerators.http.split import ROOT, HttpSplit, PagePosition
-from headwater.readers.http.client import HttpClient, HttpResponse
+from headwater.readers.http.client import HttpClient
 from headwater.readers.http.incremental.incremental_reader import IncrementalReader
 from headwater.readers.http.pace import Pace
 from headwater.readers.http.paged_split_reader import PagedSplitReader
+from headwater.readers.http.response import HttpResponse
 from headwater.readers.http.settings import CredentialSettings, HttpSettings, OAuthSettings
 from headwater.readers.http.split_reader import HttpSplitReader
 from headwater.readers.http.statuses import action_of, wait_ms

@@ -17,7 +17,6 @@ from headwater.core.split import SplitPath, SplitRange
 from headwater.core.state_store import StateStore
 from headwater.enumerators.http.log_position import LogPosition
 from headwater.enumerators.http.split import HttpSplit
-from headwater.readers.http.client import HttpResponse
 from headwater.readers.http.incremental.known_items import KnownItems, Ranked, Version, version_of
 from headwater.readers.http.incremental.round_log import RoundLog, log_folder
 from headwater.readers.http.incremental.rounds import Round
@@ -33,6 +32,7 @@ from headwater.readers.http.pages import (
     with_no_reason,
 )
 from headwater.readers.http.paging import CircleGuard, PageLink, counted_on, not_counted
+from headwater.readers.http.response import HttpResponse
 from headwater.readers.http.settings import HttpSettings
 from headwater.readers.http.statuses import server_time
 from headwater.readers.http.urls import with_parameters
