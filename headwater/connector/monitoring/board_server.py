@@ -77,6 +77,8 @@ class BoardServer:
 
 
 def _listening(host: str, port: int) -> socket.socket:
+    if not 0 <= port <= 65535:
+        raise OptionError(f"must be from 0 to 65535, not {port}", option="port")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family)

@@ -66,6 +66,16 @@ def open_file_system(
         raise OptionError(f"{url}: {error} (driver and every executor need it)", option="path") from error
     except (ValueError, TypeError) as error:
         raise OptionError(f"{url}: {error}", option="path") from error
+    except (ConnectionError, TimeoutError):
+        raise  # may pass: file_errors has it asked again
+    except OSError as error:
+        # For hdfs:// without Hadoop's native library pyarrow lists each place where it looked, a line each.
+        said = str(error).strip().partition("\n")[0]
+        raise OptionError(
+            f"{url}: its file system cannot be opened in this process: {said} (driver and every executor "
+            "need its libraries)",
+            option="path",
+        ) from error
     return fs, path
 
 

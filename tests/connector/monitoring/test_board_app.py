@@ -111,3 +111,8 @@ def test_closing_it_frees_the_port_and_may_be_done_twice(local: BoardServer) -> 
     local.close()
     local.close()
     BoardServer(view, host="127.0.0.1", port=urlsplit(local.url).port or 0, token=None).close()
+
+
+def test_a_port_that_no_host_has_is_refused_with_the_range() -> None:
+    with pytest.raises(OptionError, match="option 'port': must be from 0 to 65535, not 80000"):
+        BoardServer(view, host="127.0.0.1", port=80_000, token=None)
