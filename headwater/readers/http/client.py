@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 import msgspec
 from urllib3 import BaseHTTPResponse, Timeout
 from urllib3.exceptions import DecodeError, HTTPError
+from urllib3.exceptions import TimeoutError as SocketTimeoutError
 from urllib3.util import make_headers
 
 from headwater.core.errors import CorruptRecordError, SourceError, TransientSourceError
@@ -146,7 +147,9 @@ class HttpClient:
             raise CorruptRecordError("the page cannot be decompressed", source="http", split=shown) from None
         except (HTTPError, http.client.HTTPException, OSError) as error:
             self._pools.close()
-            took = f" within {self._settings.timeout_ms} ms" if exchange.is_broken_off else ""
+            # Whichever comes first: the socket's limit is what was left of the request's.
+            is_late = exchange.is_broken_off or isinstance(error, SocketTimeoutError)
+            took = f" within {self._settings.timeout_ms} ms" if is_late else ""
             said = self.hidden(f"{type(error).__name__}: {error}")
             raise TransientSourceError(f"no answer{took}: {said}", source="http", split=shown) from None
         except (ValueError, UnicodeError) as error:

@@ -100,7 +100,8 @@ class Credentials:
         written = settings.headers
         found = {name: resolved_secret(value, f"option 'header.{name}'") for name, value in written.items()}
         if settings.bearer is not None:
-            found["Authorization"] = f"Bearer {resolved_secret(settings.bearer, 'option bearerToken')}"
+            token = resolved_secret(settings.bearer, "option 'bearerToken'")
+            found["Authorization"] = f"Bearer {token}"
         elif settings.user is not None:
             user = resolved_secret(settings.user, "option 'username'")
             password = resolved_secret(settings.password or "", "option 'password'")

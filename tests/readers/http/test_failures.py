@@ -242,7 +242,7 @@ def test_redirects_and_a_token_are_part_of_the_time_that_a_request_may_take(serv
     oauth = OAuthSettings(url=f"{server.origin}/token", client_id="me", client_secret="s3cret")
     credentials = CredentialSettings(oauth=oauth)
     client = HttpClient(HttpSettings(timeout_ms=500, credentials=credentials, origins=(server.origin,)))
-    with pytest.raises(TransientSourceError, match="no answer"):
+    with pytest.raises(TransientSourceError, match="no answer within 500 ms"):
         client.ask(f"{server.origin}/a")
     client.close()
     assert len(server.paths) <= 3

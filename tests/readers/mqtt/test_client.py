@@ -238,7 +238,7 @@ def test_two_queries_with_one_client_id_take_it_from_each_other_a_few_times_and_
 def test_of_two_queries_with_one_client_id_on_one_host_the_first_one_fails(
     broker: LocalMqtt, source: MqttSource, tmp_path: Path, where: str
 ) -> None:
-    """Each time when no task of the other one is there. They took the session from each other for ever."""
+    """Neither has a task at work when the other one comes, so that nothing but the receiver is in the way."""
     first = replace(source, receiver_idle_ms=IDLE_MS)
     other = first.for_query("other")
     if where == "another state location":
