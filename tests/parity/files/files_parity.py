@@ -115,6 +115,11 @@ class FilesParity:
         for name in may_differ or {}:
             assert name in FILES_DIFFERENCES
         sparks, ours = self.both(how, files, one_by_one=one_by_one, streaming=streaming)
+        if not one_by_one and len(files) > 1 and isinstance(sparks[0], Failed):
+            # One bad file fails both reads of all: the others would pass and be compared with nothing.
+            raise AssertionError(
+                f"{len(files)} files are not compared, since the read of them failed: {sparks[0].said}"
+            )
         for content, one, other in zip(files, sparks, ours, strict=True):
             if _reads_corrupt_records_alone(one):
                 continue
