@@ -15,7 +15,7 @@ from typing import Any, Self
 
 from tests.exactly_once.waiting import until
 
-__all__ = ["Program", "connected", "members", "parent", "python_workers"]
+__all__ = ["Program", "children", "connected", "members", "parent", "python_workers"]
 
 HERE = Path(__file__).resolve().parent
 LOG_TAIL = 6_000
@@ -149,6 +149,11 @@ def python_workers(session: int, jvm: str) -> list[int]:
     return [pid for pid, daemon in parents.items() if parents.get(daemon) in jvms]
 
 
+def children(pid: int, command: str = "") -> list[int]:
+    """Return the living children of a process whose command line contains this text."""
+    return [one for one in _pids() if _parent(one) == pid and command in _command(one)]
+
+
 def parent(pid: int) -> int:
     """Return a process's parent."""
     return int(_stat(pid)[1])
@@ -174,6 +179,11 @@ def _pids() -> Iterator[int]:
 def _session(pid: int) -> int | None:
     stat = _stat(pid)
     return int(stat[3]) if stat and stat[0] != "Z" else None
+
+
+def _parent(pid: int) -> int | None:
+    stat = _stat(pid)
+    return int(stat[1]) if stat and stat[0] != "Z" else None
 
 
 def _stat(pid: int) -> list[str]:

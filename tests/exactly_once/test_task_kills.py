@@ -16,7 +16,7 @@ from pyspark.errors import StreamingQueryException
 from local_kafka import LocalKafka
 from tests.exactly_once.gate import SMALL_BATCHES, Gate
 from tests.exactly_once.pipeline import Pipeline
-from tests.exactly_once.processes import Program, connected, members, parent
+from tests.exactly_once.processes import Program, children, connected, members, parent
 from tests.exactly_once.producing import produce
 from tests.exactly_once.waiting import until
 
@@ -37,6 +37,11 @@ LOCAL_CLUSTER = {
     "SPARK_SCALA_VERSION": "2.13",
     "SPARK_LOCAL_IP": "127.0.0.1",
 }
+
+
+def source_runners() -> set[int]:
+    """Return those of this process's own JVM: tests beside it have theirs, in the same session."""
+    return {runner for jvm in children(os.getpid()) for runner in children(jvm, RUNNER)}
 
 
 @pytest.fixture
@@ -106,9 +111,9 @@ def test_a_killed_source_runner_fails_the_query_which_goes_on_after_a_restart(
     kafka.create_topic(topic, partitions=2)
     job = pipeline()
     produced = produce(kafka, topic, 10)
-    before = {*members(os.getsid(0), RUNNER)}
+    before = source_runners()
     with job.running() as query:
-        (runner,) = {*members(os.getsid(0), RUNNER)} - before
+        (runner,) = source_runners() - before
         os.kill(runner, signal.SIGKILL)
         with pytest.raises(StreamingQueryException):
             query.awaitTermination(120)
