@@ -12,7 +12,7 @@ from typing import Final, Generic
 
 from headwater.core.barrier_reader import BarrierSplitReader, EpochRecords
 from headwater.core.clock import Clock
-from headwater.core.errors import CorruptRecordError, TransientSourceError
+from headwater.core.errors import CorruptRecordError, DataLossError, TransientSourceError
 from headwater.core.jsons import JsonValue
 from headwater.core.retry import Backoff, Retry
 from headwater.core.split import SplitPath, SplitRange
@@ -82,6 +82,7 @@ class PagedSplitReader(BarrierSplitReader[HttpSplit, JsonValue], Generic[OpenT])
 
         Raises:
             CorruptRecordError: it cannot be read.
+            DataLossError: it has lost items.
         """
 
     @abstractmethod
@@ -180,7 +181,7 @@ class PagedSplitReader(BarrierSplitReader[HttpSplit, JsonValue], Generic[OpenT])
         except TokenLaterError as error:
             return self._ask_for_token_later(current, error)
         except CorruptRecordError as error:
-            return self._bad_page(current, error.message, asked.url)
+            return self._bad_page(current, error, asked.url)
         return self._take(current, answer)
 
     def _take(self, current: OpenT, answer: HttpResponse) -> EpochRecords:
@@ -198,10 +199,8 @@ class PagedSplitReader(BarrierSplitReader[HttpSplit, JsonValue], Generic[OpenT])
         if action == "read":
             try:
                 return self._read(current, answer)
-            except CorruptRecordError as error:
-                if isinstance(error, PageSaysError) and wait_ms(answer):
-                    return self._ask_later(current, answer)
-                return self._bad_page(current, error.message, answer.url, answer.text)
+            except (CorruptRecordError, DataLossError) as error:
+                return self._not_read(current, error, answer)
         reason = f"HTTP {answer.status}"
         if action == "finish":
             self._check_first_reading(current, reason, answer.url)
@@ -237,15 +236,28 @@ class PagedSplitReader(BarrierSplitReader[HttpSplit, JsonValue], Generic[OpenT])
             log.warning("%s", OriginWaits.text(event))
         return self._leave_alone(current, pause_ms, () if current.is_second_reading else (event,))
 
-    def _bad_page(self, current: OpenT, message: str, url: str, text: str = "") -> EpochRecords:
+    def _not_read(
+        self, current: OpenT, error: CorruptRecordError | DataLossError, answer: HttpResponse
+    ) -> EpochRecords:
+        if isinstance(error, PageSaysError) and wait_ms(answer):
+            return self._ask_later(current, answer)
+        if isinstance(error, DataLossError) and current.is_second_reading:
+            # It must bring the same rows: no option lets it go on without them.
+            raise error
+        return self._bad_page(current, error, answer.url, answer.text)
+
+    def _bad_page(
+        self, current: OpenT, error: CorruptRecordError | DataLossError, url: str, text: str = ""
+    ) -> EpochRecords:
         """Do with a page that cannot be read what the user says.
 
         Raises:
             CorruptRecordError: that is to fail.
+            DataLossError: the same, for a page that has lost items.
         """
-        reason = self._client.hidden(message)
+        reason = self._client.hidden(error.message)
         if self._settings.bad_pages == "fail":
-            raise CorruptRecordError(
+            raise type(error)(
                 f"{reason}; option badPages=skip or column lets a query go on", source="http", split=url
             )
         return self._left_out(current, reason, url, text)

@@ -19,6 +19,7 @@ from headwater.core.clock import ManualClock, SystemClock
 from headwater.core.epoch import Barrier, SplitStatus
 from headwater.core.errors import (
     CorruptRecordError,
+    DataLossError,
     DeadlineError,
     SourceError,
     TransientSourceError,
@@ -108,6 +109,43 @@ def test_a_named_list_whose_page_cannot_be_read_goes_on_when_it_can(server: Scri
     server.answers["/b"] = [(200, [], b'{"items": [2]}')]
     more, _ = run(made, Barrier(), SplitRange(state.progress[0].split, state.progress[0].position, None))
     assert [row[3] for row in rows + more] == ["1", "2"]
+
+
+@pytest.mark.parametrize(
+    ("paging", "later"), [("page", "/a?page=2"), ("link", "/a")], ids=["counted pages", "links"]
+)
+def test_a_page_that_has_lost_items_is_left_out_where_the_user_says_so(
+    server: Scripted, caplog: pytest.LogCaptureFixture, paging: str, later: str
+) -> None:
+    given = {"paging": "page"} if paging == "page" else {}
+    server.say("/a", {"items": [1, 2, 3]})
+    for number in (2, 3):
+        server.say(f"/a?page={number}", {"items": []})
+    made = source(f"{server.origin}/a", **given)
+    [progress] = run(made, Barrier(), start(f"{server.origin}/a"))[1].progress
+    begin = SplitRange(progress.split, progress.position, None)
+    server.answers["/a"] = [(200, [], b'{"items": [1, 3]}')]
+    with pytest.raises(DataLossError, match=r"had at least 3 before; option badPages=skip or column lets"):
+        run(made, Barrier(), begin)
+    made = source(f"{server.origin}/a", badPages="skip", **given)
+    assert run(made, Barrier(), begin)[0] == []
+    assert f"left out a page: {server.origin}/a: the page has 2 items, and had at least 3" in caplog.text
+    grown = [1, 2, 3, 4] if paging == "link" else [4]
+    server.answers[later] = [(200, [], json.dumps({"items": grown}).encode())]
+    rows, state = run(made, Barrier(), begin)
+    assert [row[3] for row in rows] == ["4"]
+    assert run(made, Barrier(), begin, stop_at=state)[0] == rows
+    # What was read is read again, or it is an error.
+    server.answers[later] = [(200, [], b'{"items": []}')]
+    with pytest.raises(DataLossError, match=r"has 0 items, and had|ends earlier than the first time"):
+        run(made, Barrier(), begin, stop_at=state)
+
+
+def test_a_status_may_be_asked_again(server: Scripted) -> None:
+    server.say("/a", {}, status=403)
+    server.say("/a", {"items": [1]})
+    assert read(f"{server.origin}/a", onStatus="403=retry") == [1]
+    assert server.paths == ["/a", "/a"]
 
 
 def test_a_status_may_end_a_list_and_the_error_says_how(server: Scripted) -> None:
