@@ -1,27 +1,46 @@
-"""Settings that make headwater faster; none is needed for it to be right."""
+"""Settings that make headwater faster, and keep secrets out of Spark's plans; it is right without them."""
 
 from __future__ import annotations
 
 import sysconfig
 from pathlib import Path
+from typing import Final
 
 from headwater.connector.cpus import PARALLELISM_VARIABLE
 
+_SECRET_OPTIONS: Final = (
+    "apiKey",
+    "header[.].*",
+    "params",
+    "oauthParams",
+    "body",
+    "tlsKey",
+    "storageOptions",
+    "kafka[.]ssl[.]keystore[.]key",
+    ".*[.]basic[.]auth[.]user[.]info",
+)
+"""Options that may hold a secret, and whose names do not say so. In a chain a part's name stands in front."""
+
 
 def recommended_conf() -> dict[str, str]:
-    """Return the settings that the measurements of docs/performance.md use.
+    """Return the settings that the measurements of docs/performance.md use, and one that hides secrets.
 
     Pass each to ``SparkSession.builder.config(key, value)``.
 
     * ``spark.python.unix.domain.socket.enabled``: JVM and Python talk over Unix sockets, which cost less than
       TCP.
     * ``spark.buffer.size``: larger reads between JVM and Python.
+    * ``spark.sql.redaction.options.regex``: Spark's plans show a stream's options as they were given. Spark
+      hides those whose names or values speak of a secret, a password or a token. With this it hides the
+      others too that may hold one, such as ``apiKey`` and ``header.Authorization``.
 
-    They are read when Spark starts; setting them on a running session changes nothing.
+    The first two are read when Spark starts; setting them on a running session changes nothing.
     """
     return {
         "spark.python.unix.domain.socket.enabled": "true",
         "spark.buffer.size": str(1 << 20),
+        # "url" is Spark's own default.
+        "spark.sql.redaction.options.regex": f"(?i)url|^(.*[.])?({'|'.join(_SECRET_OPTIONS)})$",
     }
 
 

@@ -13,6 +13,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col, window
 
+import headwater as hw
 from examples.http_server import Api, serving
 from tests.connector.async_io.service import SlowService
 from tests.exactly_once.pipeline import logged_ids
@@ -222,6 +223,28 @@ def test_a_state_location_that_cannot_be_used_is_named(job: Job, tmp_path: Path)
         )
         with pytest.raises(StreamingQueryException, match=message):
             job.run(frame, name="refused")
+
+
+def test_no_secret_is_in_plans_offsets_or_progress(
+    job: Job, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = {"bearerToken": "s3cret", "apiKey": "s3cret", "apiKeyIn": "query:key", "header.X-Key": "s3cret"}
+    redaction = "spark.sql.redaction.options.regex"
+    job.spark.conf.set(redaction, hw.recommended_conf()[redaction])
+    try:
+        batch = job.spark.read.format("headwater").options(**job.options, **given, source="http").load()
+        batch.explain(extended=True)
+        frame = job.frame(**given)
+        frame.explain(extended=True)
+    finally:
+        job.spark.conf.unset(redaction)
+    plans = capsys.readouterr().out
+    assert "pollInterval=100ms" in plans
+    progress = json.dumps(job.run(frame))
+    assert job.items() == job.everything()
+    written = [file.read_bytes().decode(errors="replace") for file in tmp_path.rglob("*") if file.is_file()]
+    lines = [line for text in (plans, progress, *written) for line in text.splitlines()]
+    assert [line for line in lines if "s3cret" in line] == []
 
 
 def test_items_become_typed_columns_in_a_batch_and_in_a_stream(job: Job) -> None:
