@@ -108,6 +108,7 @@ _SPELLINGS: Final[Mapping[str, Mapping[str, _Spelling]]] = {
         "broker": _Spelling(required=True),
         "topics": _Spelling(kind=ArgumentKind.NAMES, required=True),
         "clientId": _Spelling(required_in=Boundedness.CONTINUOUS_UNBOUNDED),
+        "receiverIdleTimeout": _Spelling(kind=ArgumentKind.DURATION),
     },
 }
 _OF_FORMATS: Final[Mapping[str, _Spelling]] = {

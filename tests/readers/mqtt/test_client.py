@@ -369,6 +369,10 @@ def test_a_batch_read_leaves_the_session_of_a_stream_alone() -> None:
             {"broker": "mqtts://x", "topics": "a", "clientId": "c", "stateLocation": "/x", "tlsKey": "/key"},
             "option 'tlsKey': counts only with option 'tlsCertificate'",
         ),
+        (
+            {"broker": "mqtt://x", "topics": "a", "clientId": "c", "receiverIdleTimeout": "10ms"},
+            "option 'receiverIdleTimeout': must be 1s at least",
+        ),
     ],
 )
 def test_options_that_make_no_sense_are_refused(options: dict[str, str], message: str) -> None:
@@ -496,15 +500,27 @@ def receiver_task(source: MqttSource) -> ReceiverTask:
     )
 
 
-def receiver(source: MqttSource) -> int:
-    """Return the process of a source's receiver, which works in the folder of its place."""
-    task = receiver_task(source)
-    folder = ReceiverPlace(task).folder
+def receivers(source: MqttSource) -> list[int]:
+    """Return the processes of a source's receiver, which work in the folder of its place."""
+    folder = ReceiverPlace(receiver_task(source)).folder
+    found = []
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             if (process / "cwd").readlink() == folder:
-                return int(process.name)
-    raise AssertionError("no receiver runs")
+                found.append(int(process.name))
+    return found
+
+
+def receiver(source: MqttSource) -> int:
+    """Return the process of a source's receiver, which there is."""
+    (process,) = receivers(source)
+    return process
+
+
+def test_a_receiver_ends_when_no_task_has_asked_it_for_its_time(source: MqttSource) -> None:
+    brief = replace(source, receiver_idle_ms=1_000)
+    assert read(brief)[0] == []
+    until(lambda: not receivers(brief), "the receiver to end")
 
 
 def test_a_receiver_that_is_killed_is_started_again_and_a_broker_that_is_away_is_waited_for(

@@ -26,6 +26,7 @@ STREAM: Final = Boundedness.CONTINUOUS_UNBOUNDED
 PAYLOAD: Final = "payload"
 """The column that a format decodes."""
 _PORTS: Final = {"mqtt": 1883, "mqtts": 8883}
+_LEAST_IDLE_MS: Final = 1_000
 
 
 class _Broker(NamedTuple):
@@ -43,6 +44,13 @@ def _broker(raw: str) -> _Broker:
     if parts.path.strip("/") or parts.query:
         raise ValueError(f"must end with the port, not with {parts.path or parts.query!r}")
     return _Broker(parts.hostname, parts.port or _PORTS[parts.scheme], parts.scheme == "mqtts")
+
+
+def _idle_ms(raw: str) -> int:
+    found_ms = duration_ms(raw)
+    if found_ms < _LEAST_IDLE_MS:
+        raise ValueError("must be 1s at least: before a task has asked a new receiver, it would end")
+    return found_ms
 
 
 def _topics(raw: str) -> tuple[str, ...]:
@@ -123,7 +131,7 @@ RETRY_DEADLINE: Final = Option(
 )
 RECEIVER_IDLE_TIMEOUT: Final = Option(
     "receiverIdleTimeout",
-    duration_ms,
+    _idle_ms,
     600_000,
     "How long a receiver stays connected when no task asks for what it received: longer than the trigger's "
     "interval and than a restart of the query.",

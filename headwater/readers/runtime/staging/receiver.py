@@ -55,6 +55,7 @@ class Receiver:
         self._error: HeadwaterError | None = None
         self._is_finished = False
         self._is_over = False
+        self._asking = 0
         self._asked_ms = self._clock.monotonic_ms()
         self._taken = 0
         self._lost_ms: list[int] = []
@@ -107,14 +108,14 @@ class Receiver:
 
     @property
     def unasked_ms(self) -> int:
-        """For how long nobody has asked anything."""
+        """For how long nobody has asked anything; 0 while somebody waits for an answer."""
         with self._changed:
-            return self._clock.monotonic_ms() - self._asked_ms
+            return 0 if self._asking else self._clock.monotonic_ms() - self._asked_ms
 
     def hear(self, question: TaskQuestion) -> Heard:
         """Answer a task; blocks as the question says."""
         with self._changed:
-            self._asked_ms = self._clock.monotonic_ms()
+            self._asking += 1
             if question.begins:
                 self._begun += 1
             turn = self._begun
@@ -127,6 +128,7 @@ class Receiver:
                 if left_ms <= 0:
                     break
                 self._changed.wait(left_ms / 1000)
+            self._asking -= 1
             self._asked_ms = self._clock.monotonic_ms()
             if self._settled < turn and not self._is_over:
                 return Heard(None)
