@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -73,6 +73,17 @@ def test_a_server_that_asks_to_be_left_alone_is_logged_once_a_minute(
         enumerator.handle_source_event(OriginWaits.event(origin(HERE.url), 1_000))
         clock.advance(1_000)
     assert caplog.text.count("asks to be left alone for 1000 ms; its lists wait") == 3
+
+
+def test_what_readers_left_out_is_logged_with_its_url_and_counted_on_after_a_restart(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    enumerator = HttpSplitEnumerator(Context(), [HERE.url], left_out=0)
+    enumerator.handle_source_event("http://x/a: HTTP 404: gone")
+    again = HttpSplitEnumerator(Context(), [HERE.url], left_out=cast("int", enumerator.snapshot_state()))
+    again.handle_source_event("http://x/b: HTTP 404: gone")
+    assert "1 pages or lists were left out so far, now http://x/a: HTTP 404" in caplog.text
+    assert "2 pages or lists were left out so far, now http://x/b: HTTP 404" in caplog.text
 
 
 @pytest.mark.parametrize("event", ["a page was left out", {"other": 1}, None])

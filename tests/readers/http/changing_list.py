@@ -185,7 +185,9 @@ def versions(rows: list[Any]) -> list[tuple[int, int]]:
     return [(item["id"], item["version"]) for item in found]
 
 
-def follower(server: Scripted, made: ChangingList, **options: str) -> Follower:
+def follower(
+    server: Scripted, made: ChangingList, store: StateStore | None = None, **options: str
+) -> Follower:
     """Return a query over a list."""
     server.answer = made.answer
 
@@ -193,7 +195,7 @@ def follower(server: Scripted, made: ChangingList, **options: str) -> Follower:
         return made.now.timestamp()
 
     server.now = now
-    store = MemoryStateStore()
+    store = store or MemoryStateStore()
     source = incremental_source(
         f"{server.origin}/a", incrementalType=made.written.kind, stateLocation="/state", **options
     )

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from headwater.core.clock import ManualClock
 from headwater.core.epoch import Barrier, SplitStatus
 from headwater.core.errors import CorruptRecordError, OptionError, SourceError
 from headwater.core.split import SplitRange
@@ -20,6 +21,20 @@ from headwater.readers.http.incremental.round_log import RoundLog, log_folder
 from tests.readers.http.changing_list import WRITTEN, ChangingList, follower, incremental_source, versions
 from tests.readers.http.scripted import Answer, Scripted, batch_source, run, scripted_server
 from tests.readings import TickingClock
+from tests.stale_store import StaleStore
+
+
+def test_rounds_go_on_though_no_listing_shows_what_was_staged(server: Scripted) -> None:
+    """The clock stands, so listings stay as they were before the first write."""
+    made = ChangingList()
+    query = follower(server, made, StaleStore(ManualClock()))
+    made.put(0)
+    assert query.epoch() == made.history
+    for number in range(1, 10):
+        made.put(number)
+        made.put(0)
+        assert query.epoch() == made.history[-2:]
+    assert query.epoch() == []
 
 
 def test_a_round_reads_what_changed_since_the_one_before_and_each_version_once(server: Scripted) -> None:

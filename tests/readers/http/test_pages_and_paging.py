@@ -127,6 +127,40 @@ def test_a_list_gets_on_though_each_epoch_ends_after_its_first_turn(server: Scri
     stream.read_again()
 
 
+@pytest.mark.parametrize(
+    ("told", "options"),
+    [
+        ("Link", {}),
+        ("next", {"nextField": "next"}),
+        ("X-Next", {"nextField": "header:X-Next", "cursorParam": "after"}),
+        ("cursor", {"nextField": "cursor", "cursorParam": "after"}),
+        ("cursor", {"nextField": "cursor", "cursorParam": "body:page.after", "method": "POST", "body": "{}"}),
+        ("cursor", {"nextField": "cursor", "cursorParam": "after", "hasMoreField": "more"}),
+    ],
+)
+def test_every_way_to_the_next_page_goes_on_where_an_epoch_ended(
+    server: Scripted, told: str, options: dict[str, str]
+) -> None:
+    def answer(path: str) -> Answer:
+        asked = dict(parse_qsl(urlsplit(path).query))
+        in_body = json.loads(server.bodies[-1] or b"{}").get("page", {})
+        at = int(in_body.get("after") or asked.get("after") or 0)
+        page = {"items": [at, at + 1], "more": at < 8}
+        after = f"/a?after={at + 2}"
+        ways = {"Link": f'<{after}>; rel="next"', "next": after, "X-Next": str(at + 2), "cursor": str(at + 2)}
+        following = {told: ways[told]} if at < 8 else {}
+        in_headers = told in {"Link", "X-Next"}
+        body = json.dumps(page if in_headers else page | following).encode()
+        return 200, [*following.items()] if in_headers else [], body
+
+    server.answer = answer
+    stream = ShortEpochs(source(f"{server.origin}/a", **options))
+    stream.read(7)
+    assert [len(rows) for _, rows, _ in stream.epochs][:5] == [2] * 5
+    assert stream.seen == list(range(10))
+    stream.read_again()
+
+
 def test_a_list_gets_on_over_bad_pages_though_each_epoch_ends_after_its_first_turn(server: Scripted) -> None:
     growing = GrowingList(server, "page", [12], 2)
     bad = {f"/a?page={number}" for number in (3, 4)}

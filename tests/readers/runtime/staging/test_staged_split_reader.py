@@ -31,6 +31,8 @@ from headwater.readers.runtime.staging.staged_split_reader import StagedSplitRea
 from headwater.readers.runtime.staging.stager import Stager
 from headwater.readers.runtime.staging.staging import Staging
 from tests.doubles import NumberSplit
+from tests.exactly_once.waiting import until
+from tests.stale_store import StaleStore
 
 PATH = ("queue",)
 SPLIT = NumberSplit("queue")
@@ -251,6 +253,20 @@ def test_keys_are_stored_once_an_epoch_and_only_what_came_since_is_read_again() 
     assert desk.read(position) == ([], position)
 
 
+def test_keys_are_known_though_no_listing_shows_what_was_written() -> None:
+    """The clock stands, so listings stay as they were before the first write."""
+    desk = Desk(Queue(), StaleStore(ManualClock()))
+    position = 0
+    seen: list[int] = []
+    for number in range(30):
+        desk.queue.waiting.append(number)
+        rows, position = desk.read(position)
+        seen += rows
+    assert seen == list(range(30))
+    desk.queue.taken = dict.fromkeys(range(18, 30))
+    assert desk.read(position) == ([], position)
+
+
 def test_without_a_key_it_comes_again() -> None:
     desk = Desk(Queue(deque(range(3)), has_keys=False))
     stage(desk.stager())
@@ -345,6 +361,26 @@ def test_a_stranger_that_takes_the_queue_again_and_again_is_an_error(
     receiver.run()
     with pytest.raises(SourceError, match=message):
         raise receiver.hear(TaskQuestion(0, 1)).error or AssertionError("nothing noticed")
+
+
+def test_a_receiver_that_a_task_waits_for_is_not_unasked() -> None:
+    clock = ManualClock()
+    receiver = Receiver(Desk(Queue()).task(SPLIT), clock)
+    asking = threading.Thread(target=receiver.hear, args=(TaskQuestion(0, 60_000),))
+    asking.start()
+
+    def is_asked() -> bool:
+        clock.advance(1_000)
+        return receiver.unasked_ms == 0
+
+    until(is_asked, "the question")
+    clock.advance(60_000)
+    receiver.stop()
+    receiver.run()
+    asking.join()
+    assert receiver.unasked_ms == 0
+    clock.advance(5)
+    assert receiver.unasked_ms == 5
 
 
 def test_a_connection_that_is_lost_now_and_then_is_no_stranger() -> None:
