@@ -13,6 +13,7 @@ from headwater.core.jsons import JsonValue
 from headwater.core.split import SplitPath, SplitRange
 from headwater.readers.runtime.epoch.calls import CreateCalls
 from headwater.readers.runtime.epoch.epoch_reader import EpochReader
+from headwater.readers.runtime.epoch.event_time import TaskAlignment
 from headwater.readers.runtime.epoch.first_reading import FirstReading
 from headwater.readers.runtime.epoch.second_reading import SecondReading
 from headwater.readers.runtime.epoch.task import EpochTask, ReadingContext
@@ -44,6 +45,7 @@ def epoch_task(
     least_ready: int = 0,
     failing: Mapping[SplitPath, Failing] | None = None,
     retry_deadline_ms: int | None = None,
+    alignment: TaskAlignment | None = None,
 ) -> EpochTask:
     return EpochTask(
         folder=folder,
@@ -58,6 +60,7 @@ def epoch_task(
         least_ready=least_ready,
         failing=failing or {},
         retry_deadline_ms=retry_deadline_ms,
+        alignment=alignment,
     )
 
 

@@ -85,7 +85,7 @@ WITNESSES: dict[str, tuple[str, ...]] = {
     "testBlockingPartitionIsConsumable": (_SHARED, "_SharedReading.__iter__"),
     "testReleaseMemoryOn": (_SHARED, "BlockingResultPartition.release_memory"),
     "testIsAvailableOrNot": (_HTTP, "BufferPool._take"),
-    "Recovered state": (_UNALIGNED, "_RestoredRows.batches", "StateParts.rows"),
+    "Recovered state": (_UNALIGNED, "RestoredRows.batches", "StateParts.rows"),
     "References counted": (_HTTP, "ResultPartition.on_consumed_subpartition"),
     "testThrowPartitionNotFound": (_HTTP, "ResultPartitionManager.create_view"),
     "Ids carry": (_HTTP, "ResultPartitionManager.release_produced_by"),

@@ -21,9 +21,10 @@ from headwater.readers.runtime.epoch.epoch_reader import EpochReader
 from headwater.readers.runtime.epoch.event_time import TaskAlignment
 from headwater.readers.runtime.epoch.failures import SplitFailures
 from headwater.readers.runtime.epoch.in_flight import batches_with_calls, rows_of_splits
+from headwater.readers.runtime.epoch.restored_rows import RestoredRows
 from headwater.readers.runtime.epoch.task import EpochTask, ReadingContext
 from headwater.readers.runtime.fetchers.events import Fetched
-from headwater.readers.runtime.partitions.ipc import read_batches, write_batches
+from headwater.readers.runtime.partitions.ipc import write_batches
 from headwater.readers.runtime.partitions.subpartition import (
     CheckpointBarrier,
     EndOfPartition,
@@ -74,7 +75,8 @@ class FirstReading(EpochReader):
             clock=context.clock,
             metrics=context.metrics,
         )
-        self._restored = _RestoredRows(rows_of_splits(context.restored))
+        column = None if task.alignment is None else task.alignment.column
+        self._restored = RestoredRows(rows_of_splits(context.restored), column)
         self._restore_calls(batches_with_calls(context.restored))
         self._overtaken: dict[SplitPath, tuple[JsonValue, list[pa.RecordBatch]]] = {}
         self._began_ms = 0
@@ -256,28 +258,3 @@ def _node_of(
         pause_or_resume=flow.manager.pause_or_resume_splits,
         on_enough=flow.trigger.fire,
     )
-
-
-class _RestoredRows:
-    """Rows that the last epoch fetched and did not emit: they come first.
-
-    Emits them batch by batch, and knows what is left. Belongs to the task's thread.
-
-    Args:
-        restored: what was in flight.
-    """
-
-    def __init__(self, restored: Sequence[InFlight]) -> None:
-        self._left = [(held, batches) for held in restored if (batches := read_batches(held.rows))]
-
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield the rows. A batch counts as emitted when it is yielded."""
-        for _, batches in self._left:
-            while batches:
-                yield batches.pop(0)
-
-    def left(self) -> list[InFlight]:
-        """Return what was not emitted."""
-        return [
-            InFlight(held.path, held.start, write_batches(batches)) for held, batches in self._left if batches
-        ]

@@ -9,12 +9,16 @@ import threading
 from pathlib import Path
 from typing import IO
 
+import pyarrow as pa
 import pytest
 
 from headwater.core.barrier_reader import EpochRecords
+from headwater.core.epoch import InFlight
 from headwater.core.errors import ContractError, SourceError
-from headwater.readers.runtime.partitions.ipc import read_batches
+from headwater.readers.runtime.epoch.event_time import TaskAlignment
+from headwater.readers.runtime.partitions.ipc import read_batches, write_batches
 from headwater.readers.runtime.partitions.result_partition import PROCESS_PARTITIONS
+from tests.doubles import NUMBER_SCHEMA
 from tests.pages import Library, PageReader, PageSource, pages, rows_of, start_of
 from tests.readers.runtime.epoch.rig import (
     each_number_of_threads,
@@ -120,6 +124,19 @@ def test_restored_rows_that_were_not_emitted_are_in_flight_again() -> None:
     assert rows + rows_of(read_batches(left.rows)) == [("a", number) for number in (1, 2, 3, 4)]
     again = reading(Library({"a": pages(9)}), "a", position=5, restored=restored, stop_at=reader.state())
     assert rows_of(again) == rows
+
+
+def test_restored_rows_of_splits_that_are_aligned_come_in_the_order_of_their_times() -> None:
+    def row(label: str, number: int) -> pa.RecordBatch:
+        return pa.RecordBatch.from_pylist([{"label": label, "number": number}], NUMBER_SCHEMA)
+
+    restored = tuple(
+        InFlight((label,), 0, write_batches([row(label, number) for number in numbers]))
+        for label, numbers in (("b", (24, 33)), ("a", (22, 23, 40)))
+    )
+    aligned = TaskAlignment("number", 10, False, {})
+    reader = reading(Library(), "", restored=restored, alignment=aligned)
+    assert rows_of(reader) == [("a", 22), ("a", 23), ("b", 24), ("b", 33), ("a", 40)]
 
 
 def test_the_state_is_not_known_while_reading() -> None:
