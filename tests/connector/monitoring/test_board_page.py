@@ -82,6 +82,10 @@ class Page:
         return list(self._browser.get_log("browser"))  # type: ignore[no-untyped-call, unused-ignore]
 
 
+def is_of_a_view(complaint: Any) -> bool:
+    return complaint["source"] == "network" and "/view" in complaint["message"]
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Chrome]:
     from selenium.webdriver import Chrome, ChromeOptions
@@ -102,7 +106,8 @@ def page(browser: Chrome) -> Iterator[Page]:
     shown = Page(browser)
     shown.resize(1200, 900)
     yield shown
-    assert shown.complaints() == []
+    # The test has closed its server already: an answer of it may have been cut short.
+    assert [said for said in shown.complaints() if not is_of_a_view(said)] == []
     browser.get("about:blank")
 
 

@@ -303,15 +303,21 @@ class TestLeadersThatMove:
         self, three: LocalKafka, topic: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         three.create_topic(topic, assignments={0: [2, 3]})
-        cluster = Cluster(client(three.bootstrap_servers))
         where = TopicPartition(topic, 0)
-        until(lambda: answered(cluster, where))
-        three.move_leader(topic, 0, 3)
-        asked = requests_of(monkeypatch)
-        assert until(lambda: answered(cluster, where)) == {where: 0}
-        assert asked[:2] == ["ListOffsetsRequest", "MetadataRequest"]
-        assert cluster.metadata([topic]).topics[topic].partitions[0].leader == 3
-        cluster.close()
+        with closing(Cluster(client(three.bootstrap_servers))) as cluster:
+            until(lambda: answered(cluster, where))
+            three.move_leader(topic, 0, 3)
+            asked = requests_of(monkeypatch)
+
+            def looked_up() -> dict[TopicPartition, int | None] | None:
+                # The old leader may answer for a moment longer: it has not heard yet.
+                found = answered(cluster, where)
+                return found if "MetadataRequest" in asked else None
+
+            assert until(looked_up) == {where: 0}
+            assert asked[0] == "ListOffsetsRequest"
+            assert asked[-1] == "ListOffsetsRequest", "the new leader was asked"
+            assert cluster.metadata([topic]).topics[topic].partitions[0].leader == 3
 
     def test_a_partition_without_a_leader_is_transient_and_named(self, three: LocalKafka, topic: str) -> None:
         three.create_topic(topic, assignments={0: [3], 1: [1]})
