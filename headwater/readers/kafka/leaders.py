@@ -92,13 +92,15 @@ class Leaders:
 
         Args:
             topics: by name.
-            older_than_ms: keep what has been asked for since.
+            older_than_ms: keep what has been asked for since; 0 to keep nothing.
         """
         now_ms = self._clock.monotonic_ms()
         with _lock:
             for topic in topics:
-                if topic in self._known.topics and now_ms - self._known.topics[topic][0] >= older_than_ms:
-                    del self._known.topics[topic]
+                asked_ms, _ = self._known.topics.get(topic, (now_ms, None))
+                # One that seems to come from the future was asked for by another clock: it may be old.
+                if not 0 <= now_ms - asked_ms < older_than_ms:
+                    self._known.topics.pop(topic, None)
 
     def address(self, node: int) -> BrokerAddress | None:
         """Return a node's address; None if the cluster has named no such node."""

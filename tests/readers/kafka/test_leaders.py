@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 
@@ -123,3 +124,15 @@ def test_so_is_a_leader_that_is_not_one(scripted: ScriptedKafka, leaders: Leader
     with pytest.raises(TransientSourceError):
         leaders.offset(scripted.range("t").split, LATEST)
     assert leaders.offset(scripted.range("t").split, LATEST) == 3
+
+
+def test_what_is_to_be_forgotten_is_also_if_another_clock_stamped_it(
+    scripted: ScriptedKafka, leaders: Leaders, clock: ManualClock
+) -> None:
+    scripted.topic("t")
+    clock.advance(5_000)
+    leaders.locate([scripted.range("t").split])
+    with closing(Leaders(client(scripted.bootstrap), ManualClock())) as other:
+        other.forget(["t"])
+        assert other.locate([scripted.range("t").split]) == {scripted.range("t").split: 1}
+    assert scripted.metadata_asked == 2
