@@ -52,6 +52,7 @@ if sys.platform == "linux":
 T = TypeVar("T")
 log = logging.getLogger(__name__)
 _GRACE_S = 10.0
+_OWN_THREADS = 4  # for what functions do beside their calls, also between tasks
 
 
 class LoopHost(ABC):
@@ -87,7 +88,11 @@ class LoopHost(ABC):
 
     @abstractmethod
     def reserve_threads(self, threads: int) -> None:
-        """Allow ``asyncio.to_thread`` so many more threads; so many fewer, if it is negative."""
+        """Allow ``asyncio.to_thread`` so many more threads."""
+
+    @abstractmethod
+    def release_threads(self, threads: int) -> int:
+        """Allow so many fewer, and return how many are left behind: those inside calls that were given up."""
 
     @abstractmethod
     def on_loop(self) -> bool:
@@ -103,7 +108,7 @@ class LoopThread(LoopHost):
 
     def __init__(self) -> None:
         self.loop = precise_event_loop()
-        self._executor = LoopExecutor()
+        self._executor = LoopExecutor(_OWN_THREADS)
         self.loop.set_default_executor(self._executor)
         self._posted: deque[Callable[[], None]] = deque()
         self._signalled = False
@@ -134,6 +139,9 @@ class LoopThread(LoopHost):
 
     def reserve_threads(self, threads: int) -> None:
         self._executor.reserve(threads)
+
+    def release_threads(self, threads: int) -> int:
+        return self._executor.release(threads)
 
     def on_loop(self) -> bool:
         return threading.get_ident() == self._thread.ident

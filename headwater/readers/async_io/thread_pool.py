@@ -82,13 +82,27 @@ class ThreadPool:
                 thread.join(max(0.0, deadline - time.monotonic()))
         return sum(thread.is_alive() for thread in self._running if self._running[thread] is not None)
 
+    def leave_behind(self) -> int:
+        """Let others take the places of threads whose jobs were given up, and return how many there are.
+
+        They end when their jobs return.
+        """
+        with self._lock:
+            stuck = [thread for thread, job in self._running.items() if job is not None and job.given_up]
+            for thread in stuck:
+                del self._running[thread]
+            self._unfinished -= len(stuck)
+        return len(stuck)
+
     def _work(self) -> None:
         thread = threading.current_thread()
         while (job := self._jobs.get()) is not None:
             self._running[thread] = job
             job.run()
-            self._running[thread] = None
             with self._lock:
+                if thread not in self._running:
+                    return  # it was left behind
+                self._running[thread] = None
                 self._unfinished -= 1
 
 
@@ -97,25 +111,49 @@ class LoopExecutor(ThreadPoolExecutor):
 
     Asyncio takes nothing but a `ThreadPoolExecutor`, whose threads would keep the process, and the end of the
     loop, waiting for a call that hangs. So this one starts none of its own.
+
+    Args:
+        threads: for what is no call, such as opening and closing.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, threads: int) -> None:
         super().__init__(max_workers=1)
-        self._pool = ThreadPool(0, "to-thread")
+        self._pool = ThreadPool(threads, "to-thread")
 
     def reserve(self, threads: int) -> None:
-        """Allow so many more threads; so many fewer, if it is negative. Threads that run stay."""
+        """Allow so many more threads."""
         self._pool.size += threads
 
+    def release(self, threads: int) -> int:
+        """Allow so many fewer threads, and return how many are left behind, inside calls that were given up.
+
+        Threads that run stay, for the next who reserves some.
+        """
+        self._pool.size -= threads
+        return self._pool.leave_behind()
+
     def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
-        future: Future[T] = Future()
-        self._pool.submit(partial(_complete, future, partial(fn, *args, **kwargs)))
+        future: _JobFuture[T] = _JobFuture()
+        future.job = self._pool.submit(partial(_complete, future, partial(fn, *args, **kwargs)))
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """End the threads. Those inside calls are not waited for: all rows are out."""
         self._pool.close(0.0)
         super().shutdown(wait=False)
+
+
+class _JobFuture(Future[T]):
+    """Tells its job when nobody waits for it any longer, which a thread cannot be told."""
+
+    job: Job | None = None
+
+    def cancel(self) -> bool:
+        if super().cancel():
+            return True
+        if self.job is not None:
+            self.job.given_up = True
+        return False
 
 
 def _complete(future: Future[T], call: Callable[[], T]) -> None:

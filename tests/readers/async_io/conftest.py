@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from headwater.readers.async_io.opened_calls import close_shared_functions
+from headwater.readers.async_io.shared_functions import close_shared_functions
 from tests.readers.async_io.doubles import ManualHost
 
 

@@ -52,6 +52,9 @@ class ManualHost(LoopHost):
     def reserve_threads(self, threads: int) -> None:
         """The loop's usual threads do."""
 
+    def release_threads(self, threads: int) -> int:
+        return 0
+
     def on_loop(self) -> bool:
         return self.loop.is_running()
 

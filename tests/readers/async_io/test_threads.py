@@ -35,7 +35,6 @@ from headwater.readers.async_io.function import (
     ResultFuture,
     Scope,
 )
-from headwater.readers.async_io.opened_calls import close_shared_functions
 from headwater.readers.async_io.settings import (
     AsyncSettings,
     Batching,
@@ -45,6 +44,7 @@ from headwater.readers.async_io.settings import (
     RateLimit,
     RetryPolicy,
 )
+from headwater.readers.async_io.shared_functions import close_shared_functions
 from headwater.readers.async_io.watchdog import where_blocked
 from tests.patience import PATIENCE_S
 from tests.readers.async_io.outputs import drained, results_of
@@ -323,6 +323,97 @@ def test_to_thread_has_as_many_threads_as_there_are_calls() -> None:
         assert len(drained(operator)) == 40
 
 
+def test_tasks_of_one_client_get_the_threads_that_each_of_them_asks_for() -> None:
+    class Blocks(AsyncFunction):
+        def __init__(self, calls: int) -> None:
+            self.calls = calls
+
+        async def async_invoke(self, row: threading.Barrier) -> bool:
+            await asyncio.to_thread(row.wait, PATIENCE_S)
+            return True
+
+    for calls in (2, 40):
+        together = threading.Barrier(calls)
+        with AsyncWaitOperator(Blocks(calls), AsyncSettings(capacity=calls), share_id="grows") as operator:
+            operator.feed([together] * calls)
+            assert results_of(drained(operator)) == [True] * calls
+    close_shared_functions()
+
+
+def test_threads_that_hang_are_not_missing_in_the_next_task_and_are_counted() -> None:
+    release = threading.Event()
+
+    class Hangs(AsyncFunction):
+        async def async_invoke(self, row: int) -> int:
+            await asyncio.to_thread(release.wait if row < 0 else int, PATIENCE_S)
+            return row
+
+    settings = AsyncSettings(capacity=2, timeout_ms=200, on_failure=OnFailure.NULL)
+    with AsyncWaitOperator(Hangs(), settings, share_id="hangs") as hanging:
+        hanging.feed([-1, -2])
+        assert len(drained(hanging)) == 2
+    assert hanging.metrics.left_behind == 2
+    patient = AsyncSettings(capacity=2, timeout_ms=60_000)
+    with AsyncWaitOperator(Hangs(), patient, share_id="hangs") as operator:
+        operator.feed([1, 2, 3])
+        assert sorted(results_of(drained(operator))) == [1, 2, 3]
+    assert operator.metrics.left_behind == 0
+    release.set()
+    close_shared_functions()
+
+
+def test_a_client_has_threads_between_its_tasks_too(caplog: pytest.LogCaptureFixture) -> None:
+    closed = threading.Event()
+
+    class ClosesOnThread(AsyncFunction):
+        async def async_invoke(self, row: int) -> int:
+            return row
+
+        async def close(self) -> None:
+            await asyncio.to_thread(closed.set)
+
+    settings = AsyncSettings(close_timeout_ms=5_000)
+    with AsyncWaitOperator(ClosesOnThread(), settings, share_id="closes on a thread"):
+        pass
+    close_shared_functions()
+    assert closed.is_set()
+    assert not caplog.records
+
+
+def test_a_client_is_made_anew_for_a_task_that_makes_more_calls_than_it_was_made_for() -> None:
+    opened: list[int] = []
+    closed: list[int] = []
+
+    class Sized(AsyncFunction):
+        async def open(self, context: OpenContext) -> None:
+            self.size = context.capacity
+            opened.append(self.size)
+
+        async def close(self) -> None:
+            closed.append(self.size)
+
+        async def async_invoke(self, row: int) -> int:
+            return self.size
+
+    def operator(capacity: int) -> AsyncWaitOperator:
+        return AsyncWaitOperator(Sized(), AsyncSettings(capacity=capacity), share_id="sized")
+
+    def sizes(operator: AsyncWaitOperator) -> list[Any]:
+        operator.feed([1])
+        return results_of(drained(operator))
+
+    with operator(5) as small:
+        with operator(50) as large:
+            assert sizes(large) == [50]
+        with operator(7) as also_small:
+            assert sizes(also_small) == [50]
+        assert sizes(small) == [5]
+        assert closed == []
+    assert closed == [5], "replaced, and no task uses it any more"
+    close_shared_functions()
+    assert (opened, closed) == ([5, 50], [5, 50])
+
+
 @pytest.mark.parametrize("form", ["def", "to_thread"])
 def test_a_call_that_hangs_on_a_thread_costs_its_task_nothing_and_is_counted(form: str) -> None:
     release = threading.Event()
@@ -342,7 +433,7 @@ def test_a_call_that_hangs_on_a_thread_costs_its_task_nothing_and_is_counted(for
         operator.feed(range(10))
         assert len(drained(operator)) == 10
     assert time.monotonic() - began < 30, "not the time that closing may take"
-    assert operator.metrics.left_behind == (1 if form == "def" else 0)
+    assert operator.metrics.left_behind == 1
     release.set()
 
 

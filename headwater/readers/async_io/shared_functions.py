@@ -1,0 +1,140 @@
+"""Functions of scope PROCESS: opened once for all tasks of the process, closed when they are idle."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+from collections.abc import Hashable
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from headwater.readers.async_io.event_loop import acquire_loop, release_loop
+from headwater.readers.async_io.function import Function, OpenContext
+from headwater.readers.async_io.open_and_close import close_function, open_function
+
+_IDLE_S = 60.0  # as long as Spark keeps an idle Python worker
+
+
+@dataclass(eq=False)
+class SharedFunction:
+    """A function of scope PROCESS: opened, with its users counted. Made by `lease_function`.
+
+    It is a user of the loop by itself: between two tasks nothing else may keep the loop running.
+
+    Attributes:
+        function: the opened one.
+        capacity: what it was told when it was opened.
+    """
+
+    function: Function
+    capacity: int
+    resources: ExitStack
+    users: int = 0
+    idle: threading.Timer | None = None
+
+    def close(self) -> None:
+        """Close the function, when it has no users."""
+        self.stop_waiting()
+        self.resources.close()
+
+    def stop_waiting(self) -> None:
+        """Leave it open, though it is idle."""
+        if self.idle is not None:
+            self.idle.cancel()
+            self.idle = None
+
+
+_shared: dict[Hashable, SharedFunction] = {}
+# Tasks open and close operators on several threads at once, and idle functions are closed on a timer's.
+_lock = threading.Lock()
+
+
+def _forget() -> None:
+    # After a fork the child's copies have no loop that runs, and the lock may be held for ever.
+    global _lock  # noqa: PLW0603 - state of the process, replaced where a process begins
+    _lock = threading.Lock()
+    _shared.clear()
+
+
+os.register_at_fork(after_in_child=_forget)
+
+
+def lease_function(
+    share_id: Hashable, function: Function, context: OpenContext, open_s: float, close_s: float
+) -> SharedFunction:
+    """Return the function that was opened under an id, or open this one.
+
+    It is opened too, in place of the other, if that one was told a smaller capacity: its pools of connections
+    would be too small. Each call needs its `return_function`.
+
+    Args:
+        share_id: the id.
+        function: opened only if none was.
+        context: what it is told.
+        open_s: how long its `open` may take.
+        close_s: how long its `close` may take, when no task uses it any more.
+
+    Raises:
+        AsyncCallError: as `open_function`.
+    """
+    replaced: SharedFunction | None = None
+    # Held while the function opens: a second task waits for the first one's function, and opens none.
+    with _lock:
+        shared = _shared.get(share_id)
+        if shared is None or shared.capacity < context.capacity:
+            replaced = shared
+            shared = _opened(function, context, open_s, close_s)
+            _shared[share_id] = shared
+        shared.stop_waiting()
+        shared.users += 1
+        is_unused = replaced is not None and not replaced.users
+    if replaced is not None and is_unused:
+        replaced.close()
+    return shared
+
+
+def _opened(function: Function, context: OpenContext, open_s: float, close_s: float) -> SharedFunction:
+    with ExitStack() as opening:
+        host = acquire_loop()
+        opening.callback(release_loop)
+        open_function(function, context, host, open_s)
+        opening.callback(close_function, function, host, close_s)
+        return SharedFunction(function, context.capacity, opening.pop_all())
+
+
+def return_function(share_id: Hashable, shared: SharedFunction) -> None:
+    """Give a function back.
+
+    It is closed when no task has asked for it for a minute; at once, if another has taken its place.
+    """
+    with _lock:
+        shared.users -= 1
+        is_replaced = _shared.get(share_id) is not shared
+        is_unused = not shared.users
+        if is_unused and not is_replaced:
+            shared.idle = threading.Timer(_IDLE_S, _close_idle, [share_id, shared])
+            shared.idle.daemon = True
+            shared.idle.start()
+    if is_unused and is_replaced:
+        shared.close()
+
+
+def _close_idle(share_id: Hashable, shared: SharedFunction) -> None:
+    with _lock:
+        # A task may have come while the timer fired and this thread waited for the lock.
+        if shared.users > 0 or _shared.get(share_id) is not shared:
+            return
+        del _shared[share_id]
+    # Outside the lock: its `close` may take long, and other tasks need the lock to open theirs.
+    shared.close()
+
+
+@atexit.register
+def close_shared_functions() -> None:
+    """Close all functions of this process that no task uses, now."""
+    with _lock:
+        unused = [share_id for share_id, shared in _shared.items() if not shared.users]
+        closing = [_shared.pop(share_id) for share_id in unused]
+    for shared in closing:
+        shared.close()
