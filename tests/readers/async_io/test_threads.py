@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 import pytest
 
 from headwater.core.errors import AsyncCallError, CallTimeoutError
-from headwater.readers.async_io import event_loop
+from headwater.readers.async_io import event_loop, shared_functions
 from headwater.readers.async_io.async_wait_operator import AsyncWaitOperator
 from headwater.readers.async_io.event_loop import acquire_loop, process_loop, release_loop
 from headwater.readers.async_io.function import (
@@ -240,6 +240,32 @@ def test_a_function_of_scope_process_is_opened_once_for_all_tasks_of_an_id() -> 
     assert SharedCounting.closed == []
     close_shared_functions()
     assert len(SharedCounting.closed) == 2
+
+
+def test_a_shared_function_that_no_task_asks_for_is_closed_and_opened_again_by_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(shared_functions, "_IDLE_S", 0.01)
+    opened: list[OpenContext] = []
+    closed = threading.Semaphore(0)
+
+    class Idles(AsyncFunction):
+        async def open(self, context: OpenContext) -> None:
+            opened.append(context)
+
+        async def close(self) -> None:
+            closed.release()
+
+        async def async_invoke(self, row: int) -> int:
+            return row
+
+    for times in (1, 2):
+        with AsyncWaitOperator(Idles(), share_id="idles") as operator:
+            operator.feed([1])
+            assert results_of(drained(operator)) == [1]
+            assert not closed.acquire(timeout=0.05), "not while a task has it"
+        assert closed.acquire(timeout=PATIENCE_S)
+        assert len(opened) == times
 
 
 def test_the_close_of_a_shared_function_is_given_up_after_its_timeout(
