@@ -11,8 +11,16 @@ from headwater.core.errors import OptionError
 from headwater.readers.async_io.settings import RateLimit
 
 
-def task_limits(df: DataFrame, capacity: int, options: AsyncOptions) -> TaskLimits:
+def task_limits(
+    df: DataFrame, capacity: int, options: AsyncOptions, most_tasks: int | None = None
+) -> TaskLimits:
     """Return what the options of an operator say, for one of its tasks.
+
+    Args:
+        df: the input.
+        capacity: calls at the same time that one task makes without limits.
+        options: of the operator.
+        most_tasks: so many partitions there are at most, however many run at once. None: nobody knows.
 
     Raises:
         OptionError: a limit does not fit, or it cannot be known how many tasks there are.
@@ -25,6 +33,9 @@ def task_limits(df: DataFrame, capacity: int, options: AsyncOptions) -> TaskLimi
     if parallelism is None:
         # Spark is asked only where it matters: Spark Connect does not know.
         parallelism = default_parallelism(df) if limit is not None or rate_limit is not None else 1
+    check_positive(parallelism, "parallelism")
+    if most_tasks is not None:
+        parallelism = min(parallelism, most_tasks)
     return divided_limits(
         capacity=capacity, max_concurrent_requests=limit, rate_limit=rate_limit, parallelism=parallelism
     )
@@ -80,10 +91,9 @@ def divided_limits(
         parallelism: tasks at the same time; without limits it does not matter.
 
     Raises:
-        OptionError: a limit or the parallelism is below 1.
+        OptionError: the limit is below 1.
     """
     check_positive(max_concurrent_requests, "max_concurrent_requests")
-    check_positive(parallelism, "parallelism")
     tasks: int | None = None
     if max_concurrent_requests is not None:
         tasks = min(parallelism, max_concurrent_requests)

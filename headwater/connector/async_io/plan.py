@@ -72,8 +72,19 @@ def plan(
     timeout: str | None,
     capacity: int,
     options: AsyncOptions,
+    most_tasks: int | None = None,
 ) -> Planned:
     """Check everything that can be checked on the driver.
+
+    Args:
+        df: the input.
+        function: of the user.
+        mode: in which order results come out.
+        schema: of the results.
+        timeout: of a row.
+        capacity: of a task.
+        options: all others.
+        most_tasks: as in `task_limits`.
 
     Raises:
         OptionError: something does not fit; the message names the option.
@@ -90,7 +101,7 @@ def plan(
     extra = [name for name in (rescue_column, error_column) if name is not None]
     result = result_schema(schema, extra)
     keep_input = options.get("keep_input", True)
-    limits = task_limits(df, capacity, options)
+    limits = task_limits(df, capacity, options, most_tasks)
     queue_bytes = options.get("queue_bytes", QUEUE_BYTES)
     check_positive(queue_bytes, "queue_bytes")
     timeout_ms = milliseconds(timeout, "timeout") if timeout is not None else None

@@ -79,7 +79,14 @@ def unordered_wait(
             otherwise.
     """
     planned = _planned(
-        df, function, OutputMode.UNORDERED, schema=schema, timeout=timeout, capacity=capacity, options=options
+        df,
+        function,
+        OutputMode.UNORDERED,
+        schema=schema,
+        timeout=timeout,
+        capacity=capacity,
+        options=options,
+        most_tasks=_most_tasks(df, carry_over),
     )
     if carry_over is None:
         if event_time is not None or delay is not None:
@@ -158,11 +165,29 @@ def _planned(
     timeout: str | None,
     capacity: int,
     options: AsyncOptions,
+    most_tasks: int | None = None,
 ) -> Planned:
     # Imported late: it loads pyarrow, which a session that never uses this need not have.
     from headwater.connector.async_io.plan import plan
 
-    return plan(df, function, mode, schema=schema, timeout=timeout, capacity=capacity, options=options)
+    return plan(
+        df,
+        function,
+        mode,
+        schema=schema,
+        timeout=timeout,
+        capacity=capacity,
+        options=options,
+        most_tasks=most_tasks,
+    )
+
+
+def _most_tasks(df: DataFrame, carry_over: str | None) -> int | None:
+    if carry_over is None or not df.isStreaming:
+        return None
+    from headwater.connector.async_io.carry_over.plan import state_partitions
+
+    return state_partitions(df)
 
 
 def _mapped(df: DataFrame, planned: Planned, options: AsyncOptions) -> DataFrame:

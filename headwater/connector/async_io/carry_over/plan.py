@@ -76,14 +76,18 @@ def carrying_over(
 def _with_state(
     df: DataFrame, planned: Planned, carry_over_ms: int, event_time: EventTime | None
 ) -> DataFrame:
-    tasks = planned.tasks or default_parallelism(df)
-    keys = bucket_keys(tasks, _state_partitions(df, tasks))
+    partitions = state_partitions(df)
+    tasks = min(planned.tasks or default_parallelism(df), partitions)
+    _check_partitions(partitions, tasks)
+    # With limits each partition has a key, so that rows which a start with more tasks has left are asked by
+    # the tasks of now, one partition of a task after the other.
+    keys = bucket_keys(tasks if planned.tasks is None else partitions, partitions)
     packing = Packing(keys, event_time)
     keyed = df.withColumn(_KEY, bucket_of(df, keys)).mapInArrow(packing.packed, PACKED)
     column = CARRIED_ROWS if event_time is not None else UNTIMED_ROWS
     processor = CarryOver(
         planned.wait,
-        carry_over_ms / 1000,
+        carry_over_ms / 1000 * tasks / len(keys),
         keys=frozenset(keys),
         schema=arrow_schema(df.schema),
         most_bytes=planned.carried_bytes,
@@ -93,6 +97,8 @@ def _with_state(
     carried = keyed.groupBy("key").transformWithState(
         processor, f"{column} binary", "Append", "ProcessingTime"
     )
+    if planned.tasks is not None:
+        carried = carried.coalesce(tasks)
     out = carried.mapInArrow(unpacked, planned.output)
     if event_time is None:
         return out
@@ -125,13 +131,17 @@ def _check_session(df: DataFrame) -> None:
             raise MissingDependencyError(library, needed_for="carry_over", extra="carry-over") from error
 
 
-def _state_partitions(df: DataFrame, tasks: int) -> int:
+def state_partitions(df: DataFrame) -> int:
     """Return how many state partitions a new query gets.
 
-    Spark takes the number from the session and gives an operator no way to set its own. Each partition is a
-    task with a Python worker and a store in every batch, empty batches too.
+    Spark takes the number from the session and gives an operator no way to set its own. A query that has a
+    checkpoint keeps its own number.
     """
-    partitions = int(df.sparkSession.conf.get(_PARTITIONS) or 1)
+    return int(df.sparkSession.conf.get(_PARTITIONS) or 1)
+
+
+def _check_partitions(partitions: int, tasks: int) -> None:
+    # Each partition has a Python worker and a store in every batch, empty batches too.
     if partitions > max(_FEW_PARTITIONS, 4 * tasks):
         raise OptionError(
             f"needs fewer state partitions: {_PARTITIONS} is {partitions}, and {tasks} tasks ask a service, "
@@ -139,4 +149,3 @@ def _state_partitions(df: DataFrame, tasks: int) -> int:
             f"it to {tasks} (a query that has a checkpoint keeps the number it began with)",
             option="carry_over",
         )
-    return partitions

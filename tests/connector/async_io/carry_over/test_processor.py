@@ -135,6 +135,51 @@ def test_a_batch_does_not_wait_for_what_it_can_carry_over(
     assert service.count("slow") >= 10
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("rocksdb")
+def test_calls_at_once_are_as_many_as_the_limit_says_whatever_the_number_of_tasks(
+    spark: SparkSession, service: SlowService, tmp_path: Path
+) -> None:
+    """There are two state partitions and two slots."""
+    add_rows(tmp_path / "in", id=list(range(40)), behaviour=["gated"] * 40)
+    df = spark.readStream.schema("id long, behaviour string").parquet(str(tmp_path / "in"))
+
+    def started(limit: int, parallelism: int) -> Any:
+        service.peak.clear()
+        service.calls.clear()
+        carried = hw.unordered_wait(
+            df,
+            Lookup(service.url),
+            schema="name string",
+            carry_over="200ms",
+            max_concurrent_requests=limit,
+            parallelism=parallelism,
+        )
+        writer = carried.writeStream.format("parquet").option("path", str(tmp_path / "out"))
+        return (
+            writer.option("checkpointLocation", str(tmp_path / "checkpoint"))
+            .trigger(processingTime="100 milliseconds")
+            .start()
+        )
+
+    query = started(limit=8, parallelism=8)
+    until(lambda: service.running["gated"] == 8, "the whole limit to be used by the two tasks that there are")
+    until(lambda: service.count("gated") > 16, "the next batch")
+    query.stop()
+    assert service.peak["gated"] == 8
+    for limit, parallelism in ((8, 1), (1, 8)):
+        until(lambda: not service.running["gated"], "the calls of the query before to end")
+        query = started(limit, parallelism)
+        until(lambda: service.count("gated") > 5 * limit, "some batches")
+        query.stop()
+        assert service.peak["gated"] == limit, "rows of tasks that are gone count too"
+    service.release()
+    query = started(limit=8, parallelism=2)
+    until(lambda: written(tmp_path / "out").total() >= 40, "all rows")
+    query.stop()
+    assert written(tmp_path / "out") == Counter(range(40))
+
+
 @pytest.mark.crash
 @pytest.mark.slow
 def test_killed_with_requests_in_flight_each_result_is_written_once(
