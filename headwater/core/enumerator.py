@@ -164,6 +164,8 @@ class SplitRequest:
         max_bytes: the most bytes of it, as far as they can be estimated; None in the same way.
         max_rows_of: the most records of splits whose paths begin with a name, such as a topic; for none where
             limits do not count.
+        next_part: the same for a batch that begins the next part of a chain, where limits follow how long
+            batches take: of another part's rows nothing is known yet. None where all parts have these limits.
     """
 
     limited: bool
@@ -171,6 +173,7 @@ class SplitRequest:
     max_rows: int | None = None
     max_bytes: int | None = None
     max_rows_of: Mapping[str, int] = field(default_factory=dict)
+    next_part: SplitRequest | None = None
 
 
 class PlannedSplitEnumeratorContext(SplitEnumeratorContext[SplitT, PositionT]):

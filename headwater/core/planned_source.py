@@ -42,6 +42,14 @@ class PlannedSource(Source[RecordT, SplitT, PositionT]):
         """
         return self.bounded_splits
 
+    def counts_bytes(self, split: SplitT) -> bool:
+        """Whether positions of this split count bytes: `rows_between` then counts these, and not records.
+
+        A pure function; False by default. Files are such. Where the user limits rows, `DEFAULT_ROW_BYTES` of
+        them count as a row.
+        """
+        return False
+
     def part_of(self, split: SplitT) -> int:
         """Return which part of a chain of sources a split is of, counted from 0.
 

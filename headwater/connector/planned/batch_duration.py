@@ -65,6 +65,9 @@ class BatchSize:
     Where only a bound of the time is known, batches become larger until one takes longer than the trigger's
     interval, which shows exactly.
 
+    Splits that are read whole, such as files, seldom fill a batch: it counts as ended by its limit if another
+    one as large as its largest would not have fit.
+
     What it has learned is in memory only: a run begins cautiously.
 
     Args:
@@ -81,29 +84,39 @@ class BatchSize:
         """The most records of the next batch; None for `FIRST_BATCH_BYTES`."""
         return self._rows
 
-    def learn(self, rows: int, took: Took) -> None:
+    def learn(self, rows: int, took: Took, *, largest: int = 0) -> None:
         """Learn from a batch.
 
         Args:
             rows: how many records it had; more than 0.
             took: how long.
+            largest: how many the largest of its splits has that are read whole; 0 if it has none.
         """
-        first = self._rows is None
-        is_full = self._rows is None or rows >= _FULL * self._rows
+        limit = self._rows
+        # What it would have had if splits had filled it.
+        filled = rows if limit is None else max(rows, min(rows + largest, limit))
         off = self._target_ms / max(1.0, took.duration_ms)
-        if off < 1 and took.is_exact:
-            self._probes = False
+        if limit is None and off < 1 and took.is_exact:
             # In the first batch processes are started: that is not what rows cost.
-            factor = max(_LEAST, off**_DAMPING) if not first else max(0.5, off)
-        elif not is_full:
+            self._probes = False
+            size = rows * max(0.5, off)
+        elif off < 1 and took.is_exact:
+            self._probes = False
+            size = max(_LEAST * rows, _damped(filled, rows * off))
+        elif limit is not None and filled < _FULL * limit:
             return
         elif not took.is_exact:
-            factor = _PROBING_GROWTH if self._probes else _CAUTIOUS_GROWTH
+            size = filled * (_PROBING_GROWTH if self._probes else _CAUTIOUS_GROWTH)
         elif off > 2:
-            factor = min(_MOST_GROWTH, off)
+            size = rows * min(_MOST_GROWTH, off)
         else:
-            factor = off**_DAMPING
-        self._rows = max(1, round(rows * factor))
+            size = _damped(filled, rows * off)
+        self._rows = max(1, round(size))
         log.debug(
             "a batch of %d rows took %.0f ms: the next one may have %d", rows, took.duration_ms, self._rows
         )
+
+
+def _damped(size: float, right: float) -> float:
+    """Return a size that goes a part of the way to the right one."""
+    return float(size * (right / size) ** _DAMPING)

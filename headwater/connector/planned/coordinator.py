@@ -101,7 +101,7 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
         )
         self._limits = limits
         self._admission = Admission(limits, clock)
-        self._pace = BatchPace(limits.target, clock, wall_ms) if limits.target is not None else None
+        self._pace = BatchPace(limits.target, source, clock, wall_ms) if limits.target is not None else None
         self._task_counts = TaskCounts(clock)
         self._in_order: Memo[[Mapping[SplitPath, SplitT]], list[SplitPath]] = Memo(sorted)
         self._heads: Mapping[SplitPath, PositionT] = {}
@@ -130,7 +130,7 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
         task_losses = self._task_losses.waiting(start)
         request = self._request(limited=limited)
         self._look(start, before, request)
-        offset, rows = self._driver.ask(
+        offset, taken = self._driver.ask(
             lambda enumerator: self._next_offset(
                 enumerator, before, request, wait_for_more=limited and not self._available_now.is_on
             )
@@ -139,7 +139,7 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
         # An adopted offset is followed by one of ours in any case: only ours name the definitions of splits.
         # What a task has lost does not wait for records: it is in memory only, and the query may stop.
         if (
-            rows == 0
+            not taken
             and before
             and not before.adopted
             and losses == before.losses
@@ -154,7 +154,7 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
         self._task_losses.planned(end, len(task_losses))
         self._driver.record_plan(end, [offset.splits[path] for path in offset.starts])
         if self._pace is not None:
-            self._pace.planned(end, rows)
+            self._pace.planned(end, offset.splits, taken)
         return end
 
     def plan_all(self) -> list[ReadTask[SplitT, PositionT]]:
@@ -283,17 +283,23 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
         if not limited:
             return request
         limits = self._limits
-        request = replace(
+        return replace(
             request, max_rows=limits.max_rows, max_bytes=limits.max_bytes, max_rows_of=limits.max_rows_of
         )
-        return request if self._pace is None else self._pace.limited(request)
+
+    def _paced(self, request: SplitRequest, splits: Mapping[SplitPath, SplitT]) -> SplitRequest:
+        """Return what a batch of these splits may have so that it takes as long as the user wants."""
+        if self._pace is None or not request.limited:
+            return request
+        return self._pace.limited(request, splits)
 
     def _look(
         self, start: JsonObject, before: PlannedOffset[SplitT, PositionT] | None, request: SplitRequest
     ) -> None:
         """Let the enumerator look at the outside and assign splits, and wait until it has."""
         self._driver.look(start, before.checkpoint() if before else None)
-        self._driver.request(lambda enumerator: enumerator.handle_split_request(request))
+        paced = self._paced(request, before.splits if before else {})
+        self._driver.request(lambda enumerator: enumerator.handle_split_request(paced))
 
     def _next_offset(
         self,
@@ -302,8 +308,11 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
         request: SplitRequest,
         *,
         wait_for_more: bool,
-    ) -> tuple[PlannedOffset[SplitT, PositionT], int]:
-        """Return the next offset and how many records its batch reads. On the coordinator thread."""
+    ) -> tuple[PlannedOffset[SplitT, PositionT], Mapping[SplitPath, int]]:
+        """Return the next offset, and how many records its batch reads of which split, none of them 0.
+
+        On the coordinator thread.
+        """
         splits, positions = self._context.live(before.checkpoint() if before else None)
         self._heads = enumerator.heads()
         state = enumerator.snapshot_state()
@@ -320,8 +329,10 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
                 backlog,
                 lambda: [self._source.row_bytes(splits[path], state) for path in behind],
                 lambda: [self._source.group_of(path) for path in behind],
-                # Bounds keep the limits already.
-                request if bounds is None else SplitRequest(limited=False, ends=request.ends),
+                # Bounds keep the limits already. Splits of the next part of a chain may have come.
+                self._paced(request, splits)
+                if bounds is None
+                else SplitRequest(limited=False, ends=request.ends),
                 wait_for_more=wait_for_more,
             )
         if bounds is not None:
@@ -333,7 +344,8 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
             if rows:
                 end = ends[path]
                 positions[path] = end if rows == all_rows else self._advance(path, positions[path], rows, end)
-        return PlannedOffset(splits, positions, self._context.starts(), state), sum(taken)
+        read = {path: rows for path, rows in zip(behind, taken, strict=True) if rows}
+        return PlannedOffset(splits, positions, self._context.starts(), state), read
 
     def _kept(
         self, before: PlannedOffset[SplitT, PositionT] | None

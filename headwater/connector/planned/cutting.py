@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from headwater.core.planned_source import PlannedSource
+from headwater.core.planned_source import DEFAULT_ROW_BYTES, PlannedSource
 from headwater.core.split import PositionT, SplitRange, SplitT
 
 
@@ -21,10 +21,11 @@ def cut_to_most_rows(
     most_rows: int | None,
 ) -> Sequence[SplitRange[SplitT, PositionT]]:
     """Cut one range into pieces of at most so many records."""
-    rows = source.rows_between(whole.start, whole.stop)
-    if most_rows is None or rows <= most_rows:
+    if most_rows is None:
         return [whole]
-    return source.cut(whole, -(-rows // most_rows))
+    rows = source.rows_between(whole.start, whole.stop)
+    most = most_rows * DEFAULT_ROW_BYTES if source.counts_bytes(whole.split) else most_rows
+    return [whole] if rows <= most else source.cut(whole, -(-rows // most))
 
 
 def shares_of_tasks(rows: Sequence[int], min_tasks: int) -> list[int]:

@@ -17,6 +17,7 @@ from headwater.core.enumerator import (
 )
 from headwater.core.errors import OffsetError, OptionError
 from headwater.core.jsons import JsonObject, JsonValue
+from headwater.core.planned_source import DEFAULT_ROW_BYTES
 from headwater.core.split import SplitPath
 from headwater.enumerators.files import seen
 from headwater.enumerators.files.backlog import FileBacklog
@@ -272,8 +273,9 @@ class FileSplitEnumerator(PlannedSplitEnumerator[FileSplit, int]):
     def _assign(self, request: SplitRequest) -> None:
         """Give the batch its files; nothing at all if there is none."""
         limits = self._settings.limits if request.limited else self._settings.limits.without_users()
-        # Bytes stand for records.
-        limits = limits.within(request.max_rows, request.max_bytes)
+        # What a row weighs is not known before.
+        rows_in_bytes = None if request.max_rows is None else request.max_rows * DEFAULT_ROW_BYTES
+        limits = limits.within(rows_in_bytes, request.max_bytes)
         files = self._backlog.take(limits, self._most_files())
         if not files:
             if request.ends and self._cleaner is not None:

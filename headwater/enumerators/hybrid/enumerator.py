@@ -17,7 +17,7 @@ from headwater.core.enumerator import (
 from headwater.core.errors import OffsetError, OptionError
 from headwater.core.jsons import JsonObject, JsonValue
 from headwater.core.part_end import EndPositions, PartEnd
-from headwater.core.planned_source import DEFAULT_ROW_BYTES, PlannedSource
+from headwater.core.planned_source import PlannedSource
 from headwater.core.split import SplitPath
 from headwater.enumerators.hybrid.part import HybridPart, OpenPart, PartContext, part_checkpoint
 from headwater.enumerators.hybrid.seam import PositionSeam, Seam, TimeSeam, furthest
@@ -201,18 +201,8 @@ class HybridSplitEnumerator(PlannedSplitEnumerator[HybridSplit, HybridPosition])
         return part_checkpoint(checkpoint, open_part.part.name, state.get("state"))
 
     def _request_of(self, open_part: OpenPart, request: SplitRequest) -> SplitRequest:
-        """Return what a part may have: one that is not the last ends with what is there now.
-
-        A source of files counts bytes where others count rows; what a row weighs is not known before.
-        """
-        if self._is_last(open_part):
-            return request
-        request = replace(request, ends=True)
-        if open_part.part.source.bounded_splits and request.max_rows is not None:
-            in_bytes = request.max_rows * DEFAULT_ROW_BYTES
-            most = in_bytes if request.max_bytes is None else min(request.max_bytes, in_bytes)
-            return replace(request, max_rows=None, max_bytes=most)
-        return request
+        """Return what a part may have: one that is not the last ends with what is there now."""
+        return request if self._is_last(open_part) else replace(request, ends=True)
 
     def _heads_of(self, open_part: OpenPart) -> dict[SplitPath, HybridPosition]:
         heads = open_part.positions(open_part.enumerator.heads())
@@ -270,7 +260,7 @@ class HybridSplitEnumerator(PlannedSplitEnumerator[HybridSplit, HybridPosition])
         following = self._current
         log.info("part %r is read to its end; %r begins", open_part.part.name, following.part.name)
         following.enumerator.refresh(None)
-        following.context.when_idle(lambda: self.handle_split_request(request))
+        following.context.when_idle(lambda: self.handle_split_request(request.next_part or request))
 
     def _is_read(self, open_part: OpenPart) -> bool:
         """Whether a part has nothing more to give, and all that it gave is committed."""

@@ -21,6 +21,7 @@ def run(
     backlog: Callable[[int], int] = lambda _: 1 << 60,
     trigger_ms: int = 0,
     noise: float = 0.0,
+    file: int = 0,
     size: BatchSize | None = None,
 ) -> list[float]:
     """Run a query; return how long each batch worked.
@@ -32,6 +33,7 @@ def run(
         backlog: how many rows are there at the most, by the number of the batch.
         trigger_ms: of the trigger whose wait hides the work; 0 if the work is known.
         noise: by how much a batch may be slower by chance.
+        file: how many rows each split has, if splits are read whole; else 0.
         size: that of a query which goes on.
     """
     rng = random.Random(7)
@@ -39,10 +41,12 @@ def run(
     worked = []
     for number in range(batches):
         rows = min(backlog(number), size.rows if size.rows is not None else FIRST_ROWS)
+        if file:
+            rows = max(1, rows // file) * file
         work_ms = overhead_ms + rows * cost_ms(number) * (1 + noise * rng.random())
         worked.append(work_ms)
         is_exact = work_ms > trigger_ms
-        size.learn(rows, Took(work_ms if is_exact else trigger_ms, is_exact))
+        size.learn(rows, Took(work_ms if is_exact else trigger_ms, is_exact), largest=file)
     return worked
 
 
@@ -118,3 +122,32 @@ def test_a_query_that_overran_once_goes_on_with_small_steps() -> None:
     before = size.rows
     size.learn(before, Took(TARGET_MS, is_exact=False))
     assert size.rows == round(before * 1.1)
+
+
+@pytest.mark.parametrize("file_s", [0.3, 1, 1.9])
+def test_files_that_do_not_fill_a_batch_do_not_hold_its_size_back(file_s: float) -> None:
+    """A batch has whole files: it is as near to what is wanted as one file more or less."""
+    worked = run(lambda _: 1, 40, overhead_ms=0, file=round(file_s * 1_000))
+    assert all(TARGET_MS - file_s * 1_000 <= each <= TARGET_MS for each in worked[8:]), worked
+
+
+@pytest.mark.parametrize("file_s", [4, 9])
+def test_large_files_are_taken_one_by_one_and_no_more_than_fit(file_s: float) -> None:
+    worked = run(lambda _: 1, 40, overhead_ms=0, file=round(file_s * 1_000))
+    fitting = TARGET_MS // (file_s * 1_000) * file_s * 1_000
+    assert worked[8:] == [fitting] * 32
+
+
+def test_after_a_slow_time_as_many_large_files_are_taken_as_before() -> None:
+    worked = run(lambda number: 1.5 if 10 <= number < 20 else 1, 40, overhead_ms=0, file=4_000)
+    assert worked[8:10] + worked[18:20] + worked[25:] == [8_000] * 2 + [6_000] * 2 + [8_000] * 15
+
+
+def test_a_file_that_takes_longer_than_wanted_is_read_alone() -> None:
+    worked = run(lambda _: 1, 12, overhead_ms=0, file=5 * TARGET_MS)
+    assert worked == [5 * TARGET_MS] * 12
+
+
+def test_files_are_probed_where_the_wait_for_a_trigger_hides_the_work() -> None:
+    worked = run(lambda _: 1, 60, overhead_ms=0, file=4_000, trigger_ms=5_000)
+    assert within(worked[10:], 0.25), worked

@@ -202,6 +202,9 @@ class FilesSource(PlannedSource[FileBlock, FileSplit, int]):
     def position_after(self, start: int, rows: int, stop: int) -> int:
         return min(start + rows, stop)
 
+    def counts_bytes(self, split: FileSplit) -> bool:
+        return True
+
     def row_bytes(self, split: FileSplit, state: JsonValue) -> int:
         return 1 + _OPENING_BYTES // max(1, split.file.size_bytes)
 

@@ -35,6 +35,7 @@ _OF_THE_CHAIN: Final = {
     "maxRowsPerPartition": "maxRowsPerPartition",
     "maxRecordsPerPartition": "maxRowsPerPartition",
     "parallelism": "parallelism",
+    **{option.name: option.name for option in DURATION_OPTIONS},
 }
 """By options of parts: those that the chain has instead, since batches are planned for all parts."""
 
@@ -62,11 +63,13 @@ def configure_hybrid(options: Mapping[str, str], boundedness: Boundedness | None
     sources = {key: value for key, value in options.items() if key == SOURCES.name}
     names = HYBRID_OPTIONS.parse(sources, None)[SOURCES]
     own = {key: value for key, value in options.items() if not _is_of_part(key, names)}
-    _check_no_duration(options)
     _check_of_the_chain(names, options)
     parsed = HYBRID_OPTIONS.parse(own, boundedness)
+    limits = read_limits(parsed)
     seam = _seam(parsed)
-    named = [_Named(name, _part(name, options, boundedness)) for name in names]
+    named = [
+        _Named(name, _part(name, {**_passed_on(name, options), **options}, boundedness)) for name in names
+    ]
     _check_last(named[-1].name, options, seam)
     if SEAM_DISORDER.name.lower() in own and not isinstance(seam, TimeSeam):
         raise OptionError(f"counts only with option {SEAM_TIME.name!r}", option=SEAM_DISORDER.name)
@@ -77,7 +80,7 @@ def configure_hybrid(options: Mapping[str, str], boundedness: Boundedness | None
             seam=seam,
             mode=boundedness or Boundedness.BOUNDED,
         ),
-        limits=_limits(read_limits(parsed), named),
+        limits=_limits(limits, named),
         hints=planning_hints(parsed),
         watched=named[-1].configured.watched,
         backoff=max((part.backoff for _, part in named), key=lambda backoff: backoff.deadline_ms),
@@ -97,10 +100,11 @@ def _limits(own: ReadLimits, named: Sequence[_Named]) -> ReadLimits:
     Raises:
         OptionError: another part has some, or both have.
     """
-    last = named[-1].configured.limits
+    hard = replace(own, target=None)
+    last = replace(named[-1].configured.limits, target=None)
     for name, part in named:
-        is_refused = part.limits.limits_batches and (part.limits is not last or own.limits_batches)
-        if is_refused:
+        theirs = replace(part.limits, target=None)
+        if theirs.limits_batches and (name != named[-1].name or hard.limits_batches):
             raise OptionError(
                 f"part {name!r} has a limit of its own: a batch has one limit in all parts. Give "
                 "maxRowsPerTrigger and maxBytesPerTrigger without the name of a part, or a limit of "
@@ -111,6 +115,8 @@ def _limits(own: ReadLimits, named: Sequence[_Named]) -> ReadLimits:
     max_files = [part.limits.max_files for _, part in named if part.limits.max_files is not None]
     return replace(
         last if last.limits_batches else own,
+        target=own.target,
+        weights=last.weights,
         max_files=next(iter(max_files), None),
         min_rows=own.min_rows,
         max_delay_ms=own.max_delay_ms,
@@ -127,16 +133,12 @@ def _check_of_the_chain(names: Sequence[str], options: Mapping[str, str]) -> Non
             )
 
 
-def _check_no_duration(options: Mapping[str, str]) -> None:
-    names = {option.name.lower(): option.name for option in DURATION_OPTIONS}
-    for key in options:
-        part, dot, rest = key.rpartition(".")
-        if rest in names:
-            raise OptionError(
-                "counts rows, and the parts of a chain count different things (bytes of files, records of "
-                "Kafka): limit batches with maxRowsPerTrigger and maxBytesPerTrigger",
-                option=f"{part}{dot}{names[rest]}",
-            )
+def _passed_on(name: str, options: Mapping[str, str]) -> dict[str, str]:
+    """Return the options of the chain that a part has too: Kafka's maxEventTimeSkew asks for a limit."""
+    if options.get(f"{name}.source", "").lower() != "kafka":
+        return {}
+    given = (option.name.lower() for option in DURATION_OPTIONS)
+    return {f"{name}.{key}": options[key] for key in given if key in options}
 
 
 def _seam(parsed: ParsedOptions) -> Seam | None:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from headwater.connector.options import Option, OptionTable, duration_ms, names, text
-from headwater.connector.planned.options import DURATION_OPTIONS, PLANNED_OPTIONS
+from headwater.connector.planned.options import PLANNED_OPTIONS
 from headwater.enumerators.hybrid.seam import PositionSeam
 
 
@@ -96,7 +96,7 @@ HYBRID_OPTIONS: Final = OptionTable(
         SEAM_TIME,
         SEAM_DISORDER,
         SEAM_OFFSETS,
-        *(option for option in PLANNED_OPTIONS if option not in DURATION_OPTIONS),
+        *PLANNED_OPTIONS,
     )
 )
 """All options of the hybrid source, but for those of its parts."""

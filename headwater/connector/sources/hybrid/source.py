@@ -60,6 +60,9 @@ class HybridSource(PlannedSource[Any, HybridSplit, HybridPosition]):
     def is_bounded(self, split: HybridSplit) -> bool:
         return self._sources[split.index].is_bounded(split.inner)
 
+    def counts_bytes(self, split: HybridSplit) -> bool:
+        return self._sources[split.index].counts_bytes(split.inner)
+
     def part_of(self, split: HybridSplit) -> int:
         return split.index
 

@@ -25,6 +25,9 @@ def hybrid(
     seam_offsets: str | Mapping[str, Any] | None = None,
     max_rows_per_trigger: int | None = None,
     max_bytes_per_trigger: int | None = None,
+    target_batch_duration: str | int | timedelta | None = None,
+    checkpoint_location: str | None = None,
+    trigger_interval: str | int | timedelta | None = None,
     min_rows_per_trigger: int | None = None,
     max_trigger_delay: str | int | timedelta | None = None,
     min_partitions: int | None = None,
@@ -55,6 +58,13 @@ def hybrid(
         max_rows_per_trigger: No batch is planned for more rows than this. (``maxRowsPerTrigger``)
         max_bytes_per_trigger: Nor for more bytes, as far as they can be estimated.
             (``maxBytesPerTrigger``)
+        target_batch_duration: How long a batch should take: batches become as large as the query manages
+            in this time, within the other limits; needs one of the next two: see batch-duration.md.
+            (``targetBatchDuration``)
+        checkpoint_location: The same as that of the query: Spark's log there shows how long a batch took,
+            without the wait for a trigger. (``checkpointLocation``)
+        trigger_interval: Instead of that: the interval of the query's trigger, `0s` if it has none.
+            (``triggerInterval``)
         min_rows_per_trigger: A batch waits until this many rows are there ... (``minRowsPerTrigger``)
         max_trigger_delay: ... or until this much time has passed since the last one. Default: `15m`.
             (``maxTriggerDelay``)

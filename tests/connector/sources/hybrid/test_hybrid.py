@@ -515,8 +515,15 @@ class TestOptions:
                 {"seamColumn": None, "seamTime": None, "seamOffsets": "end"},
                 "option 'seamDisorder': counts only with option 'seamTime'",
             ),
-            ({"targetBatchDuration": "10s"}, "option 'targetBatchDuration': counts rows, and the parts"),
-            ({"live__targetBatchDuration": "10s"}, "option 'live.targetBatchDuration': counts rows, and"),
+            ({"targetBatchDuration": "10s"}, "option 'targetBatchDuration': needs option 'checkpointLocat"),
+            (
+                {"live__targetBatchDuration": "10s"},
+                "option 'live.targetBatchDuration': a batch is planned for all parts: give targetBatchDur",
+            ),
+            (
+                {"history__checkpointLocation": "/c"},
+                "option 'history.checkpointLocation': a batch is planned for all parts: give checkpointLoc",
+            ),
             ({"live__source": "http", "live__url": "http://x"}, "option 'live."),
             ({"live__source": "hybrid"}, "option 'live."),
         ],
