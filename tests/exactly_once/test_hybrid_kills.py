@@ -60,6 +60,7 @@ def produce(kafka: LocalKafka, topic: str) -> None:
 @pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.timeout(240 + 90 * ROUNDS)
+@pytest.mark.parametrize("limit", ["maxRowsPerTrigger", "targetBatchDuration"])
 def test_no_row_is_lost_or_comes_twice_at_the_seam_however_often_the_driver_is_killed(  # noqa: PLR0917 - fixtures
     kafka: LocalKafka,
     topic: str,
@@ -67,6 +68,7 @@ def test_no_row_is_lost_or_comes_twice_at_the_seam_however_often_the_driver_is_k
     spark_conf: dict[str, Any],
     tmp_path: Path,
     rng: random.Random,
+    limit: str,
 ) -> None:
     write_history(tmp_path / "history")
     produce(kafka, topic)
@@ -75,7 +77,6 @@ def test_no_row_is_lost_or_comes_twice_at_the_seam_however_often_the_driver_is_k
         "sources": "history,live",
         "seamColumn": "at",
         "seamTime": (BEGIN + timedelta(seconds=SEAM)).isoformat(),
-        "maxRowsPerTrigger": "700",
         "history.source": "files",
         "history.format": "parquet",
         "history.path": str(tmp_path / "history"),
@@ -88,11 +89,13 @@ def test_no_row_is_lost_or_comes_twice_at_the_seam_however_often_the_driver_is_k
         "live.timeZone": "UTC",
         "live.columns": "value.*",
     }
+    duration = {"targetBatchDuration": "1s", "checkpointLocation": str(tmp_path / "checkpoint")}
+    limits = {"maxRowsPerTrigger": "700"} if limit == "maxRowsPerTrigger" else duration
     job = {
         "conf": {**spark_conf, "spark.driver.memory": "512m", "spark.driver.extraJavaOptions": quick},
         "master": "local[2]",
         "folder": str(tmp_path),
-        "options": options,
+        "options": options | limits,
     }
     folders = [tmp_path / "checkpoint" / "offsets", tmp_path / "checkpoint" / "commits"]
     for folder in folders:
@@ -110,6 +113,6 @@ def test_no_row_is_lost_or_comes_twice_at_the_seam_however_often_the_driver_is_k
         driver.finish(PATIENCE_S)
     ids = sorted(row.id for row in spark.read.parquet(str(tmp_path / "rows")).collect())
     assert ids == list(range(ROWS))
-    batch = {name: value for name, value in options.items() if "Trigger" not in name}
+    batch = {name: value for name, value in options.items() if name != "history.maxFilesPerTrigger"}
     frame = spark.read.format("headwater").options(source="hybrid", **batch).load()
     assert sorted(row.id for row in frame.collect()) == list(range(ROWS))

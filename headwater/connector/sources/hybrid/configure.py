@@ -98,8 +98,14 @@ def _limits(own: ReadLimits, named: Sequence[_Named]) -> ReadLimits:
     """Return the limits of a batch: those of the chain, or of its last part.
 
     Raises:
-        OptionError: another part has some, or both have.
+        OptionError: another part has some, or both have; or batches of files are to wait for rows.
     """
+    if own.min_rows is not None and named[-1].configured.source.bounded_splits:
+        raise OptionError(
+            f"how many rows there are is not known of {named[-1].name!r}, whose splits are read whole: leave "
+            "it out, and use a trigger with a longer interval",
+            option="minRowsPerTrigger",
+        )
     hard = replace(own, target=None)
     last = replace(named[-1].configured.limits, target=None)
     for name, part in named:

@@ -15,6 +15,7 @@ from headwater.connector.planned.coordinator import PlannedCoordinator
 from headwater.connector.sources.configured import ConfiguredPlannedSource
 from headwater.connector.sources.registry import source_factory
 from headwater.core.clock import ManualClock
+from headwater.core.errors import OptionError
 from headwater.core.jsons import JsonObject
 from headwater.core.source import Boundedness
 from headwater.testing.engine import MicroBatchEngine, Step, read_batch
@@ -69,6 +70,13 @@ class TestRowsOfFiles:
         with closing(configured(options, Boundedness.BOUNDED).create_coordinator()) as coordinator:
             assert len(coordinator.plan_all()) == 8, "4 files of 4,000 bytes"
         assert len(read_batch(configured(options, Boundedness.BOUNDED))) == 160
+
+    def test_a_last_part_of_files_cannot_wait_for_rows(self, tmp_path: Path) -> None:
+        options = two_folders(tmp_path, count=1, lines=1, minRowsPerTrigger="5")
+        with pytest.raises(
+            OptionError, match="option 'minRowsPerTrigger': how many rows .* not known of 'new'"
+        ):
+            configured(options)
 
 
 @dataclass
