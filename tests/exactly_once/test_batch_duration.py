@@ -3,30 +3,25 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from local_kafka import LocalKafka
 from tests.exactly_once.waiting import until
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 TARGET_S = 6
-ROWS_PER_S = 20_000
-"""Of the sink."""
+DEMO = {"source": "demo", "rows": "100000000", "rowsPerSecond": "1", "splits": "2"}
+"""A huge backlog."""
 
-
-def durations_s(query: Any) -> list[float]:
-    """How long each batch with rows took, from trigger to commit."""
-    reports = [report for report in query.recentProgress if report["numInputRows"]]
-    return [report["durationMs"]["triggerExecution"] / 1_000 for report in reports]
-
-
-@pytest.mark.long
-@pytest.mark.timeout(1_200)
-@pytest.mark.parametrize(
+TRIGGERS = pytest.mark.parametrize(
     ("trigger", "knows"),
     [
         ("0 seconds", "checkpointLocation"),
@@ -36,6 +31,78 @@ def durations_s(query: Any) -> list[float]:
         ("60 seconds", "checkpointLocation"),
     ],
 )
+
+
+@dataclass
+class PacedQuery:
+    """A query into a sink that takes a time for each row.
+
+    Args:
+        spark: the session.
+        checkpoint: of the query.
+        trigger: its interval, as Spark writes it.
+        knows: the option that tells a batch's time from the wait for the trigger.
+    """
+
+    spark: SparkSession
+    checkpoint: Path
+    trigger: str
+    knows: str
+
+    @contextmanager
+    def running(self, options: Mapping[str, str], rows_per_s: Callable[[int], float]) -> Iterator[Any]:
+        """Run it from here to the end of the block.
+
+        Args:
+            options: of the source.
+            rows_per_s: how fast the sink is, by the number of the batch in the checkpoint.
+        """
+        nothing = threading.Event()
+
+        def write(frame: DataFrame, batch: int) -> None:
+            nothing.wait(frame.count() / rows_per_s(batch))
+
+        known = str(self.checkpoint) if self.knows == "checkpointLocation" else self.trigger
+        stream = self.spark.readStream.format("headwater").options(**options)
+        stream = stream.option("targetBatchDuration", f"{TARGET_S}s")
+        query = (
+            stream.option(self.knows, known.replace(" seconds", "s"))
+            .load()
+            .writeStream.foreachBatch(write)
+            .option("checkpointLocation", str(self.checkpoint))
+            .trigger(processingTime=self.trigger)
+            .start()
+        )
+        try:
+            yield query
+            assert query.exception() is None
+        finally:
+            query.stop()
+
+    def are_as_wanted(self, took_s: list[float]) -> bool:
+        """Whether all these times are those that are wanted.
+
+        A batch that ends at a trigger may have waited there, and the next one is a little larger to find out.
+        """
+        off = 0.3 if self.knows == "triggerInterval" and self.trigger != "0 seconds" else 0.2
+        return all((1 - off) * TARGET_S < each < (1 + off) * TARGET_S for each in took_s)
+
+
+def durations_s(query: Any) -> list[float]:
+    """How long each batch with rows took, from trigger to commit."""
+    reports = [report for report in query.recentProgress if report["numInputRows"]]
+    return [report["durationMs"]["triggerExecution"] / 1_000 for report in reports]
+
+
+def first_s(query: Any, batches: int) -> list[float]:
+    """Wait for so many batches; return how long each took."""
+    until(lambda: len(durations_s(query)) >= batches or not query.isActive, "batches", 62 * batches)
+    return durations_s(query)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1_200)
+@TRIGGERS
 def test_five_batches_after_the_start_batches_take_as_long_as_wanted(
     spark: SparkSession, tmp_path: Path, trigger: str, knows: str
 ) -> None:
@@ -43,45 +110,60 @@ def test_five_batches_after_the_start_batches_take_as_long_as_wanted(
 
     From there on the sink becomes slower with each batch.
     """
-    checkpoint = str(tmp_path / "checkpoint")
-    nothing = threading.Event()
-    slow = 1
-
-    def write(frame: DataFrame, batch: int) -> None:
-        # A slow sink.
-        ramp = 1 if slow == 1 else 1.05 ** (batch - batches)
-        nothing.wait(frame.count() * slow * ramp / ROWS_PER_S)
-
-    options = {"source": "demo", "rows": "100000000", "rowsPerSecond": "1", "splits": "2"}
-    options["targetBatchDuration"] = f"{TARGET_S}s"
-    options[knows] = checkpoint if knows == "checkpointLocation" else trigger.replace(" seconds", "s")
-    # A batch that ends at a trigger may have waited there, and the next one is a little larger to find out.
-    off = 0.3 if knows == "triggerInterval" and trigger != "0 seconds" else 0.2
+    paced = PacedQuery(spark, tmp_path / "checkpoint", trigger, knows)
     batches = 9 if trigger != "60 seconds" else 8
-
-    def run() -> list[float]:
-        query = (
-            spark.readStream.format("headwater")
-            .options(**options)
-            .load()
-            .writeStream.foreachBatch(write)
-            .option("checkpointLocation", checkpoint)
-            .trigger(processingTime=trigger)
-            .start()
-        )
-        try:
-            until(lambda: len(durations_s(query)) >= batches or not query.isActive, "batches", 60 * batches)
-            assert query.exception() is None
-            return durations_s(query)
-        finally:
-            query.stop()
-
-    for slow in (1, 4):
-        took = run()
-        print(f"trigger {trigger}, by {knows}, sink {slow}: {took}", flush=True)
+    speeds: tuple[Callable[[int], float], ...] = (
+        lambda _: 20_000,
+        lambda batch: 5_000 / 1.05 ** (batch - batches),
+    )
+    for restarts, speed in enumerate(speeds):
+        with paced.running(DEMO, speed) as query:
+            took = first_s(query, batches)
+        print(f"trigger {trigger}, by {knows}, after {restarts} restarts: {took}", flush=True)
         # The first batch after the restart is the one that was planned before it.
-        assert took[slow > 1] < 1.5 * TARGET_S, "a run begins cautiously"
-        assert all((1 - off) * TARGET_S < each < (1 + off) * TARGET_S for each in took[6:]), took
+        assert took[restarts] < 1.5 * TARGET_S, "a run begins cautiously"
+        assert paced.are_as_wanted(took[6:]), took
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1_800)
+@TRIGGERS
+def test_five_batches_after_a_step_they_do_again(
+    spark: SparkSession, tmp_path: Path, trigger: str, knows: str
+) -> None:
+    """The sink becomes four times as slow, and then as fast as before."""
+    paced = PacedQuery(spark, tmp_path / "checkpoint", trigger, knows)
+    with paced.running(DEMO, lambda batch: 5_000 if 6 <= batch < 13 else 20_000) as query:
+        took = first_s(query, 20)
+    print(f"trigger {trigger}, by {knows}, slow from 6 to 12: {took}", flush=True)
+    assert paced.are_as_wanted([*took[5:6], *took[11:13], *took[18:]]), took
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1_200)
+@TRIGGERS
+def test_a_burst_after_an_idle_time_begins_with_the_size_that_was_known(  # noqa: PLR0917 - fixtures
+    spark: SparkSession, kafka: LocalKafka, topic: str, tmp_path: Path, trigger: str, knows: str
+) -> None:
+    paced = PacedQuery(spark, tmp_path / "checkpoint", trigger, knows)
+    kafka.create_topic(topic, partitions=1)
+    options = {"source": "kafka", "kafka.bootstrap.servers": kafka.bootstrap_servers, "subscribe": topic}
+    kafka.produce(topic, [b"x" * 50] * 140_000)
+    with paced.running({**options, "startingOffsets": "earliest"}, lambda _: 5_000) as query:
+        until(lambda: sum(rows(query)) == 140_000 or not query.isActive, "the backlog", 500)
+        known = len(rows(query))
+        for small in (1, 2):
+            kafka.produce(topic, [b"x" * 50] * 100)
+            first_s(query, known + small)
+        kafka.produce(topic, [b"x" * 50] * 100_000)
+        took = first_s(query, known + 2 + 3)
+        print(f"trigger {trigger}, by {knows}: {took}, rows {rows(query)}", flush=True)
+    assert paced.are_as_wanted(took[-3:]), took
+
+
+def rows(query: Any) -> list[int]:
+    """How many rows each batch had that had any."""
+    return [report["numInputRows"] for report in query.recentProgress if report["numInputRows"]]
 
 
 def test_batches_grow_to_what_the_query_manages(spark: SparkSession, tmp_path: Path) -> None:
