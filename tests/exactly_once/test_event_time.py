@@ -92,6 +92,30 @@ def test_windows_over_a_partition_that_lags_are_those_of_the_truth(
     assert len([rows for rows in batches if rows]) >= 4
 
 
+def test_windows_over_topics_of_very_different_age_with_transactions_are_those_of_the_truth(
+    spark: SparkSession, kafka: LocalKafka, topic: str, tmp_path: Path
+) -> None:
+    """A day of one topic and an hour of the other in one load, of which committed records count."""
+    end_ms = BEGIN_MS + 24 * HOUR_MS
+    slow: Times = np.arange(BEGIN_MS, end_ms, 20 * MINUTE_MS // 60)
+    fast: Times = np.arange(end_ms - HOUR_MS, end_ms, 1_200)
+    nothing: Times = np.array([], dtype=np.int64)
+    truth = fill(kafka, f"{topic}-slow", [slow])
+    truth += fill(kafka, f"{topic}-fast", [nothing, fast])
+    for name, partition in ((f"{topic}-slow", 0), (f"{topic}-fast", 1)):
+        kafka.produce_transaction(name, [b"aborted"] * 500, commit=False, partition=partition)
+    unfinished = kafka.begin(f"{topic}-fast", 1)
+    unfinished.produce([b"open"] * 500)
+    options = {"subscribe": f"{topic}-slow,{topic}-fast", "kafka.isolation.level": "read_committed"}
+    options |= {"maxOffsetsPerTrigger": "1500", "maxEventTimeSkew": "1m"}
+    try:
+        seen, batches = read_windows(spark, kafka, tmp_path / "checkpoint", "headwater", options)
+    finally:
+        unfinished.abort()
+    assert seen == truth
+    assert len([rows for rows in batches if rows]) >= 4
+
+
 @pytest.mark.long
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", list(backlogs()))

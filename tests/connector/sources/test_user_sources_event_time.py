@@ -98,6 +98,30 @@ def test_by_bytes_too() -> None:
     assert sum(len(times) for _, times in read) == 1_200
 
 
+class TestWhatIsNotAligned:
+    """What takes all there is has no order to keep, so nobody is asked for times."""
+
+    @pytest.fixture
+    def silent(self) -> type[Ledgers]:
+        class Silent(Ledgers):
+            name = "silent"
+
+            def position_at(self, split: hw.NamedSplit, timestamp_ms: int) -> int:
+                raise AssertionError("was asked for times")
+
+        return Silent
+
+    def test_a_batch_that_may_take_all_asks_nobody(self, silent: type[Ledgers]) -> None:
+        [(_, times)] = batches(silent, maxRowsPerTrigger="1200", maxEventTimeSkew="1m")
+        assert len(times) == 1_200
+
+    def test_once_takes_all_whatever_the_limit_is(self, silent: type[Ledgers]) -> None:
+        made = configured(silent, {"maxRowsPerTrigger": "200", "maxEventTimeSkew": "1m"})
+        with closing(made.create_coordinator()) as coordinator:
+            end: Any = coordinator.plan_next(coordinator.initial_offset(), limited=False)
+        assert end["positions"] == {"young": 600, "old": 600}
+
+
 def test_a_position_that_is_no_integer_is_an_error_that_names_the_contract() -> None:
     with pytest.raises(ContractError, match=r"FindsTimestamps\.position_at: with Heads"):
         list(batches(Confused, maxRowsPerTrigger="200", maxEventTimeSkew="1m"))

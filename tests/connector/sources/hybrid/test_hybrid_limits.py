@@ -74,7 +74,7 @@ class TestRowsOfFiles:
     def test_a_last_part_of_files_cannot_wait_for_rows(self, tmp_path: Path) -> None:
         options = two_folders(tmp_path, count=1, lines=1, minRowsPerTrigger="5")
         with pytest.raises(
-            OptionError, match="option 'minRowsPerTrigger': how many rows .* not known of 'new'"
+            OptionError, match=r"option 'minRowsPerTrigger': how many rows .* not known of 'new'"
         ):
             configured(options)
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
+import headwater as hw
 from headwater.core.errors import OptionError, SourceError
 from headwater.core.source import Boundedness
+from headwater.readers.runtime.loss_reports import LossReports
 from local_kafka import LocalKafka
 from tests.connector.sources.kafka.kafka_queries import Query, configure, places
 from timed_records import append_at
@@ -140,6 +143,52 @@ def test_a_restart_in_the_middle_goes_on_at_the_same_front(
     known = [front for front in fronts if front is not None]
     assert len(known) > 2
     assert known == sorted(known)
+
+
+def test_a_new_query_begins_at_its_starting_timestamp_and_is_aligned_from_there(
+    kafka: LocalKafka, behind: str
+) -> None:
+    begin_ms = BEGIN_MS + 90 * MINUTE_MS
+    with query(kafka, behind, startingTimestamp=str(begin_ms)) as reading:
+        read = list(batches(reading))
+    times = [at for rows in read for at in times_ms(rows)]
+    assert min(times) >= begin_ms
+    assert len(times) == 3_000 + 500
+    assert len(read) > 3
+    assert late_rows(read, 10 * MINUTE_MS) == 0
+
+
+def test_times_of_the_payload_that_are_late_are_counted_with_a_format(kafka: LocalKafka, topic: str) -> None:
+    """Batches are aligned by the records' times; the payload of one partition is two hours off."""
+    kafka.create_topic(topic, 2)
+    times = even(BEGIN_MS, BEGIN_MS + HOUR_MS, 300)
+    for partition, off_ms in ((0, 0), (1, 2 * HOUR_MS)):
+        values = [b'{"at": %d}' % ((at - off_ms) // 1_000) for at in times]
+        kafka.produce(topic, values, timestamps_ms=times, partition=partition)
+    given = {
+        "kafka.bootstrap.servers": kafka.bootstrap_servers,
+        "subscribe": topic,
+        "startingOffsets": "earliest",
+        "valueFormat": "json",
+        "valueSchema": "at timestamp",
+        "columns": "value.*",
+        "timeZone": "UTC",
+        "maxOffsetsPerTrigger": "100",
+        "maxEventTimeSkew": "1m",
+        "eventTimeDelay": "10m",
+        "eventTimeColumn": "at",
+    }
+    made = configure(given, Boundedness.CONTINUOUS_UNBOUNDED)
+    with closing(made.create_coordinator()) as coordinator:
+        start = coordinator.initial_offset()
+        while (end := coordinator.plan_next(start, limited=True)) is not start:
+            tasks: Any = coordinator.tasks(start, end)
+            assert all(rows.num_rows for task in tasks for rows in made.read_task(task))
+            # It is answered, and comes after what the tasks have reported.
+            LossReports(tasks[0].reports_to)(hw.NamedSplit("0"), 0, 1, "were lost")
+            start = end
+        report: Any = coordinator.latest()
+    assert 200 < report["late_in_column"] <= 300
 
 
 def test_a_query_that_was_not_aligned_takes_the_option_up(kafka: LocalKafka, behind: str) -> None:
