@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.parity.files.drawn_files import DrawnFiles
 from tests.parity.files.files_parity import COMPARED, FilesParity
 
 
@@ -22,6 +23,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def parity(spark: SparkSession, tmp_path: Path) -> FilesParity:
     """In place of the fixture of this name that compares sources of Kafka."""
     return FilesParity(spark, tmp_path)
+
+
+@pytest.fixture
+def drawn(parity: FilesParity, seed: int) -> DrawnFiles:
+    """Files that hypothesis draws, with the seed of this run."""
+    return DrawnFiles(parity, seed)
 
 
 @pytest.fixture

@@ -26,7 +26,18 @@ from pyspark.sql.types import StructType
 from tests.parity.files.differences import FILES_DIFFERENCES
 from tests.parity.files.plain import plain_rows
 
-__all__ = ["COMPARED", "Failed", "FilesParity", "Outcome", "Reading", "Row", "reading"]
+__all__ = [
+    "COMPARED",
+    "Failed",
+    "FilesParity",
+    "Meant",
+    "Outcome",
+    "Reading",
+    "Row",
+    "difference",
+    "is_meant",
+    "reading",
+]
 
 Row = tuple[Any, ...]
 COMPARED: Counter[str] = Counter()
@@ -55,6 +66,9 @@ class Failed:
 
 Outcome = list[Row] | Failed
 """The rows of a file in their order, or that it could not be read."""
+
+Meant: TypeAlias = Callable[[bytes, Outcome, Outcome], bool]
+"""Whether a difference is about a file: of its content, and of what Spark and what we made of it."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +113,7 @@ class FilesParity:
         *,
         one_by_one: bool = False,
         streaming: bool = False,
-        may_differ: Mapping[str, Callable[[bytes], bool]] | None = None,
+        may_differ: Mapping[str, Meant] | None = None,
     ) -> list[Outcome]:
         """Return what both readers made of each file, which must be the same.
 
@@ -109,11 +123,9 @@ class FilesParity:
             one_by_one: each file is a read of its own: where one that fails must not fail the others, and
                 where each has a schema of its own to be inferred.
             streaming: both read a stream, which takes what is there and ends.
-            may_differ: by the name of an entry of `FILES_DIFFERENCES`: which contents it is about. What is
-                made of these is not compared.
+            may_differ: by the name of an entry of `FILES_DIFFERENCES`: which files it is about. What is made
+                of these is not compared.
         """
-        for name in may_differ or {}:
-            assert name in FILES_DIFFERENCES
         sparks, ours = self.both(how, files, one_by_one=one_by_one, streaming=streaming)
         if not one_by_one and len(files) > 1 and isinstance(sparks[0], Failed):
             # One bad file fails both reads of all: the others would pass and be compared with nothing.
@@ -121,10 +133,8 @@ class FilesParity:
                 f"{len(files)} files are not compared, since the read of them failed: {sparks[0].said}"
             )
         for content, one, other in zip(files, sparks, ours, strict=True):
-            if _reads_corrupt_records_alone(one):
-                continue
-            if one != other and not any(meant(content) for meant in (may_differ or {}).values()):
-                raise AssertionError(_difference(how, content, one, other))
+            if not is_meant(content, one, other, may_differ or {}):
+                raise AssertionError(difference(how, content, one, other))
         return ours
 
     def differs(
@@ -233,6 +243,14 @@ class FilesParity:
         return tables
 
 
+def is_meant(content: bytes, sparks: Outcome, ours: Outcome, may_differ: Mapping[str, Meant]) -> bool:
+    """Return whether both made the same of a file, or a difference of the list is about it."""
+    assert may_differ.keys() <= FILES_DIFFERENCES.keys()
+    if sparks == ours or _reads_corrupt_records_alone(sparks):
+        return True
+    return any(meant(content, sparks, ours) for meant in may_differ.values())
+
+
 def _reads_corrupt_records_alone(spark: Outcome) -> bool:
     """Whether Spark refused to read no other column than that for corrupt records."""
     return isinstance(spark, Failed) and "QUERY_ONLY_CORRUPT_RECORD_COLUMN" in spark.said
@@ -249,7 +267,8 @@ def _first_lines(error: BaseException) -> str:
     return ours[0] if ours else text[:1500]
 
 
-def _difference(how: Reading, content: bytes, sparks: Outcome, ours: Outcome) -> str:
+def difference(how: Reading, content: bytes, sparks: Outcome, ours: Outcome) -> str:
+    """Return what differs, in words for people."""
     lines = difflib.unified_diff(
         _shown(sparks), _shown(ours), "Spark's reader", "headwater", lineterm="", n=1
     )

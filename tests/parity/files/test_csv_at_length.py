@@ -1,13 +1,13 @@
-"""Ten thousand random files of CSV, with each option that changes how records are cut."""
+"""Ten thousand files of CSV, with each option that changes how records are cut."""
 
 from __future__ import annotations
 
-import random
-
 import pytest
 
-from tests.parity.files.files_parity import FilesParity, reading
-from tests.parity.files.test_csv import TEXT, long_separators, random_files
+from tests.parity.files.drawn_files import DrawnFiles
+from tests.parity.files.files_parity import reading
+from tests.parity.files.strategies.csv import records, records_over_lines
+from tests.parity.files.test_csv import TEXT, long_separators
 
 FILES = 170
 OPTIONS: list[dict[str, str]] = [
@@ -37,29 +37,15 @@ OPTIONS: list[dict[str, str]] = [
 ]
 
 
-def many_lines(rng: random.Random, content: bytes) -> bytes:
-    """Return content with line ends of both kinds, also inside of values."""
-    ends = {"a": (0.3, "\n"), "\n": (0.3, "\r\n")}
-
-    def turned(letter: str) -> str:
-        chance, other = ends.get(letter, (0, letter))
-        return other if rng.random() < chance else letter
-
-    return "".join(map(turned, content.decode())).encode()
-
-
 @pytest.mark.long
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("multi_line", ["false", "true"])
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
-def test_random_records_are_those_of_spark(
-    parity: FilesParity, options: dict[str, str], multi_line: str, seed: int
+def test_drawn_records_are_those_of_spark(
+    drawn: DrawnFiles, options: dict[str, str], multi_line: str
 ) -> None:
-    rng = random.Random(seed)
-    files = random_files(seed, FILES, options.get("lineSep", "\n"))
-    if multi_line == "true":
-        files = [many_lines(rng, content) for content in files]
     if options.get("unescapedQuoteHandling") == "BACK_TO_DELIMITER" and multi_line == "true":
         pytest.skip("refused: the list of differences says why")
+    texts = records_over_lines() if multi_line == "true" else records(options.get("lineSep", "\n"))
     how = reading("csv", TEXT, multiLine=multi_line, **options)
-    parity.same(how, files, may_differ=long_separators(options))
+    drawn.same(how, texts.map(str.encode), FILES, may_differ=long_separators(options))

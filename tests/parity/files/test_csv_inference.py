@@ -2,33 +2,14 @@
 
 from __future__ import annotations
 
-import random
 from pathlib import Path
 
 import pytest
 
+from tests.parity.files.drawn_files import DrawnFiles
 from tests.parity.files.files_parity import Failed, FilesParity, reading
-from tests.parity.files.test_csv import TYPED, VALUES
-
-_ALIKE = (
-    ("1", "-5", "007", "", "2147483648", "9223372036854775808", "1.5", "1e3", ".5", "NaN", "-Inf"),
-    ("true", "FALSE", "", "t"),
-    ("2024-01-05", "2024-1-5", "2024", "", "2024-01-05 10:11:12", "2024-01-05T10:11:12.5Z", "2024-02-30"),
-    ("2024-01-05 10:11:12", "2024-01-05T10:11:12+01:00", "", "12345-01-01 00:00:00"),
-    ("a", "", '"q"', " 1", "1 "),
-)
-
-
-def inferable(rng: random.Random) -> bytes:
-    """Return a file whose columns have values of one kind or two."""
-    width = rng.randrange(1, 6)
-    kinds = [(*rng.choice(_ALIKE), *(rng.choice(_ALIKE) if rng.random() < 0.3 else ())) for _ in range(width)]
-    names = ",".join(rng.choices(["a", "A", "b", "", "x y", "_c1"], k=width))
-    rows = [
-        ",".join(rng.choice(rng.sample(kind, min(3, len(kind)))) for kind in kinds)
-        for _ in range(rng.randrange(6))
-    ]
-    return "\n".join([names, *rows, ""]).encode()
+from tests.parity.files.strategies.csv import inferable_records, records_with_a_bad_value
+from tests.parity.files.test_csv import TYPED
 
 
 @pytest.mark.parametrize(
@@ -51,10 +32,10 @@ def inferable(rng: random.Random) -> bytes:
     ids=str,
 )
 def test_random_files_have_the_schema_that_spark_infers(
-    parity: FilesParity, rng: random.Random, count: int, options: dict[str, str]
+    drawn: DrawnFiles, count: int, options: dict[str, str]
 ) -> None:
     how = reading("csv", **{"header": "true", "inferSchema": "true", **options})
-    parity.same(how, [inferable(rng) for _ in range(count)], one_by_one=True)
+    drawn.same(how, inferable_records().map(str.encode), count, one_by_one=True)
 
 
 @pytest.mark.parametrize("multi_line", ["false", "true"])
@@ -76,18 +57,10 @@ def test_only_texts_that_follow_the_pattern_are_times(parity: FilesParity, patte
 
 
 @pytest.mark.parametrize("count", [6, pytest.param(150, marks=[pytest.mark.long, pytest.mark.timeout(900)])])
-def test_failfast_refuses_what_spark_refuses_and_nothing_else(
-    parity: FilesParity, rng: random.Random, count: int
-) -> None:
-    values = [value.replace(",", "") for value in VALUES]
-    good = ("1", "2", "1.5", "1.5", "true", "2024-01-05", "2024-01-05 10:11:12")
-    files = []
-    for _ in range(count):
-        row = list(good)
-        row[rng.randrange(7)] = rng.choice(values)
-        files.append(f"{','.join(good)}\n{','.join(row[: rng.choice((7, 7, 7, 7, 6))])}\n".encode())
+def test_failfast_refuses_what_spark_refuses_and_nothing_else(drawn: DrawnFiles, count: int) -> None:
     schema = TYPED.replace(", _corrupt_record string", "")
-    found = parity.same(reading("csv", schema, mode="FAILFAST"), files, one_by_one=True)
+    how = reading("csv", schema, mode="FAILFAST")
+    found = drawn.same(how, records_with_a_bad_value().map(str.encode), count, one_by_one=True)
     assert count < 50 or 0 < sum(isinstance(each, Failed) for each in found) < count
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 
 import pytest
 
-from tests.parity.files.files_parity import Failed, FilesParity, reading
+from tests.parity.files.files_parity import Failed, FilesParity, Meant, reading
 
 ONE_BY_ONE = (
     ['{"a":1}', '{"a":2.5,"b":null}', '{"a":null,"c":""}'],
@@ -51,14 +51,17 @@ OPTIONS = (
 )
 
 
+def may_differ(options: Mapping[str, str]) -> dict[str, Meant]:
+    """Return what may differ of files whose schema is inferred with options."""
+    meant: dict[str, Meant] = {"a schema from empty files": lambda content, *_: not content}
+    if "prefersDecimal" in options:
+        meant["prefersDecimal and numbers that no decimal holds"] = lambda content, *_: b"1e400" in content
+    return meant
+
+
 def same(parity: FilesParity, lines: Sequence[Sequence[str]], **options: str) -> None:
     contents = ["\n".join(each).encode() for each in lines]
-    may_differ: dict[str, Callable[[bytes], bool]] = {
-        "a schema from empty files": lambda content: not content
-    }
-    if "prefersDecimal" in options:
-        may_differ["prefersDecimal and numbers that no decimal holds"] = lambda content: b"1e400" in content
-    parity.same(reading("json", None, **options), contents, one_by_one=True, may_differ=may_differ)
+    parity.same(reading("json", None, **options), contents, one_by_one=True, may_differ=may_differ(options))
 
 
 def test_schemas_are_those_of_spark(parity: FilesParity, rng: random.Random) -> None:
