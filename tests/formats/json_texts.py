@@ -152,7 +152,7 @@ _TIMES: Final = (
     "-2147483648~-12345678"
 )
 TIMES: Final = _TIMES.split("~")
-_LONG_EXPONENT: Final = re.compile(rb"[eE][+,]*[\d,]{5,}")
+LONG_EXPONENT: Final = re.compile(rb"[eE][+,]*[\d,]{5,}")
 """With such a decimal Java computes for minutes."""
 
 
@@ -163,7 +163,7 @@ def json_texts(rng: random.Random, schema: StructType, count: int) -> Iterator[b
         for _ in range(rng.choice([1, 1, 2, 3]) if i % 3 == 0 else 0):
             at = rng.randrange(len(text) + 1)
             text[at : at + rng.choice([0, 0, 1, 2])] = rng.choice(PIECES) if rng.random() < 0.7 else b""
-        yield _LONG_EXPONENT.sub(b"e1", bytes(text))
+        yield LONG_EXPONENT.sub(b"e1", bytes(text))
 
 
 def _top(rng: random.Random, schema: StructType) -> str:

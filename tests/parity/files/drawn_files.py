@@ -21,8 +21,8 @@ __all__ = ["DrawnFiles"]
 
 _READS = 100
 """How often files are read again, at most, to find what differs and a smaller file that differs too."""
-_LEAST_DISTINCT = 0.8
-"""Of all files that are drawn. Fewer: what is counted is not what is compared."""
+_MOST_DRAWN = 3
+"""For each file that is asked for. With more, most of them are equal to others: the strategy is too small."""
 _MOST_WITHOUT_ROWS = 0.5
 """Of all files. More: most files compare nothing but that there is no row."""
 
@@ -54,41 +54,46 @@ class DrawnFiles:
         Args:
             how: they are read.
             files: what to draw from.
-            count: how many are drawn. Of equal ones one is read.
+            count: how many are drawn, of which no two are equal.
             one_by_one: each file is a read of its own, as in `FilesParity.same`.
             streaming: both read a stream.
             may_differ: as in `FilesParity.same`.
         """
-        drawn: list[bytes] = []
-        self._first(files, count, drawn.append)
-        distinct = list(dict.fromkeys(drawn))
+        distinct = self._distinct(files, count)
         comparison = _Comparison(self._parity, how, streaming=streaming, may_differ=may_differ or {})
         for contents in [[content] for content in distinct] if one_by_one else [distinct]:
             comparison.read(contents)
         if comparison.differing:
-            raise AssertionError(self._smallest(comparison, files, count, of=len(distinct)))
-        _assert_that_much_is_compared(len(drawn), comparison.ours)
+            said = f"{len(comparison.differing)} of {count} files differ; a small one:\n"
+            smallest = self._first(files, count, comparison.differs)
+            raise AssertionError(said + comparison.said_of(smallest))
+        _assert_that_most_have_rows(comparison.ours)
         return comparison.ours
 
-    def _smallest(self, comparison: _Comparison, files: SearchStrategy[bytes], count: int, *, of: int) -> str:
-        differing = comparison.differing
-        smallest = self._first(files, count, comparison.differs) or min(differing, key=len)
-        return f"{len(differing)} of {of} files differ; a small one:\n{comparison.differing[smallest]}"
+    def _distinct(self, files: SearchStrategy[bytes], count: int) -> list[bytes]:
+        found: dict[bytes, None] = {}
+
+        def are_enough(content: bytes) -> bool:
+            found[content] = None
+            return len(found) >= count
+
+        self._first(files, count, are_enough, phases=[Phase.generate])
+        assert len(found) >= count, f"{count} files were asked for; only {len(found)} are not equal to others"
+        return list(found)
 
     def _first(
-        self, files: SearchStrategy[bytes], count: int, condition: Callable[[bytes], object]
+        self,
+        files: SearchStrategy[bytes],
+        count: int,
+        condition: Callable[[bytes], bool],
+        phases: Sequence[Phase] = (Phase.generate, Phase.shrink),
     ) -> bytes | None:
-        """Return the smallest file that can be found of which a condition holds, if it holds of any."""
+        """Return the first file of which a condition holds, or a smaller one; None if it holds of none."""
         settings = hypothesis.settings(
-            max_examples=count, phases=[Phase.generate, Phase.shrink], database=None, deadline=None
+            max_examples=count * _MOST_DRAWN, phases=phases, database=None, deadline=None
         )
         try:
-            return hypothesis.find(
-                files,
-                lambda content: bool(condition(content)),
-                settings=settings,
-                random=random.Random(self._seed),
-            )
+            return hypothesis.find(files, condition, settings=settings, random=random.Random(self._seed))
         except NoSuchExample:
             return None
 
@@ -129,6 +134,10 @@ class _Comparison:
             said = f"{len(contents)} files are not compared, since the read of them failed: {failed.said}"
             self.differing.update(dict.fromkeys(contents, said))
 
+    def said_of(self, content: bytes | None) -> str:
+        """Return in words what differs of a file, or of the shortest one."""
+        return self.differing[min(self.differing, key=len) if content is None else content]
+
     def differs(self, content: bytes) -> bool:
         """Return whether a file differs. When all reads are used up, a file that is not known does not."""
         if content not in self.differing and content not in self._same and self._reads_left > 0:
@@ -145,7 +154,6 @@ class _Comparison:
                 self.differing[content] = difference(self._how, content, one, other)
 
 
-def _assert_that_much_is_compared(drawn: int, ours: Sequence[Outcome]) -> None:
-    assert len(ours) >= drawn * _LEAST_DISTINCT, f"only {len(ours)} of {drawn} files are not equal to others"
+def _assert_that_most_have_rows(ours: Sequence[Outcome]) -> None:
     empty = sum(isinstance(each, Failed) or not each for each in ours)
     assert empty <= len(ours) * _MOST_WITHOUT_ROWS, f"{empty} of {len(ours)} files failed, or had no row"

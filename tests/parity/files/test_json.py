@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import random
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from pyspark.sql.types import StructType
 
 from tests.formats.json_differences import TIME_ONLY
-from tests.formats.json_texts import SCHEMAS, json_texts
-from tests.parity.files.files_parity import Failed, FilesParity, Outcome, reading
+from tests.formats.json_texts import SCHEMAS
+from tests.parity.files.drawn_files import DrawnFiles
+from tests.parity.files.files_parity import Failed, FilesParity, Meant, Outcome, reading
+from tests.parity.files.strategies.json import lines
 
 CORRUPT = ", _corrupt_record string"
 ZONE = {"timeZone": "Europe/Paris"}
@@ -34,65 +36,44 @@ def has_broken_base64(content: bytes) -> bool:
     return False
 
 
-MAY_DIFFER: Mapping[str, Callable[[bytes], bool]] = {
-    "a time without a date": lambda content: bool(TIME_ONLY.search(text_of(content))),
-    "base64 that breaks off": has_broken_base64,
-    "dates in digits of other scripts": lambda content: bool(_FOREIGN_DIGITS.search(text_of(content))),
-}
+def is_row_of_nulls(spark: Sequence[Any], ours: Sequence[Any]) -> bool:
+    """Whether a record that is not JSON is kept by both, and Spark alone still finds something in it."""
+    if ours[-1] is None or spark[-1] != ours[-1] or any(value is not None for value in ours[:-1]):
+        return False
+    try:
+        json.loads(ours[-1])
+    except (ValueError, RecursionError):
+        return True
+    return False
 
 
-def struct_of(ddl: str) -> StructType:
-    found = StructType.fromDDL(ddl)
-    assert isinstance(found, StructType)
-    return found
-
-
-def is_cut_short(spark: Outcome, ours: Outcome) -> bool:
+def is_cut_short(_: bytes, spark: Outcome, ours: Outcome) -> bool:
     """Whether rows differ in nothing but what Spark still finds in documents that are not JSON."""
     if not isinstance(spark, list) or not isinstance(ours, list) or len(spark) != len(ours):
         return False
     return all(one == other or is_row_of_nulls(one, other) for one, other in zip(spark, ours, strict=True))
 
 
-def is_json(content: bytes) -> bool:
-    """Whether each line of a file is JSON."""
-    try:
-        for line in re.split(rb"[\r\n]+", content):
-            json.loads(line or b"{}")
-    except (ValueError, RecursionError):
-        return False
-    return True
-
-
-def is_row_of_nulls(spark: Sequence[Any], ours: Sequence[Any]) -> bool:
-    return ours[-1] is not None and spark[-1] == ours[-1] and all(value is None for value in ours[:-1])
-
-
-def compare(parity: FilesParity, ddl: str, texts: Sequence[bytes], **options: str) -> None:
-    """Compare what both make of files, each with one text, in the mode PERMISSIVE."""
-    kinds = {
-        name: may for name, may in MAY_DIFFER.items() if name != "base64 that breaks off" or "binary" in ddl
+def may_differ(ddl: str) -> dict[str, Meant]:
+    """Return what may differ of files with these columns, in the mode PERMISSIVE."""
+    meant: dict[str, Meant] = {
+        "partial rows of what is not JSON": is_cut_short,
+        "a time without a date": lambda content, *_: bool(TIME_ONLY.search(text_of(content))),
+        "dates in digits of other scripts": lambda content, *_: bool(
+            _FOREIGN_DIGITS.search(text_of(content))
+        ),
     }
-    sparks, ours = parity.both(reading("json", ddl + CORRUPT, **ZONE, **options), texts)
-    wrong = [
-        (text, one, other)
-        for text, one, other in zip(texts, sparks, ours, strict=True)
-        if one != other
-        and (is_json(text) or not is_cut_short(one, other))
-        and not any(may(text) for may in kinds.values())
-    ]
-    assert not wrong, f"{len(wrong)} of {len(texts)}: {wrong[:5]}"
+    if "binary" in ddl:
+        meant["base64 that breaks off"] = lambda content, *_: has_broken_base64(content)
+    return meant
 
 
+@pytest.mark.parametrize("count", [60, pytest.param(1_500, marks=pytest.mark.long)])
 @pytest.mark.parametrize("ddl", SCHEMAS)
-def test_generated_and_broken_lines(parity: FilesParity, ddl: str, rng: random.Random) -> None:
-    compare(parity, ddl, list(json_texts(rng, struct_of(ddl), 60)))
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("ddl", SCHEMAS)
-def test_very_many_generated_and_broken_lines(parity: FilesParity, ddl: str, rng: random.Random) -> None:
-    compare(parity, ddl, list(json_texts(rng, struct_of(ddl), 4_000)))
+def test_drawn_and_broken_lines(drawn: DrawnFiles, ddl: str, count: int) -> None:
+    schema = StructType.fromDDL(ddl)
+    assert isinstance(schema, StructType)
+    drawn.same(reading("json", ddl + CORRUPT, **ZONE), lines(schema), count, may_differ=may_differ(ddl))
 
 
 LINES = (

@@ -8,7 +8,9 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
+from tests.parity.files.drawn_files import DrawnFiles
 from tests.parity.files.files_parity import Failed, FilesParity, Meant, reading
+from tests.parity.files.strategies.json import inferable_lines
 
 ONE_BY_ONE = (
     ['{"a":1}', '{"a":2.5,"b":null}', '{"a":null,"c":""}'],
@@ -76,20 +78,29 @@ def test_a_field_with_the_name_of_the_column_of_corrupt_records(
     same(parity, lines, columnNameOfCorruptRecord="a", inferTimestamp=infer_timestamp)
 
 
-@pytest.mark.parametrize("options", OPTIONS, ids=str)
-def test_schemas_are_those_of_spark_with_options(
-    parity: FilesParity, options: dict[str, str], rng: random.Random
+@pytest.mark.parametrize(
+    ("options", "count"),
+    [
+        *((options, 1) for options in OPTIONS),
+        *(
+            pytest.param(options, 150, marks=[pytest.mark.long, pytest.mark.timeout(900)])
+            for options in ({}, *OPTIONS)
+        ),
+    ],
+    ids=str,
+)
+def test_drawn_files_have_the_schema_that_spark_infers(
+    drawn: DrawnFiles, options: dict[str, str], count: int
 ) -> None:
-    same(parity, [random_lines(rng)], **options)
+    how = reading("json", None, **options)
+    drawn.same(how, inferable_lines(), count, one_by_one=True, may_differ=may_differ(options))
 
 
 @pytest.mark.long
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("options", [{}, *OPTIONS], ids=str)
-def test_very_many_schemas_are_those_of_spark(
-    parity: FilesParity, options: dict[str, str], rng: random.Random
-) -> None:
-    same(parity, [*ONE_BY_ONE, *(random_lines(rng) for _ in range(150))], **options)
+def test_all_schemas_are_those_of_spark(parity: FilesParity, options: dict[str, str]) -> None:
+    same(parity, ONE_BY_ONE, **options)
 
 
 @pytest.mark.long
@@ -170,24 +181,3 @@ def test_numbers_that_no_decimal_holds_differ(parity: FilesParity) -> None:
     how = reading("json", prefersDecimal="true")
     spark, ours = parity.differs("prefersDecimal and numbers that no decimal holds", how, b'{"a":1e5}')
     assert (spark, ours) == (Failed(), [(4681608360884174848,)])
-
-
-def random_lines(rng: random.Random) -> list[str]:
-    lines = [json.dumps(random_object(rng, 0), ensure_ascii=False) for _ in range(rng.randrange(1, 8))]
-    if rng.random() < 0.2:
-        at = rng.randrange(len(lines))
-        lines[at] = lines[at][: rng.randrange(len(lines[at]))]
-    return lines
-
-
-def random_object(rng: random.Random, depth: int) -> dict[str, object]:
-    return {name: random_value(rng, depth + 1) for name in rng.sample("abcé", rng.randrange(4))}
-
-
-def random_value(rng: random.Random, depth: int) -> object:
-    chance = rng.random()
-    if depth < 4 and chance < 0.2:
-        return random_object(rng, depth)
-    if depth < 4 and chance < 0.4:
-        return [random_value(rng, depth + 1) for _ in range(rng.randrange(3))]
-    return rng.choice([None, "", "x", "2024-01-01", True, 1, -(2**62), 2**63, 10**30, 10**40, 1.5, -0.25])
