@@ -20,7 +20,7 @@ from tests.parity.files.files_parity import Failed, FilesParity, Meant, Outcome,
 __all__ = ["DrawnFiles"]
 
 _READS = 100
-"""How often files are read again, at most, to find what differs and a smaller file that differs too."""
+"""At most so many, to find the files that fail the read of all; and as many to find a smaller one."""
 _MOST_DRAWN = 3
 """For each file that is asked for. With more, most of them are equal to others: the strategy is too small."""
 _MOST_WITHOUT_ROWS = 0.5
@@ -55,18 +55,20 @@ class DrawnFiles:
             how: they are read.
             files: what to draw from.
             count: how many are drawn, of which no two are equal.
-            one_by_one: each file is a read of its own, as in `FilesParity.same`.
+            one_by_one: each file is a read of its own, as in `FilesParity.same`. The first file that is drawn
+                is the simplest one, and is not worth a read.
             streaming: both read a stream.
             may_differ: as in `FilesParity.same`.
         """
-        distinct = self._distinct(files, count)
+        distinct = self._distinct(files, count + 1)[1:] if one_by_one else self._distinct(files, count)
         comparison = _Comparison(self._parity, how, streaming=streaming, may_differ=may_differ or {})
         for contents in [[content] for content in distinct] if one_by_one else [distinct]:
             comparison.read(contents)
         if comparison.differing:
-            said = f"{len(comparison.differing)} of {count} files differ; a small one:\n"
-            smallest = self._first(files, count, comparison.differs)
-            raise AssertionError(said + comparison.said_of(smallest))
+            smallest = self._first(files, count, comparison.differs) or min(comparison.differing, key=len)
+            said = f"{len(comparison.differing)} of {count} files differ; a small one:"
+            raise AssertionError(f"{said}\n{comparison.differing[smallest]}")
+        assert not comparison.not_compared, "\n".join(comparison.not_compared)
         _assert_that_most_have_rows(comparison.ours)
         return comparison.ours
 
@@ -106,12 +108,15 @@ class _Comparison:
     ) -> None:
         self.differing: dict[bytes, str] = {}
         """What differs, in words for people, by the content of the file."""
+        self.not_compared: list[str] = []
+        """Why files are not compared."""
         self.ours: list[Outcome] = []
         self._parity = parity
         self._how = how
         self._streaming = streaming
         self._may_differ = may_differ
         self._same: set[bytes] = set()
+        self._reads_of_parts_left = _READS
         self._reads_left = _READS
 
     def read(self, contents: Sequence[bytes]) -> None:
@@ -124,19 +129,16 @@ class _Comparison:
         failed = next((each for each in (sparks[0], ours[0]) if isinstance(each, Failed)), None)
         if failed is None or len(contents) == 1:
             self._compare(contents, sparks, ours)
-        elif self._reads_left > 0:
+        elif self._reads_of_parts_left > 0:
             # One bad file fails the read of all: it is looked for.
-            self._reads_left -= 2
+            self._reads_of_parts_left -= 2
             middle = len(contents) // 2
             self.read(contents[:middle])
             self.read(contents[middle:])
         else:
-            said = f"{len(contents)} files are not compared, since the read of them failed: {failed.said}"
-            self.differing.update(dict.fromkeys(contents, said))
-
-    def said_of(self, content: bytes | None) -> str:
-        """Return in words what differs of a file, or of the shortest one."""
-        return self.differing[min(self.differing, key=len) if content is None else content]
+            self.not_compared.append(
+                f"{len(contents)} files are not compared, since the read of them failed: {failed.said}"
+            )
 
     def differs(self, content: bytes) -> bool:
         """Return whether a file differs. When all reads are used up, a file that is not known does not."""
