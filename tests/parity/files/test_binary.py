@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import random
-
 import pytest
+from hypothesis import strategies as st
 
+from tests.parity.files.drawn_files import DrawnFiles
 from tests.parity.files.files_parity import Failed, FilesParity, reading
 
 SCHEMA = "path string, modificationTime timestamp, length bigint, content binary"
 
 
 @pytest.mark.parametrize("streaming", [False, True])
-def test_files_are_rows(parity: FilesParity, rng: random.Random, *, streaming: bool) -> None:
-    files = [rng.randbytes(rng.randrange(1, 5_000)) for _ in range(20)]
-    found = parity.same(reading("binaryFile", SCHEMA), [*files, b""], streaming=streaming)
-    assert [rows[0][3] for rows in found[:20] if isinstance(rows, list)] == files
-    assert found[20] == [], "an empty file is no row"
+@pytest.mark.parametrize("count", [20, pytest.param(500, marks=pytest.mark.long)])
+def test_files_are_rows(drawn: DrawnFiles, *, streaming: bool, count: int) -> None:
+    drawn.same(reading("binaryFile", SCHEMA), st.binary(max_size=5_000), count, streaming=streaming)
+
+
+def test_an_empty_file_is_no_row_and_others_are_one_each(parity: FilesParity) -> None:
+    found = parity.same(reading("binaryFile", SCHEMA), [b"one", b"", b"\0"])
+    assert [[row[3] for row in rows] for rows in found if isinstance(rows, list)] == [[b"one"], [], [b"\0"]]
 
 
 def test_the_longest_content_is_that_of_the_session(parity: FilesParity) -> None:

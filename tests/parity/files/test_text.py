@@ -8,32 +8,17 @@ import random
 import struct
 import zlib
 from collections.abc import Callable
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
 
+from tests.parity.files.drawn_files import DrawnFiles
 from tests.parity.files.files_parity import Failed, FilesParity, Reading, reading
+from tests.parity.files.strategies.text import texts
 
 FILES = [b"", b"\n", b"one\ntwo", b"one\r\ntwo\r\n", "gr\u00fc\u00df\n".encode()]
-PIECES = (
-    b"a",
-    b"bc",
-    b"\n",
-    b"\r",
-    b"\r\n",
-    b"::",
-    b":",
-    b"\xff",
-    b"\xef\xbb\xbf",
-    b"\0",
-    "ü".encode(),
-    b"aa",
-)
 SEPARATORS = ("\n", "\r\n", "::", "aa", "ü", "aba")
-
-
-def texts(rng: random.Random, count: int) -> list[bytes]:
-    return [b"".join(rng.choices(PIECES, k=rng.randrange(1, 40))) for _ in range(count)]
 
 
 def snappy_blocks(data: bytes) -> bytes:
@@ -55,33 +40,37 @@ def test_lines_are_those_of_spark(parity: FilesParity, streaming: bool) -> None:
     assert found[2] == [("one",), ("two",)]
 
 
-def test_lines_end_where_spark_ends_them(parity: FilesParity, rng: random.Random) -> None:
-    parity.same(reading("text", "value string"), texts(rng, 300))
-    parity.same(reading("text", "value string", wholetext="true"), texts(rng, 50))
+@pytest.mark.parametrize("count", [100, pytest.param(500, marks=pytest.mark.long)])
+def test_lines_end_where_spark_ends_them(drawn: DrawnFiles, count: int) -> None:
+    drawn.same(reading("text", "value string"), texts(), count)
+    drawn.same(reading("text", "value string", wholetext="true"), texts(), count // 2)
+    drawn.same(reading("text", "value string"), texts(), count // 4, streaming=True)
 
 
-def test_lines_end_with_the_separator(parity: FilesParity, rng: random.Random) -> None:
+@pytest.mark.parametrize("count", [50, pytest.param(200, marks=pytest.mark.long)])
+def test_lines_end_with_the_separator(drawn: DrawnFiles, count: int) -> None:
     for separator in SEPARATORS:
-        parity.same(reading("text", "value string", lineSep=separator), texts(rng, 100))
-    utf_16 = [text.decode("utf-8", "replace").encode("utf-16-le") for text in texts(rng, 50)]
-    parity.same(reading("text", "value string", lineSep="\n", encoding="UTF-16LE"), utf_16)
+        drawn.same(reading("text", "value string", lineSep=separator), texts(), count)
+    utf_16 = texts().map(lambda text: text.decode("utf-8", "replace").encode("utf-16-le"))
+    drawn.same(reading("text", "value string", lineSep="\n", encoding="UTF-16LE"), utf_16, count)
 
 
 @pytest.mark.parametrize("suffix", CODECS)
-def test_compressed_and_damaged_files_are_those_of_spark(
+def test_compressed_files_are_those_of_spark(drawn: DrawnFiles, suffix: str) -> None:
+    drawn.same(Reading("text", "value string", {}, f".txt{suffix}"), texts().map(CODECS[suffix]), 20)
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".deflate"])
+def test_files_that_are_cut_short_fail_or_give_what_spark_gives(
     parity: FilesParity, rng: random.Random, suffix: str
 ) -> None:
-    contents = [CODECS[suffix](text) for text in texts(rng, 20)]
-    how = Reading("text", "value string", {}, f".txt{suffix}")
-    parity.same(how, contents)
-    long = CODECS[suffix](b"".join(rng.choices(PIECES[:5], k=100_000)))
+    long = CODECS[suffix](b"".join(rng.choices((b"a", b"bc", b"\n", b"\r", b"\r\n"), k=100_000)))
     cut = [long[: rng.randrange(1, len(long))] for _ in range(3)]
-    if suffix != ".snappy":
-        assert all(isinstance(each, Failed) for each in parity.same(how, cut, one_by_one=True))
-    if suffix in {".gz", ".deflate"}:
-        # What comes before the damage. Of the others it depends on how Java fills its buffers.
-        skipping = Reading("text", "value string", {"ignoreCorruptFiles": "true"}, f".txt{suffix}")
-        parity.same(skipping, [long, *cut])
+    how = Reading("text", "value string", {}, f".txt{suffix}")
+    assert all(isinstance(each, Failed) for each in parity.same(how, cut, one_by_one=True))
+    if suffix != ".bz2":
+        # What comes before the damage. Of bz2 it depends on how Java fills its buffers.
+        parity.same(replace(how, options={"ignoreCorruptFiles": "true"}), [long, *cut])
 
 
 @pytest.mark.parametrize("schema", ["value binary", "value int", "value string, more string"])
