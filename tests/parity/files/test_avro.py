@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import io
-import json
 import random
 from typing import Any
 
-import fastavro
 import pytest
 
+from tests.parity.files.avro_files import SYNC, avro_file
+from tests.parity.files.drawn_files import DrawnFiles
 from tests.parity.files.files_parity import Failed, FilesParity, reading
+from tests.parity.files.strategies.avro import DDL, avro_files
 
 WRITTEN: dict[str, tuple[Any, list[Any]]] = {
     "boolean": ("boolean", [True, False]),
@@ -67,8 +67,6 @@ READ = (
     ),
 )
 CODECS = ("null", "deflate", "snappy", "bzip2", "xz")
-_SYNC = b"S" * 16
-_TOP = {"type": "record", "name": "top"}
 
 
 def refused(written: str, read: str | None) -> bool:
@@ -77,31 +75,8 @@ def refused(written: str, read: str | None) -> bool:
 
 
 def avro(kind: Any, values: list[Any], codec: str = "null", interval: int = 16_000) -> bytes:
-    """Return a file with the column ``c``. Values of logical types are those that stand in the bytes."""
-    out = io.BytesIO()
-    schema = fastavro.parse_schema({**_TOP, "fields": [{"name": "c", "type": _plain(kind)}]})
-    fastavro.writer(
-        out,
-        schema,
-        [{"c": value} for value in values],
-        codec=codec,
-        sync_interval=interval,
-        sync_marker=_SYNC,
-    )
-    written = json.dumps({**_TOP, "fields": [{"name": "c", "type": kind}]}).encode()
-    data = out.getvalue()
-    begin = data.index(b"avro.schema") + len(b"avro.schema")
-    stream = io.BytesIO(data[begin:])
-    fastavro.schemaless_reader(stream, "bytes", None)
-    field = io.BytesIO()
-    fastavro.schemaless_writer(field, "bytes", written)
-    return data[:begin] + field.getvalue() + stream.read()
-
-
-def _plain(kind: Any) -> Any:
-    if isinstance(kind, dict):
-        return {key: _plain(each) for key, each in kind.items() if key != "logicalType"}
-    return [_plain(each) for each in kind] if isinstance(kind, list) else kind
+    """Return a file with the column ``c``."""
+    return avro_file({"c": kind}, [{"c": value} for value in values], codec, interval)
 
 
 def compare(parity: FilesParity, written: str, read: str | None) -> None:
@@ -125,6 +100,11 @@ def test_types_are_read_as_other_types_as_spark_does(parity: FilesParity, rng: r
 def test_each_type_is_read_as_each_other_as_spark_does(parity: FilesParity, written: str) -> None:
     for read in (None, *READ):
         compare(parity, written, read)
+
+
+@pytest.mark.parametrize("count", [40, pytest.param(400, marks=pytest.mark.long)])
+def test_drawn_files_are_those_of_spark(drawn: DrawnFiles, count: int) -> None:
+    drawn.same(reading("avro", DDL), avro_files(), count)
 
 
 @pytest.mark.parametrize("streaming", [False, True])
@@ -168,8 +148,8 @@ def test_rows_before_a_damaged_value_are_those_of_spark(parity: FilesParity, cod
     values = [each for number in range(300) for each in (number, str(number), None)]
     good = avro(kind, values, codec, interval=2_000)
     # Behind the sizes of the first block, and before the second one.
-    begin = good.index(_SYNC) + len(_SYNC) + 8
-    end = good.index(_SYNC, begin) - 3
+    begin = good.index(SYNC) + len(SYNC) + 8
+    end = good.index(SYNC, begin) - 3
     files = []
     for _ in range(count):
         data = bytearray(good)

@@ -13,7 +13,10 @@ import pyarrow as pa
 import pytest
 from pyarrow import orc
 
+from tests.parity.files.drawn_files import DrawnFiles
 from tests.parity.files.files_parity import Failed, FilesParity, reading
+from tests.parity.files.strategies.orc import orc_files
+from tests.parity.files.strategies.tables import DDL
 from tests.parity.files.test_parquet import READ, WRITTEN
 
 TYPES = (
@@ -70,6 +73,11 @@ def test_values_as_text_and_text_as_values_differ(parity: FilesParity) -> None:
     assert sparks == [("1.5",)]
     assert isinstance(ours, Failed)
     assert "column 'c' is double in this file and string in the schema" in ours.said
+
+
+@pytest.mark.parametrize("count", [40, pytest.param(400, marks=pytest.mark.long)])
+def test_drawn_files_are_those_of_spark(drawn: DrawnFiles, count: int) -> None:
+    drawn.same(reading("orc", DDL), orc_files(), count)
 
 
 def test_names_go_by_any_case_and_by_places_where_there_are_none(parity: FilesParity) -> None:

@@ -14,7 +14,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.parity.files.drawn_files import DrawnFiles
 from tests.parity.files.files_parity import Failed, FilesParity, reading
+from tests.parity.files.strategies.parquet import parquet_files
+from tests.parity.files.strategies.tables import DDL
 
 DATES = [dt.date(2024, 1, 1), None, dt.date(1, 1, 1), dt.date(9999, 12, 31), dt.date(1582, 10, 14)]
 MICROS = [1, None, -62_135_596_800_000_000, 253_402_300_799_999_999, -1, -11_644_473_600_000_001]
@@ -126,6 +129,11 @@ def one(**columns: pa.Array[Any]) -> bytes:
     out = io.BytesIO()
     pq.write_table(pa.table(columns), out)
     return out.getvalue()
+
+
+@pytest.mark.parametrize("count", [40, pytest.param(400, marks=pytest.mark.long)])
+def test_drawn_files_are_those_of_spark(drawn: DrawnFiles, count: int) -> None:
+    drawn.same(reading("parquet", DDL), parquet_files(), count)
 
 
 def test_names_go_by_any_case_at_every_level(parity: FilesParity) -> None:
