@@ -126,7 +126,7 @@ if not TYPE_CHECKING:  # with it, type checkers would accept any name
         if name in _MODULES:
             return importlib.import_module(f"headwater.{name}")
         if name not in _HOME_OF:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            raise _unknown(name)
         value = getattr(importlib.import_module(_HOME_OF[name]), name)
         globals()[name] = value
         _check_python()
@@ -135,6 +135,20 @@ if not TYPE_CHECKING:  # with it, type checkers would accept any name
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
+
+
+def _unknown(name: str) -> AttributeError:
+    """Return the error of a name that is not here: where it is, or what it looks like."""
+    from headwater.core.errors import unknown_attribute
+
+    if not name.startswith("_"):
+        modules = {module: importlib.import_module(f"headwater.{module}") for module in _MODULES}
+        homes = [f"hw.{module}.{name}" for module, found in modules.items() if name in found.__all__]
+        if homes:
+            return AttributeError(
+                f"module {__name__!r} has no attribute {name!r}: it is {' or '.join(homes)}"
+            )
+    return unknown_attribute(__name__, name, __all__)
 
 
 def _check_python() -> None:

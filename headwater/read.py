@@ -8,11 +8,20 @@ Spark Connect.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, NoReturn
+
 from headwater.connector.typed.read.demo import demo
 from headwater.connector.typed.read.files import files
 from headwater.connector.typed.read.http import http
 from headwater.connector.typed.read.hybrid import hybrid
 from headwater.connector.typed.read.kafka import kafka
 from headwater.connector.typed.read.mqtt import mqtt
+from headwater.core.errors import unknown_attribute
 
 __all__ = ["demo", "files", "http", "hybrid", "kafka", "mqtt"]
+
+if not TYPE_CHECKING:  # with it, type checkers would accept any name
+
+    def __getattr__(name: str) -> NoReturn:
+        """Say which source may be meant (PEP 562)."""
+        raise unknown_attribute(__name__, name, __all__)

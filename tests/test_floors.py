@@ -80,7 +80,8 @@ ROOMS: dict[str, list[tuple[str, ...]]] = {
         ("epoch",),
     ],
     "headwater.connector": [
-        ("cpus", "option_display", "readable", "time_column"),
+        ("cpus", "option_display", "program_arguments", "time_column"),
+        ("readable",),
         ("options",),
         ("coordination", "formats", "tls_options"),
         ("async_io",),
@@ -93,7 +94,8 @@ ROOMS: dict[str, list[tuple[str, ...]]] = {
     "headwater.connector.typed": [
         ("argument_kinds",),
         ("arguments",),
-        ("loading", "writing"),
+        ("misuse", "writing"),
+        ("loading",),
         ("read", "read_stream"),
     ],
     "headwater.connector.async_io": [

@@ -16,6 +16,7 @@ import logging
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Final, Generic, TypeVar, cast
 
 from headwater.connector import option_display
@@ -43,8 +44,17 @@ _SHOWN_MODE: Final = {
 _LIKENESS: Final = 0.75
 """How much a name must look like another to be taken for a slip of it. Where it is less, guesses mislead."""
 
+_LIKENESS_OF_WORDS: Final = 0.85
+"""The same for other words, which are shorter."""
+
 _FEW: Final = 12
 """So many names are read in an error; more are a wall."""
+
+_MANY: Final = 6
+"""So many names are guessed at most."""
+
+_LEAST_CHARS: Final = 3
+"""What is shorter is a part of many names by chance."""
 
 _PATH: Final = "path"
 """The option that Spark makes of the argument of ``load``."""
@@ -127,11 +137,18 @@ class OptionTable:
         rows: the options.
         prefixes: beginnings of names, in lower case, that the table leaves alone (``kafka.``): the source
             checks such options itself.
+        other_words: what people write who do not know the table, in lower case, and what they mean.
     """
 
-    def __init__(self, rows: Iterable[Option[Any]], prefixes: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        rows: Iterable[Option[Any]],
+        prefixes: tuple[str, ...] = (),
+        other_words: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         self.rows = tuple(rows)
         self.prefixes = prefixes
+        self.other_words = other_words
         self._by_lower = {row.name.lower(): row for row in self.rows}
 
     def parse(self, given: Mapping[str, str], boundedness: Boundedness | None) -> ParsedOptions:
@@ -175,13 +192,14 @@ class OptionTable:
 
     def likely(self, key: str) -> str | None:
         """Return what may be meant by a name that is not in the table; None if nobody can tell."""
-        near = nearest(key, [row.name for row in self.rows], likeness=_LIKENESS)
-        if near is None and "." in key and self.prefixes:
-            near = f"{self.prefixes[0]}{key}"
-        if near is not None:
-            return f"did you mean {near!r}?"
         if key.lower() == _PATH:
             return "it is what .load(...) was given: load() takes nothing here"
+        near = self._near(key)
+        if near is not None:
+            return f"did you mean {near!r}?"
+        having = [repr(row.name) for row in self.rows if key.lower() in row.name.lower()]
+        if len(key) >= _LEAST_CHARS and 0 < len(having) <= _MANY:
+            return f"did you mean {' or '.join(having)}?"
         return None
 
     def markdown(self) -> str:
@@ -194,6 +212,15 @@ class OptionTable:
     def _repr_html_(self) -> str:
         """Return the table as a notebook shows it."""
         return option_display.html_table(map(shown, self.rows))
+
+    def _near(self, key: str) -> str | None:
+        word = nearest(key, self.other_words, likeness=_LIKENESS_OF_WORDS)
+        if word is not None:
+            return self.other_words[word]
+        near = nearest(key, [row.name for row in self.rows], likeness=_LIKENESS)
+        if near is None and "." in key and self.prefixes:
+            near = f"{self.prefixes[0]}{key}"
+        return near
 
     def _row(self, key: str) -> Option[Any]:
         row = self._by_lower.get(key.lower())

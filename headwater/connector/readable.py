@@ -14,6 +14,7 @@ from functools import wraps
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
 
+from headwater.connector.program_arguments import misfit
 from headwater.core.errors import HeadwaterError, OptionError
 
 if TYPE_CHECKING:
@@ -74,7 +75,13 @@ def explain(error: BaseException) -> str:
 
     For whatever a query raised: an error of PySpark, of a stream, of Spark Connect or of headwater itself.
     Where headwater has said nothing, the first line of the error that says something.
+
+    Raises:
+        OptionError: it is no exception. ``query.exception()`` returns None for a query that has not failed.
     """
+    if not isinstance(error, BaseException):
+        hint = ": query.exception() is None as long as a query has not failed" if error is None else ""
+        raise _marked(misfit("error", "an exception", error, hint))
     for text in _texts(error):
         said = said_in(text)
         if said is not None:

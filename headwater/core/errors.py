@@ -212,6 +212,19 @@ def nearest(name: str, valid: Iterable[str], *, likeness: float = 0.6) -> str | 
     return by_lower[found[0]] if found else None
 
 
+def unknown_attribute(module: str, name: str, valid: Iterable[str]) -> AttributeError:
+    """Return the error of a public module that is asked for a name that it does not have.
+
+    Args:
+        module: its name.
+        name: which was asked for.
+        valid: the names that it has.
+    """
+    near = None if name.startswith("_") else nearest(name, valid)
+    hint = "" if near is None else f"; did you mean {near!r}?"
+    return AttributeError(f"module {module!r} has no attribute {name!r}{hint}")
+
+
 def _rebuild_missing(library: str, needed_for: str, extra: str, everywhere: bool) -> MissingDependencyError:
     return MissingDependencyError(library, needed_for=needed_for, extra=extra, everywhere=everywhere)
 

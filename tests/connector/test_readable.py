@@ -9,7 +9,6 @@ import sys
 import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from unittest.mock import Mock
 
 import pyarrow as pa
 import pytest
@@ -18,6 +17,7 @@ import headwater as hw
 from headwater.connector.readable import readable, readable_rows
 from headwater.connector.spark.datasource import HeadwaterDataSource
 from headwater.core.errors import OptionError, SourceError
+from tests.connector.slips.calls import CALLS
 from tests.connector.slips.telling import answers
 from tests.patience import PATIENCE_S
 
@@ -152,21 +152,29 @@ def test_explain_finds_the_line_in_the_cause_and_leaves_other_errors_alone() -> 
     assert hw.explain(of_py4j) == "RuntimeError: org.NotFound: demo"
 
 
+def test_slips_in_calls_are_told_with_what_to_do() -> None:
+    """Each answer was read by a person, as those of slips in options."""
+    said = ""
+    for name, call in CALLS.items():
+        lines = shown(call)
+        assert lines[-1].startswith("headwater: "), lines
+        assert not any("raise OptionError" in line for line in lines), "no frames of ours"
+        said += f"{name}\n    {lines[-1].removeprefix('headwater: ')}\n"
+    assert said == (SLIPS / "calls_answers.txt").read_text()
+
+
 @pytest.mark.parametrize(
-    "call",
+    ("ask", "hint"),
     [
-        lambda: hw.options_of("kafak"),
-        lambda: hw.read.demo(Mock(), rows="many"),  # type: ignore[arg-type]
-        lambda: hw.register(Mock(), Shelf),  # type: ignore[arg-type]
-        lambda: hw.export_metrics(Mock()),
-        lambda: hw.Board(Mock(), host="nowhere.invalid"),
+        (lambda: hw.read.kafk, "module 'headwater.read' has no attribute 'kafk'; did you mean 'kafka'?"),  # type: ignore[attr-defined]
+        (lambda: hw.unorderd_wait, "has no attribute 'unorderd_wait'; did you mean 'unordered_wait'?"),  # type: ignore[attr-defined]
+        (lambda: hw.kafka, "has no attribute 'kafka': it is hw.read.kafka or hw.read_stream.kafka"),  # type: ignore[attr-defined]
+        (lambda: hw.OptionError, "has no attribute 'OptionError': it is hw.errors.OptionError"),  # type: ignore[attr-defined]
     ],
-    ids=["options_of", "read", "register", "export_metrics", "Board"],
 )
-def test_slips_that_the_program_itself_is_told_of_end_with_our_line_too(call: Any) -> None:
-    lines = shown(call)
-    assert lines[-1].startswith("headwater: "), lines
-    assert not any("raise OptionError" in line for line in lines), "no frames of ours"
+def test_a_name_that_there_is_not_is_told_with_the_one_that_is_meant(ask: Any, hint: str) -> None:
+    with pytest.raises(AttributeError, match=re.escape(hint)):
+        ask()
 
 
 HOOK = """

@@ -7,9 +7,12 @@ import warnings
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own habit
 
+from headwater.connector.program_arguments import checked_frame
+from headwater.connector.readable import readable
 from headwater.core.errors import OptionError
 
 
+@readable
 def split_failures(df: DataFrame, error_column: str = "error") -> tuple[DataFrame, DataFrame]:
     """Return the rows that have a result, without the error column, and the rows that failed, with it.
 
@@ -30,8 +33,9 @@ def split_failures(df: DataFrame, error_column: str = "error") -> tuple[DataFram
         error_column: as it was given there.
 
     Raises:
-        OptionError: there is no such column.
+        OptionError: there is no such column, or ``df`` is no frame.
     """
+    checked_frame(df)
     if error_column not in df.columns:
         raise OptionError(
             f"{error_column!r} is no column of the frame; was on_failure='error_column' given?",
@@ -41,13 +45,13 @@ def split_failures(df: DataFrame, error_column: str = "error") -> tuple[DataFram
         warnings.warn(
             "both branches of a stream make all calls: split inside foreachBatch, on a persisted batch",
             RuntimeWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
     elif not (df.storageLevel.useMemory or df.storageLevel.useDisk):
         warnings.warn(
             "the frame is not cached: an action on each branch makes all calls again; persist() it first",
             RuntimeWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
     error = F.col(f"`{error_column}`")
     return df.where(error.isNull()).drop(error_column), df.where(error.isNotNull())

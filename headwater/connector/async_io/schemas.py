@@ -103,7 +103,8 @@ def check_columns(df: DataFrame, columns: Sequence[str], option: str) -> list[st
     Raises:
         OptionError: one of them is not there, or there twice.
     """
-    if isinstance(columns, str) or not all(isinstance(name, str) for name in columns):
+    is_list = isinstance(columns, Sequence) and not isinstance(columns, str)
+    if not is_list or not all(isinstance(name, str) for name in columns):
         raise OptionError(f"must be a list of column names, and is {columns!r}", option=option)
     for name in columns:
         if df.columns.count(name) != 1:

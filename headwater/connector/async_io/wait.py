@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from headwater.connector.async_io.options import AsyncOptions
+from headwater.connector.program_arguments import checked_frame, checked_names
 from headwater.connector.readable import readable
 from headwater.core.errors import OptionError
 from headwater.readers.async_io.settings import OutputMode
@@ -86,7 +87,7 @@ def unordered_wait(
         timeout=timeout,
         capacity=capacity,
         options=options,
-        most_tasks=_most_tasks(df, carry_over),
+        carry_over=carry_over,
     )
     if carry_over is None:
         if event_time is not None or delay is not None:
@@ -147,9 +148,7 @@ def keyed_wait(
         capacity: as there.
         options: as there.
     """
-    if not keys:
-        raise OptionError("must name at least one column", option="keys")
-    options["key_columns"] = keys
+    options["key_columns"] = checked_names(keys, "keys")
     planned = _planned(
         df, function, OutputMode.KEYED, schema=schema, timeout=timeout, capacity=capacity, options=options
     )
@@ -165,11 +164,12 @@ def _planned(
     timeout: str | None,
     capacity: int,
     options: AsyncOptions,
-    most_tasks: int | None = None,
+    carry_over: str | None = None,
 ) -> Planned:
     # Imported late: it loads pyarrow, which a session that never uses this need not have.
     from headwater.connector.async_io.plan import plan
 
+    checked_frame(df)
     return plan(
         df,
         function,
@@ -178,7 +178,7 @@ def _planned(
         timeout=timeout,
         capacity=capacity,
         options=options,
-        most_tasks=most_tasks,
+        most_tasks=_most_tasks(df, carry_over),
     )
 
 

@@ -17,6 +17,8 @@ from headwater.connector.formats.registry_options import REGISTRY_OPTIONS
 from headwater.connector.formats.settings import bad_records_location, part_settings
 from headwater.connector.formats.time_zones import with_session_zone
 from headwater.connector.options import Option, OptionTable, ParsedOptions, names, one_of
+from headwater.connector.program_arguments import checked_mapping, checked_names, checked_text
+from headwater.connector.readable import readable
 from headwater.core.barrier_reader import EpochRecord
 from headwater.core.decoding import Decoding
 from headwater.core.emitter import RecordEmitter
@@ -172,6 +174,7 @@ def row_decoding(options: ParsedOptions, column: str) -> RowDecoding | None:
     return None
 
 
+@readable
 def decode(
     format: str,  # noqa: A002 - the word that users write
     *,
@@ -202,7 +205,12 @@ def decode(
         SourceError: the schema registry does not have a schema, or does not answer.
     """
     said = {"valueFormat": format, "valueSchema": schema, "mode": mode}
-    given = {name: value for name, value in said.items() if value is not None}
+    given = {name: checked_text(value, name) for name, value in said.items() if value is not None}
+    checked_text(column, "column")
+    if columns is not None:
+        checked_names(columns, "columns")
+    for name, value in checked_mapping(options or {}, "options").items():
+        checked_text(value, name)
     lower = {name.lower() for name in given}
     if twice := [name for name in options or {} if name.lower() in lower]:
         raise OptionError("is an argument of hw.decode too: give it once", option=twice[0])

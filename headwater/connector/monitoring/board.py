@@ -13,6 +13,7 @@ from headwater.connector.monitoring.board_server import BoardServer
 from headwater.connector.monitoring.board_view import ViewRequest, board_view
 from headwater.connector.monitoring.query_history import QueryHistories
 from headwater.connector.monitoring.query_watcher import QueryWatcher
+from headwater.connector.program_arguments import checked_mapping, checked_session
 from headwater.connector.readable import readable
 from headwater.core.jsons import JsonObject
 
@@ -54,7 +55,7 @@ class Board:
 
     Raises:
         MissingDependencyError: the extra ``board`` is not installed.
-        OptionError: the port is taken.
+        OptionError: the port is taken, or an argument is of another type.
     """
 
     @readable
@@ -67,9 +68,9 @@ class Board:
         token: str | None = None,
         calls: Mapping[str, AsyncMetrics] | None = None,
     ) -> None:
-        self._calls = dict(calls or {})
+        self._calls = dict(checked_mapping(calls or {}, "calls"))
         self._histories = QueryHistories(now_ms)
-        self._streams = spark.streams
+        self._streams = checked_session(spark).streams
         self._server = BoardServer(self._view, host=host, port=port, token=token)
         self.url = self._server.url
         self._watcher = QueryWatcher(self._histories)

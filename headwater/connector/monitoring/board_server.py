@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from headwater.connector.monitoring.board_app import BoardApp
 from headwater.connector.monitoring.board_view import ViewRequest
+from headwater.connector.program_arguments import checked_port, checked_text
 from headwater.core.errors import OptionError
 from headwater.core.imports import importing
 from headwater.core.jsons import JsonObject
@@ -39,7 +40,8 @@ class BoardServer:
 
     Raises:
         MissingDependencyError: waitress is not installed.
-        OptionError: the port is taken, or the host is none of this machine.
+        OptionError: the port is taken, the host is none of this machine, or one of the three is of another
+            type.
     """
 
     def __init__(
@@ -48,7 +50,11 @@ class BoardServer:
         with importing("the board", extra="board", everywhere=False):
             from waitress import wasyncore
             from waitress.server import create_server
-        if token is None and not _is_local(host):
+        checked_text(host, "host")
+        checked_port(port, "port")
+        if token is not None:
+            checked_text(token, "token")
+        elif not _is_local(host):
             token = secrets.token_urlsafe(24)
         listening = _listening(host, port)
         # Every socket that the server waits for: closing them ends its loop.
@@ -77,8 +83,6 @@ class BoardServer:
 
 
 def _listening(host: str, port: int) -> socket.socket:
-    if not 0 <= port <= 65535:
-        raise OptionError(f"must be from 0 to 65535, not {port}", option="port")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family)

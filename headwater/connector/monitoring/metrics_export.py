@@ -12,6 +12,7 @@ from headwater.connector.monitoring.otel_export import OtelExport
 from headwater.connector.monitoring.prometheus_export import PrometheusExport
 from headwater.connector.monitoring.query_history import QueryHistories
 from headwater.connector.monitoring.query_watcher import QueryWatcher
+from headwater.connector.program_arguments import checked_mapping, checked_session, misfit
 from headwater.connector.readable import readable
 from headwater.core.errors import OptionError
 
@@ -106,9 +107,12 @@ def export_metrics(
 
     Raises:
         MissingDependencyError: the extra ``prometheus`` or ``otel`` is not installed.
-        OptionError: neither of the two is wanted, or the port is taken.
+        OptionError: neither of the two is wanted, the port is taken, or an argument is of another type.
     """
+    checked_session(spark)
     if prometheus_port is None and otel is False:
         raise OptionError("say where to: prometheus_port=9404, or otel=True", option="prometheus_port")
+    if not isinstance(otel, bool) and not hasattr(otel, "get_meter"):
+        raise misfit("otel", "True, False or a MeterProvider", otel)
     address = None if prometheus_port is None else (host, prometheus_port)
-    return MetricsExport(spark, address, otel, calls or {}, per_split=per_split)
+    return MetricsExport(spark, address, otel, checked_mapping(calls or {}, "calls"), per_split=per_split)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from headwater.connector.monitoring.metrics import Metric
+from headwater.connector.program_arguments import checked_port, checked_text
 from headwater.core.errors import OptionError
 from headwater.core.imports import importing
 
@@ -26,12 +27,14 @@ class PrometheusExport:
 
     Raises:
         MissingDependencyError: prometheus-client is not installed.
-        OptionError: the port is taken.
+        OptionError: the port is taken, or one of the two is of another type.
     """
 
     def __init__(self, collect: Callable[[], Sequence[Metric]], host: str, port: int) -> None:
         with importing("an export of metrics to Prometheus", extra="prometheus", everywhere=False):
             from prometheus_client import CollectorRegistry, start_http_server
+        checked_text(host, "host")
+        checked_port(port, "prometheus_port")
         # A registry of its own: the global one has what else runs in this process.
         registry = CollectorRegistry()
         registry.register(_Collector(collect))

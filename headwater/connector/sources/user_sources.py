@@ -5,9 +5,10 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, TypeAlias, cast, runtime_checkable
 
 from headwater.connector.options import Option, OptionTable, ParsedOptions
+from headwater.connector.program_arguments import misfit
 from headwater.connector.sources.configured import (
     ConfiguredBarrierSource,
     ConfiguredPlannedSource,
@@ -47,6 +48,8 @@ SourceClass: TypeAlias = (
     type[SimpleSource] | type[PlannedSource[Any, Any, Any]] | type[BarrierSource[Any, Any]]
 )
 """A class in the small form, or one in the full form (with `FromOptions`) of either mode."""
+
+_FORMS: Final = (SimpleSource, PlannedSource, BarrierSource)
 
 
 def options_of_class(source: SourceClass) -> OptionTable:
@@ -134,20 +137,18 @@ def _has(source: type, ability: type) -> bool:
 
 
 def _check_class(source: object) -> None:
-    if not isinstance(source, type) or not issubclass(source, SimpleSource | PlannedSource | BarrierSource):
-        raise OptionError(
-            f"{source!r} is no source: a subclass of hw.SimpleSource, hw.contracts.PlannedSource or "
-            "hw.contracts.BarrierSource is needed",
-            option="source",
-        )
+    if not isinstance(source, type) or not issubclass(source, _FORMS):
+        wanted = "a subclass of hw.SimpleSource, hw.contracts.PlannedSource or hw.contracts.BarrierSource"
+        hint = ": give the class itself" if isinstance(source, _FORMS) else ""
+        raise misfit("source", wanted, source, hint)
     if not isinstance(getattr(source, "name", None), str) or not source.name:
         raise OptionError(f"the class {source.__name__} needs a name: name = 'my-source'", option="source")
     if not issubclass(source, SimpleSource) and not (
         hasattr(source, "OPTIONS") and hasattr(source, "from_options")
     ):
         raise OptionError(
-            f"the class {source.__name__} needs OPTIONS and a classmethod from_options: see FromOptions in "
-            f"{__name__}",
+            f"the class {source.__name__} needs OPTIONS and a classmethod from_options: see "
+            "hw.contracts.FromOptions",
             option="source",
         )
     if inspect.isabstract(source):

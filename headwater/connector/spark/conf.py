@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Final
 
 from headwater.connector.cpus import PARALLELISM_VARIABLE
+from headwater.connector.program_arguments import misfit
+from headwater.connector.readable import readable
 
 _SECRET_OPTIONS: Final = (
     "apiKey",
@@ -44,6 +46,7 @@ def recommended_conf() -> dict[str, str]:
     }
 
 
+@readable
 def recommended_environment(*, parallelism: int | None = None) -> dict[str, str]:
     """Return environment variables that take some two seconds off the first batch after a cold start.
 
@@ -59,7 +62,12 @@ def recommended_environment(*, parallelism: int | None = None) -> dict[str, str]
     on every executor.
 
     Without them where headwater was not installed as a package, for example with ``--py-files``.
+
+    Raises:
+        OptionError: ``parallelism`` is no number of tasks.
     """
+    if parallelism is not None and (type(parallelism) is not int or parallelism < 1):
+        raise misfit("parallelism", "a whole number of tasks", parallelism)
     known = {} if parallelism is None else {PARALLELISM_VARIABLE: str(parallelism)}
     scripts = Path(sysconfig.get_path("scripts"))
     python = scripts / "headwater-python"

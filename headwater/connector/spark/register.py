@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from headwater.connector.program_arguments import checked_session
 from headwater.connector.readable import readable
 from headwater.connector.sources.configured import SourceFactory
 from headwater.connector.sources.user_sources import SourceClass, UserSource, options_of_class
@@ -30,9 +31,10 @@ def register(spark: SparkSession, source: SourceClass | None = None) -> None:
             all that ``option("source", ...)`` names.
 
     Raises:
-        OptionError: the class is no source.
+        OptionError: the class is no source, or ``spark`` no session that runs.
         ContractError: its ``OPTIONS`` are wrong.
     """
+    checked_session(spark)
     if source is None:
         spark.dataSource.register(HeadwaterDataSource)
         return

@@ -7,12 +7,15 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from headwater.connector.program_arguments import checked_mapping, checked_text, misfit
+from headwater.connector.readable import readable
 from headwater.connector.spark.conf import recommended_conf, recommended_environment
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+@readable
 def configure(builder: SparkSession.Builder, *, parallelism: int | None = None) -> SparkSession.Builder:
     """Set a builder of a session up for headwater, and return it.
 
@@ -27,7 +30,13 @@ def configure(builder: SparkSession.Builder, *, parallelism: int | None = None) 
     Args:
         builder: as the user made it.
         parallelism: how many tasks the cluster runs at once, as for `recommended_environment`.
+
+    Raises:
+        OptionError: this is no builder.
     """
+    if not isinstance(getattr(builder, "_options", None), Mapping):
+        hint = ": pass SparkSession.builder, before .getOrCreate()"
+        raise misfit("builder", "a builder of a session", builder, hint)
     given = builder._options  # noqa: SLF001 - there is no public reader
     for name, value in recommended_conf().items():
         if name not in given:
@@ -36,6 +45,7 @@ def configure(builder: SparkSession.Builder, *, parallelism: int | None = None) 
     return builder
 
 
+@readable
 def session(
     name: str = "headwater",
     *,
@@ -51,13 +61,21 @@ def session(
             else ``local[*]``.
         conf: other settings, by name.
         parallelism: how many tasks the cluster runs at once, as for `recommended_environment`.
+
+    Raises:
+        OptionError: an argument is of another type.
     """
+    checked_text(name, "name")
+    if master is not None:
+        checked_text(master, "master")
+    settings = checked_mapping(conf or {}, "conf")
+
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.appName(name)
     if master is not None:
         builder = builder.master(master)
-    for key, value in (conf or {}).items():
+    for key, value in settings.items():
         builder = builder.config(key, value)
     return configure(builder, parallelism=parallelism).getOrCreate()
 

@@ -67,6 +67,7 @@ def module(package: str, source: str) -> str:
         f"{_imports(arguments, load)}"
         "\n"
         "\n"
+        "@typed_reader\n"
         f"def {source}(\n"
         "    spark: SparkSession,\n"
         "    *,\n"
@@ -84,7 +85,7 @@ def module(package: str, source: str) -> str:
         "        schema: the whole frame's, where the source takes one (``.schema(...)``).\n"
         "\n"
         "    Raises:\n"
-        "        OptionError: a value is of another type than its argument.\n"
+        "        OptionError: an argument is missing, is none of this function, or is of another type.\n"
         '    """\n'
         f'    return {load}("{source}", locals())\n'
     )
@@ -105,7 +106,7 @@ def _imports(arguments: Iterable[Argument], load: str) -> str:
     groups = [
         _import("typing", ["TYPE_CHECKING", *typing]),
         "",
-        _import("headwater.connector.typed.loading", [load]),
+        _import("headwater.connector.typed.loading", [load, "typed_reader"]),
         "",
         "if TYPE_CHECKING:",
     ]

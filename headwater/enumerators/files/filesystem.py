@@ -36,6 +36,9 @@ _PASSING = {
 # Where the errors of the stores' own libraries are defined.
 _CLIENTS = ("aiohttp", "botocore", "aiobotocore", "google", "azure", "requests", "urllib3")
 
+# What Python says of an argument that a function does not have.
+_UNKNOWN_SETTING = "unexpected keyword argument"
+
 # How the names of their errors begin that are about credentials; their other errors may pass.
 _CREDENTIALS = (
     "NoCredentials",
@@ -97,6 +100,7 @@ def file_errors(what: str, url: str) -> Iterator[None]:
         AuthorizationError: it may not be read.
         AuthenticationError: credentials are wrong or missing.
         TransientSourceError: the store is away, overloaded, or throttles.
+        OptionError: the library of the store does not know one of its settings.
         SourceError: anything else.
     """
     try:
@@ -109,7 +113,9 @@ def file_errors(what: str, url: str) -> Iterator[None]:
         ) from error
     except PermissionError as error:
         raise AuthorizationError(
-            f"{what}: permission to list and read is missing: {error}", source="files", split=url
+            f"{what}: permission to list and read is missing: {error}{_whose_credentials(url)}",
+            source="files",
+            split=url,
         ) from error
     except (TimeoutError, ConnectionError) as error:
         raise TransientSourceError(f"{what}: {error!r}", source="files", split=url) from error
@@ -117,7 +123,25 @@ def file_errors(what: str, url: str) -> Iterator[None]:
         kind = TransientSourceError if error.errno in _PASSING else SourceError
         raise kind(f"{what}: {error}", source="files", split=url) from error
     except Exception as error:
+        if isinstance(error, TypeError) and _UNKNOWN_SETTING in str(error):
+            # Stores hand their settings on to their libraries, which look at them at the first request.
+            raise OptionError(f"{url}: {error}", option="storageOptions") from error
         if not type(error).__module__.startswith(_CLIENTS):
             raise
-        kind = AuthenticationError if type(error).__name__.startswith(_CREDENTIALS) else TransientSourceError
-        raise kind(f"{what}: {error!r}", source="files", split=url) from error
+        if type(error).__name__.startswith(_CREDENTIALS):
+            raise AuthenticationError(
+                f"{what}: {error!r}{_whose_credentials(url)}", source="files", split=url
+            ) from error
+        raise TransientSourceError(f"{what}: {error!r}", source="files", split=url) from error
+
+
+def _whose_credentials(url: str) -> str:
+    """Return where the credentials for a store come from."""
+    protocol, found, _ = url.partition("://")
+    if not found or protocol in ("file", "local"):
+        return ""
+    example = ', such as {"key": ..., "secret": ...}' if protocol in ("s3", "s3a") else ""
+    return (
+        f". Credentials are those that the library of {protocol}:// finds on driver and executors, or those "
+        f"in option storageOptions{example}"
+    )

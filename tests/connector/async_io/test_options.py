@@ -142,7 +142,7 @@ Wrong = Callable[["DataFrame"], Any]
         ),
         (
             lambda df: hw.keyed_wait(df, ask, schema="tier int", keys=[]),
-            "'keys': must name at least one column",
+            "'keys': must be a list of names, one at least",
         ),
         (
             lambda df: hw.keyed_wait(df, ask, schema="tier int", keys=["id"], columns=["Name"]),

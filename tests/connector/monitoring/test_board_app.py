@@ -114,5 +114,5 @@ def test_closing_it_frees_the_port_and_may_be_done_twice(local: BoardServer) -> 
 
 
 def test_a_port_that_no_host_has_is_refused_with_the_range() -> None:
-    with pytest.raises(OptionError, match="option 'port': must be from 0 to 65535, not 80000"):
+    with pytest.raises(OptionError, match="option 'port': must be a whole number from 0 to 65535, not 80000"):
         BoardServer(view, host="127.0.0.1", port=80_000, token=None)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+from unittest.mock import Mock
 from urllib.error import URLError
 from urllib.request import urlopen
 
@@ -12,6 +13,7 @@ import pytest
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from prometheus_client.parser import text_string_to_metric_families
+from pyspark.sql import SparkSession
 
 import headwater as hw
 from headwater.connector.monitoring.metrics import metrics_of
@@ -21,9 +23,6 @@ from headwater.connector.monitoring.query_history import QueryHistories
 from headwater.readers.async_io.metrics import MetricsSnapshot
 from tests.connector.monitoring.progress_reports import START_MS, ScriptedQuery, watched
 from tests.patience import PATIENCE_S
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 def scraped(url: str) -> dict[tuple[str, ...], float]:
@@ -159,7 +158,7 @@ def collected(reader: InMemoryMetricReader) -> dict[str, Any]:
 def test_without_a_target_or_with_a_port_that_is_taken_it_says_so() -> None:
     histories, _ = running()
     with pytest.raises(hw.errors.OptionError, match="otel=True"):
-        hw.export_metrics(None)  # type: ignore[arg-type]
+        hw.export_metrics(Mock(spec=SparkSession))
     export = PrometheusExport(lambda: metrics_of(histories, {}, per_split=True), "127.0.0.1", 0)
     port = int(export.url.split(":")[2].split("/")[0])
     with pytest.raises(hw.errors.OptionError, match=f"port {port}"):

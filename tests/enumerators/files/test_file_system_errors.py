@@ -1,10 +1,11 @@
-"""What `open_file_system` says of file systems that do not open."""
+"""What is said of file systems that do not open, and of those that refuse."""
 
 from __future__ import annotations
 
 import pytest
+from botocore.exceptions import NoCredentialsError
 
-from headwater.core.errors import OptionError
+from headwater.core.errors import AuthenticationError, AuthorizationError, OptionError
 from headwater.enumerators.files import filesystem
 
 
@@ -32,3 +33,34 @@ def test_a_file_system_that_is_away_stays_an_error_that_may_pass(monkeypatch: py
     failing(monkeypatch, ConnectionRefusedError("away"))
     with pytest.raises(ConnectionRefusedError):
         filesystem.open_file_system("sftp://host/x", {})
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"), [(NoCredentialsError(), AuthenticationError), (PermissionError(), AuthorizationError)]
+)
+def test_a_store_without_its_credentials_is_told_with_the_option_that_takes_them(
+    error: Exception, kind: type[Exception]
+) -> None:
+    with (
+        pytest.raises(kind, match=r"option storageOptions, such as \{\"key\": \.\.\., \"secret\""),
+        filesystem.file_errors("listing", "s3://in/x"),
+    ):
+        raise error
+
+
+def test_a_local_file_that_may_not_be_read_is_told_without_options_of_stores() -> None:
+    with (
+        pytest.raises(AuthorizationError) as raised,
+        filesystem.file_errors("reading", "file:///in/x"),
+    ):
+        raise PermissionError("x")
+    assert "storageOptions" not in str(raised.value)
+
+
+def test_a_setting_that_the_library_of_a_store_does_not_know_is_an_error_of_that_option() -> None:
+    fs, path = filesystem.open_file_system("s3://in/x", {"kee": "any"})
+    with (
+        pytest.raises(OptionError, match=r"'storageOptions': s3://in/x: .*argument 'kee'"),
+        filesystem.file_errors("listing", "s3://in/x"),
+    ):
+        fs.ls(path)

@@ -85,7 +85,23 @@ FILES_OPTIONS: Final = OptionTable(
         ),
         replace(MIN_PARTITIONS, help="Cut large files until a batch has about so many tasks."),
         STORAGE_OPTIONS,
-    ]
+    ],
+    other_words={
+        **dict.fromkeys(("delim", "fieldseparator", "separator"), "sep"),
+        **dict.fromkeys(("dir", "directory", "file", "filename", "files", "folder", "location"), "path"),
+        **dict.fromkeys(("fileformat", "filetype", "type"), "format"),
+        **dict.fromkeys(("filter", "glob", "pattern"), "pathGlobFilter"),
+        **dict.fromkeys(("firstrowheader", "skipheader"), "header"),
+        **dict.fromkeys(("datetimeformat", "timeformat"), "timestampFormat"),
+        **dict.fromkeys(
+            ("anon", "aws_access_key_id", "aws_secret_access_key", "credentials", "endpoint_url", "key"),
+            STORAGE_OPTIONS.name,
+        ),
+        **dict.fromkeys(("profile", "secret", "storage", "token"), STORAGE_OPTIONS.name),
+        "infer": "inferSchema",
+        "recursive": "recursiveFileLookup",
+        "schema": ".schema(...)",
+    },
 )
 """The table that parses, and that `docs/files.md` shows."""
 

@@ -117,6 +117,19 @@ HTTP_OPTIONS: Final = OptionTable(
         *BARRIER_OPTIONS,
     ],
     prefixes=(HEADER,),
+    other_words={
+        **dict.fromkeys(("address", "endpoint", "host", "server", "uri"), "url"),
+        **dict.fromkeys(("header", "headers"), "header.NAME"),
+        **dict.fromkeys(("auth", "authorization", "bearer", "token"), "bearerToken"),
+        **dict.fromkeys(("data", "json"), "body"),
+        "key": "apiKey",
+        "pagination": "paging",
+        "query": "params",
+        "ratelimit": "requestsPerSecond",
+        "timeout": "requestTimeout",
+        "user": "username",
+        **dict.fromkeys(("maxretries", "retries"), "retryDeadline"),
+    },
 )
 """The table that parses, and that `docs/http.md` shows."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import Final, NamedTuple
@@ -22,7 +22,7 @@ from headwater.connector.sources.hybrid.options import (
 from headwater.connector.sources.hybrid.schemas import common_schema
 from headwater.connector.sources.hybrid.source import HybridSource
 from headwater.connector.sources.registry import source_factory
-from headwater.core.errors import OptionError
+from headwater.core.errors import OptionError, nearest
 from headwater.core.source import Boundedness
 from headwater.enumerators.hybrid.part import HybridPart
 from headwater.enumerators.hybrid.seam import PositionSeam, Seam, TimeSeam
@@ -63,6 +63,7 @@ def configure_hybrid(options: Mapping[str, str], boundedness: Boundedness | None
     sources = {key: value for key, value in options.items() if key == SOURCES.name}
     names = HYBRID_OPTIONS.parse(sources, None)[SOURCES]
     own = {key: value for key, value in options.items() if not _is_of_part(key, names)}
+    _check_parts(own, names)
     _check_of_the_chain(names, options)
     parsed = HYBRID_OPTIONS.parse(own, boundedness)
     limits = read_limits(parsed)
@@ -92,6 +93,18 @@ def configure_hybrid(options: Mapping[str, str], boundedness: Boundedness | None
 def _is_of_part(key: str, names: Sequence[str]) -> bool:
     part, dot, _ = key.partition(".")
     return bool(dot) and part in names
+
+
+def _check_parts(own: Iterable[str], names: Sequence[str]) -> None:
+    """Return if no option begins with the name of a part that there is not."""
+    for key in own:
+        part, dot, rest = key.partition(".")
+        if dot:
+            near = nearest(part, names)
+            hint = f"; did you mean {f'{near}.{rest}'!r}?" if near else ""
+            raise OptionError(
+                f"{part!r} is no part: option {SOURCES.name!r} names {', '.join(names)}{hint}", option=key
+            )
 
 
 def _limits(own: ReadLimits, named: Sequence[_Named]) -> ReadLimits:

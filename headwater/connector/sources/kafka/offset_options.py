@@ -172,7 +172,7 @@ def subscription(options: ParsedOptions) -> Subscription:
         if value is not None
     ]
     if len(given) != 1:
-        found = f"{' and '.join(given)} are" if given else "none is"
+        found = f"{' and '.join(given)} are" if given else "none is: .option('subscribe', 'orders')"
         raise OptionError(
             f"exactly one of subscribe, subscribePattern and assign must be given; {found}",
             option=given[0] if given else _SUBSCRIBE.name,

@@ -162,6 +162,22 @@ KAFKA_OPTIONS: Final = OptionTable(
         RETRY_INTERVAL,
     ],
     prefixes=("kafka.",),
+    other_words={
+        **dict.fromkeys(("topic", "topics", "topicname"), "subscribe"),
+        **dict.fromkeys(("pattern", "topicpattern", "topicspattern"), "subscribePattern"),
+        **dict.fromkeys(
+            ("bootstrap", "bootstrapservers", "broker", "brokerlist", "brokers"), "kafka.bootstrap.servers"
+        ),
+        **dict.fromkeys(("host", "hosts", "port", "server", "servers", "url"), "kafka.bootstrap.servers"),
+        **dict.fromkeys(("consumergroup", "group", "groupid"), "kafka.group.id"),
+        **dict.fromkeys(("offset", "offsets", "startfrom", "startingposition"), "startingOffsets"),
+        **dict.fromkeys(("limit", "maxrecordspertrigger", "maxrowspertrigger"), "maxOffsetsPerTrigger"),
+        **dict.fromkeys(("user", "username"), "kafka.sasl.username"),
+        "format": "valueFormat",
+        "password": "kafka.sasl.password",
+        "schema": "valueSchema",
+        "skew": "maxEventTimeSkew",
+    },
 )
 """The table that parses, and that `docs/options.md` shows."""
 

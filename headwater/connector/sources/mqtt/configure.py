@@ -43,8 +43,8 @@ def configure_mqtt(options: Mapping[str, str], boundedness: Boundedness | None) 
         StateLocationError: ``stateLocation`` has no atomic put-if-absent.
     """
     parsed = MQTT_OPTIONS.parse(options, boundedness)
-    broker = parsed.require(BROKER)
-    topics = parsed.require(TOPICS)
+    broker = parsed.require(BROKER, ": mqtt://host:port, or mqtts://host:port")
+    topics = parsed.require(TOPICS, ": such as sensors/+/temperature,alarms/#")
     _check_version(parsed)
     _check_sharing(parsed)
     sessions = MqttSessions(_client_id(parsed, boundedness), parsed[SESSIONS], topics)

@@ -163,6 +163,11 @@ MQTT_OPTIONS: Final = OptionTable(
         MAX_IN_FLIGHT,
         *row_format_options(PAYLOAD),
         *(_quick(option) for option in BARRIER_OPTIONS),
-    ]
+    ],
+    other_words={
+        **dict.fromkeys(("address", "host", "hostname", "port", "server", "servers", "uri", "url"), "broker"),
+        "subscribe": "topics",
+        "user": "username",
+    },
 )
 """The table that parses, and that `docs/mqtt.md` shows."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headwater.connector.typed.loading import load_batch
+from headwater.connector.typed.loading import load_batch, typed_reader
 
 if TYPE_CHECKING:
     from datetime import datetime, timedelta
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 
+@typed_reader
 def demo(
     spark: SparkSession,
     *,
@@ -58,6 +59,6 @@ def demo(
         schema: the whole frame's, where the source takes one (``.schema(...)``).
 
     Raises:
-        OptionError: a value is of another type than its argument.
+        OptionError: an argument is missing, is none of this function, or is of another type.
     """
     return load_batch("demo", locals())

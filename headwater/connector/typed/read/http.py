@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from headwater.connector.typed.loading import load_batch
+from headwater.connector.typed.loading import load_batch, typed_reader
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 
+@typed_reader
 def http(
     spark: SparkSession,
     *,
@@ -235,6 +236,6 @@ def http(
         schema: the whole frame's, where the source takes one (``.schema(...)``).
 
     Raises:
-        OptionError: a value is of another type than its argument.
+        OptionError: an argument is missing, is none of this function, or is of another type.
     """
     return load_batch("http", locals())

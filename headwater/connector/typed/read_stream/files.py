@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from headwater.connector.typed.loading import load_stream
+from headwater.connector.typed.loading import load_stream, typed_reader
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 
+@typed_reader
 def files(
     spark: SparkSession,
     *,
@@ -290,6 +291,6 @@ def files(
         schema: the whole frame's, where the source takes one (``.schema(...)``).
 
     Raises:
-        OptionError: a value is of another type than its argument.
+        OptionError: an argument is missing, is none of this function, or is of another type.
     """
     return load_stream("files", locals())

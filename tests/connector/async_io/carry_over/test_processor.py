@@ -10,6 +10,7 @@ import json
 import threading
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Self
@@ -170,7 +171,8 @@ def test_calls_at_once_are_as_many_as_the_limit_says_whatever_the_number_of_task
     for limit, parallelism in ((8, 1), (1, 8)):
         until(lambda: not service.running["gated"], "the calls of the query before to end")
         query = started(limit, parallelism)
-        until(lambda: service.count("gated") > 5 * limit, "some batches")
+        some = partial(lambda most: service.count("gated") > 5 * most, limit)
+        until(some, "some batches")
         query.stop()
         assert service.peak["gated"] == limit, "rows of tasks that are gone count too"
     service.release()

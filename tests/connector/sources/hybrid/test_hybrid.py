@@ -489,7 +489,7 @@ class TestOptions:
                 "option 'history.source': no source is called 'file'; did you mean 'files'",
             ),
             ({"history__pth": "/x"}, "option 'history.pth': is not an option"),
-            ({"histry__path": "/x"}, "option 'histry.path': is not an option"),
+            ({"histry__path": "/x"}, "option 'histry.path': 'histry' is no part: option 'sources' names"),
             ({"live__subscribe": None}, "option 'live."),
             ({"live__startingOffsets": "earliest"}, "option 'live.startingOffsets': contradicts seamTime"),
             ({"seamColumn": None}, "option 'seamColumn': is required"),
