@@ -15,7 +15,7 @@ from headwater.readers.async_io.event_loop import LoopHost
 from headwater.readers.async_io.failure_policy import FailurePolicy
 from headwater.readers.async_io.function_calls import FunctionCalls
 from headwater.readers.async_io.metrics import Metrics
-from headwater.readers.async_io.permits import CallPermits, positive_weight
+from headwater.readers.async_io.permits import CallPermits, RateLimiter, positive_weight
 from headwater.readers.async_io.result_cache import MISSING, ResultCache, SingleFlight
 from headwater.readers.async_io.settings import AsyncSettings, OutputMode
 from headwater.readers.async_io.stream_element_queue import StreamElement
@@ -39,6 +39,7 @@ class CallRunner:
         metrics: what is counted.
         results: the results that are known already. None: nothing is remembered, and equal keys are not
             looked for.
+        limiter: of the rate limit, if there is one.
     """
 
     def __init__(
@@ -50,6 +51,7 @@ class CallRunner:
         completions: Completions,
         metrics: Metrics,
         results: ResultCache | None,
+        limiter: RateLimiter | None,
     ) -> None:
         self._name = function.name
         self._invoke = function.invoke
@@ -60,7 +62,8 @@ class CallRunner:
         self._metrics = metrics
         self._policy = FailurePolicy(function, settings, completions, metrics)
         self._believes_all = self._policy.believes_all
-        self._permits = CallPermits(settings) if settings.rate_limit or settings.circuit_breaker else None
+        has_permits = limiter is not None or settings.circuit_breaker is not None
+        self._permits = CallPermits(settings, limiter) if has_permits else None
         self._single_flight = None if results is None else SingleFlight(results)
         self._retrying: set[Call] = set()
         self._queue = KeyedCallQueue() if settings.mode is OutputMode.KEYED else CallQueue()

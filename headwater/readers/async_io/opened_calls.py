@@ -14,6 +14,7 @@ from headwater.readers.async_io.function import Function, OpenContext, Result, S
 from headwater.readers.async_io.function_calls import FunctionCalls, function_name
 from headwater.readers.async_io.metrics import Metrics
 from headwater.readers.async_io.open_and_close import close_function, open_function
+from headwater.readers.async_io.permits import kept_limiter
 from headwater.readers.async_io.result_cache import kept_cache
 from headwater.readers.async_io.settings import AsyncSettings
 from headwater.readers.async_io.shared_cache import looking_up_first
@@ -67,6 +68,7 @@ def opened_calls(
             completions=completions,
             metrics=metrics,
             results=kept_cache(share_id, settings.cache) if settings.cache else None,
+            limiter=kept_limiter(share_id, settings.rate_limit) if settings.rate_limit else None,
         )
         resources.callback(_end_calls, calls, runner, host, settings)
         yield runner

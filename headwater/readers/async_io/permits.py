@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import math
+from collections.abc import Hashable
+from functools import partial
 
 from headwater.core.errors import ContractError
+from headwater.readers.async_io.kept import Kept
 from headwater.readers.async_io.settings import AsyncSettings, CircuitBreakerSettings, RateLimit
 
 
@@ -39,6 +42,22 @@ class RateLimiter:
         """
         self._full_at = max(self._full_at, now) + tokens * self._interval_s
         return max(0.0, self._full_at - self._burst_s - now)
+
+    def give_back(self, tokens: float) -> None:
+        """Take back tokens that were reserved: the call was cancelled while it waited for them."""
+        self._full_at -= tokens * self._interval_s
+
+
+_kept: Kept[RateLimiter] = Kept()
+
+
+def kept_limiter(share_id: Hashable, limit: RateLimit) -> RateLimiter:
+    """Return the limiter that the tasks of a job share in this process: one after the other. From any thread.
+
+    So a limit counts the calls of the task before. A job whose limit is another one has another limiter.
+    """
+    job = None if share_id is None else (share_id, limit.requests_per_s, limit.burst)
+    return _kept.of(job, partial(RateLimiter, limit))
 
 
 class CircuitBreaker:
@@ -97,8 +116,8 @@ class CircuitBreaker:
 class CallPermits:
     """Circuit breaker and rate limiter of one operator. Owned by the loop's thread."""
 
-    def __init__(self, settings: AsyncSettings) -> None:
-        self._limiter = RateLimiter(settings.rate_limit) if settings.rate_limit else None
+    def __init__(self, settings: AsyncSettings, limiter: RateLimiter | None) -> None:
+        self._limiter = limiter
         self._breaker = CircuitBreaker(settings.circuit_breaker) if settings.circuit_breaker else None
 
     async def acquire(self, loop: asyncio.AbstractEventLoop, tokens: float) -> bool:
@@ -113,9 +132,16 @@ class CallPermits:
         if self._limiter is not None:
             wait_s = self._limiter.reserve(loop.time(), tokens)
             if wait_s > 0:
-                await asyncio.sleep(wait_s)
+                await self._wait(self._limiter, wait_s, tokens)
         # Asked again: the circuit may have opened while the call waited for its token.
         return breaker is None or breaker.allow(loop.time())
+
+    async def _wait(self, limiter: RateLimiter, wait_s: float, tokens: float) -> None:
+        try:
+            await asyncio.sleep(wait_s)
+        except asyncio.CancelledError:
+            limiter.give_back(tokens)
+            raise
 
     def release(self, *, succeeded: bool, now: float) -> None:
         """Note that a call with a permit has ended, or timed out."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-import threading
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
+from functools import partial
 from typing import Any, Final
 
 from headwater.readers.async_io.call import Failure
+from headwater.readers.async_io.kept import Kept
 from headwater.readers.async_io.settings import CacheSettings
 
 MISSING: Final = object()
@@ -52,29 +53,12 @@ class ResultCache:
             self._entries.popitem(last=False)
 
 
-_KEPT = 8
-_kept: OrderedDict[Hashable, ResultCache] = OrderedDict()
-# Tasks of one process may open operators on several threads at once.
-_lock = threading.Lock()
+_kept: Kept[ResultCache] = Kept()
 
 
 def kept_cache(share_id: Hashable, settings: CacheSettings) -> ResultCache:
-    """Return the cache that the tasks of a job share in this process. From any thread.
-
-    It lives until so many other jobs (``_KEPT``) have asked for theirs since. The id None
-    is of no job: its cache is new each time.
-    """
-    if share_id is None:
-        return ResultCache(settings)
-    with _lock:
-        cache = _kept.get(share_id)
-        if cache is None:
-            cache = ResultCache(settings)
-            _kept[share_id] = cache
-        _kept.move_to_end(share_id)
-        while len(_kept) > _KEPT:
-            _kept.popitem(last=False)
-        return cache
+    """Return the cache that the tasks of a job share in this process. From any thread."""
+    return _kept.of(share_id, partial(ResultCache, settings))
 
 
 def _seconds(ms: int | None) -> float:

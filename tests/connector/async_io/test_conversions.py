@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime
+import os
+import random
+from collections.abc import Callable, Sequence
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
@@ -88,27 +91,94 @@ VALUES: dict[str, list[Any]] = {
 }
 
 
+GENERATED = int(os.environ.get("HEADWATER_CASTS", "300"))
+
+
 def converted(value: Any, kind: pa.DataType) -> Any:
     try:
         found = converter(pa.field("value", kind), ZONE, Members(exact=True), "")(value)
     except Misfit:
         return None
-    return pa.array([found], kind)[0].as_py()
+    [comparable] = as_values(pa.array([found], kind))
+    return comparable
+
+
+def as_values(column: Any) -> list[Any]:
+    """Return Python's values; of dates and times the numbers, since not all are in Python's range."""
+    if pa.types.is_temporal(column.type):
+        column = column.cast(pa.int32() if pa.types.is_date(column.type) else pa.int64())
+    found: list[Any] = column.to_pylist()
+    return found
+
+
+def made_of(rng: random.Random, *parts: Sequence[str]) -> str:
+    """Return one of each, and now and then one character too few or too many."""
+    text = "".join(map(rng.choice, parts))
+    place = rng.randint(0, len(text))
+    return rng.choice(
+        [text] * 6 + [text[:place] + text[place + 1 :], text[:place] + "0 -:.TZ+e"[place % 9] + text[place:]]
+    )
+
+
+def some_number(rng: random.Random) -> str:
+    digits = ["", "0", "00", *(str(rng.getrandbits(rng.randint(1, 130))) for _ in range(6))]
+    exponents = [""] * 6 + ["e3", "E-2", "e+18", "e400", "e-400", "f", "D", "L"]
+    around = ["", "", "", " ", "\t", "\n "]
+    return made_of(rng, around, ["", "-", "+"], digits, ["", "."], digits, exponents, around)
+
+
+def some_time(rng: random.Random) -> str:
+    years = ["2026", "1", "0000", "1883", "1582", "9999", "10000", "+2026", "-0044", "294247"]
+    days = ["", *(f"-{rng.randint(0, 13):{width}}-{rng.randint(0, 32):{width}}" for width in ("02", "1"))]
+    times = [f"{rng.randint(0, 24):{width}}:{rng.randint(0, 60):{width}}" for width in ("02", "1")]
+    seconds = ["", f":{rng.randint(0, 60):02}", f":{rng.randint(0, 60):02}.{rng.getrandbits(30)}", ":"]
+    zones = [
+        "",
+        "Z",
+        "+02:00",
+        "-0730",
+        "+18:01",
+        " UTC",
+        "UTC+1",
+        " Europe/Berlin",
+        " GMT-3",
+        "EST",
+        " Mars/Base",
+    ]
+    return made_of(rng, years, days, ["T", " ", "  ", ""], ["", *times], seconds, zones)
+
+
+def generated(rng: random.Random, source: str) -> Any:
+    """Return a value of a type, near its borders more often than far from them."""
+    whole = rng.choice([-1, 1]) * rng.getrandbits(rng.randint(1, 63))
+    days = rng.randint(-719_162, 2_932_896)  # of the years 1 to 9999
+    made: dict[str, Callable[[], Any]] = {
+        "bigint": lambda: whole,
+        "double": lambda: rng.choice(
+            [float(whole), rng.uniform(-300, 300), whole * 10.0 ** rng.randint(-40, 40)]
+        ),
+        "boolean": lambda: whole > 0,
+        "string": lambda: rng.choice([some_number, some_time])(rng),
+        "decimal(20,5)": lambda: Decimal(whole % 10**20).scaleb(-5).copy_sign(whole),
+        "timestamp": lambda: datetime.fromtimestamp(0, UTC) + timedelta(days, 0, abs(whole) % 86_400_000_000),
+        "date": lambda: date(1970, 1, 1) + timedelta(days),
+    }
+    return made[source]()
 
 
 @pytest.mark.parametrize("source", VALUES)
-def test_a_value_is_converted_as_spark_casts_it(spark: SparkSession, source: str) -> None:
+def test_a_value_is_converted_as_spark_casts_it(spark: SparkSession, source: str, rng: random.Random) -> None:
     before = spark.conf.get("spark.sql.session.timeZone")
     spark.conf.set("spark.sql.session.timeZone", str(ZONE))
     try:
-        values = VALUES[source]
+        values = [*VALUES[source], *(generated(rng, source) for _ in range(GENERATED))]
         df = spark.createDataFrame(list(enumerate(values)), f"place int, value {source}")
         targets = [name for name in TYPES if can_cast(spark, source, name)]
         casts = [f"try_cast(value as {name}) `{name}`" for name in targets]
         table = df.selectExpr("place", *casts).orderBy("place").toArrow()
         differences = []
         for name in targets:
-            expected: list[Any] = [each.as_py() for each in table.column(name).cast(TYPES[name])]
+            expected = as_values(table.column(name).cast(TYPES[name]))
             for value, cast in zip(values, expected, strict=True):
                 mine = converted(value, TYPES[name])
                 if mine != cast and repr(mine) != repr(cast):  # NaN is not equal to itself

@@ -171,7 +171,9 @@ async def times_two(row: int) -> int:
 
 
 @contextlib.contextmanager
-def operator_of(function: Any, host: LoopHost, **settings: Any) -> Iterator[AsyncWaitOperator]:
+def operator_of(
+    function: Any, host: LoopHost, share_id: str | None = None, **settings: Any
+) -> Iterator[AsyncWaitOperator]:
     """An open operator."""
-    with AsyncWaitOperator(function, AsyncSettings(**settings), host=host) as operator:
+    with AsyncWaitOperator(function, AsyncSettings(**settings), share_id=share_id, host=host) as operator:
         yield operator

@@ -182,6 +182,23 @@ def test_calls_start_no_faster_than_the_limit_retries_included(host: ManualHost)
         assert service.calls == [1, 2, 3, 1]
 
 
+def test_a_limit_counts_the_calls_of_the_task_before_and_not_those_that_it_never_made(
+    host: ManualHost,
+) -> None:
+    """Micro-batches may be shorter than the time that a token takes."""
+    service = Service()
+    limit = RateLimit(requests_per_s=2)
+    for batch in range(3):
+        with operator_of(service, host, rate_limit=limit, share_id="a job") as operator:
+            operator.feed([f"{batch}a", f"{batch}b", f"{batch}c"])
+            host.advance(0.2)
+    assert service.calls == ["0a", "2a"], "the second one comes 0.5 s after the first"
+    with operator_of(service, host, rate_limit=limit, share_id="another job") as operator:
+        operator.feed(["other"])
+        host.settle()
+    assert service.calls == ["0a", "2a", "other"]
+
+
 def test_waiting_for_the_first_token_is_not_part_of_the_timeout(host: ManualHost) -> None:
     service = Service()
     with operator_of(service, host, rate_limit=RateLimit(requests_per_s=1), timeout_ms=900) as operator:

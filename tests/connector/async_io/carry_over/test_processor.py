@@ -10,7 +10,6 @@ import json
 import threading
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Self
@@ -171,8 +170,7 @@ def test_calls_at_once_are_as_many_as_the_limit_says_whatever_the_number_of_task
     for limit, parallelism in ((8, 1), (1, 8)):
         until(lambda: not service.running["gated"], "the calls of the query before to end")
         query = started(limit, parallelism)
-        some = partial(lambda most: service.count("gated") > 5 * most, limit)
-        until(some, "some batches")
+        until(lambda: service.count("gated") > 40, "all rows to be asked again")
         query.stop()
         assert service.peak["gated"] == limit, "rows of tasks that are gone count too"
     service.release()
@@ -180,31 +178,6 @@ def test_calls_at_once_are_as_many_as_the_limit_says_whatever_the_number_of_task
     until(lambda: written(tmp_path / "out").total() >= 40, "all rows")
     query.stop()
     assert written(tmp_path / "out") == Counter(range(40))
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("rocksdb")
-def test_after_a_restart_an_input_that_ticks_has_carried_rows_asked_again_without_new_rows(
-    spark: SparkSession, service: SlowService, tmp_path: Path
-) -> None:
-    add_rows(tmp_path / "in", id=[0, 1], behaviour=["gated"] * 2)
-    rows = spark.readStream.schema("id long, behaviour string").parquet(str(tmp_path / "in"))
-    ticks = spark.readStream.format("rate").load().where("value < 0")
-    df = rows.union(ticks.selectExpr("value AS id", "'' AS behaviour"))
-    carried = hw.unordered_wait(df, Lookup(service.url), schema="name string", carry_over="200ms")
-    writer = (
-        carried.writeStream.format("parquet")
-        .option("path", str(tmp_path / "out"))
-        .option("checkpointLocation", str(tmp_path / "checkpoint"))
-    )
-    query = writer.trigger(processingTime="200 milliseconds").start()
-    until(lambda: service.count("gated") >= 4, "rows that are asked again, so they were carried over")
-    query.stop()
-    service.release()
-    query = writer.trigger(processingTime="200 milliseconds").start()
-    until(lambda: written(tmp_path / "out").total() >= 2 or not query.isActive, "the carried rows")
-    query.stop()
-    assert written(tmp_path / "out") == Counter([0, 1])
 
 
 @pytest.mark.crash
