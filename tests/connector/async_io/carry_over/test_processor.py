@@ -10,6 +10,7 @@ import json
 import threading
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Self
@@ -162,15 +163,19 @@ def test_calls_at_once_are_as_many_as_the_limit_says_whatever_the_number_of_task
             .start()
         )
 
+    def asked(calls: int) -> bool:
+        return service.count("gated") >= calls
+
     query = started(limit=8, parallelism=8)
     until(lambda: service.running["gated"] == 8, "the whole limit to be used by the two tasks that there are")
-    until(lambda: service.count("gated") > 16, "the next batch")
+    until(partial(asked, 9), "the next batch")
     query.stop()
     assert service.peak["gated"] == 8
     for limit, parallelism in ((8, 1), (1, 8)):
         until(lambda: not service.running["gated"], "the calls of the query before to end")
         query = started(limit, parallelism)
-        until(lambda: service.count("gated") > 40, "all rows to be asked again")
+        # Each batch is waited for longer than the one before.
+        until(partial(asked, 2 * limit), "both partitions to ask")
         query.stop()
         assert service.peak["gated"] == limit, "rows of tasks that are gone count too"
     service.release()
