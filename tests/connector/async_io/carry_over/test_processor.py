@@ -142,12 +142,15 @@ def test_calls_at_once_are_as_many_as_the_limit_says_whatever_the_number_of_task
     spark: SparkSession, service: SlowService, tmp_path: Path
 ) -> None:
     """There are two state partitions and two slots."""
-    add_rows(tmp_path / "in", id=list(range(40)), behaviour=["gated"] * 40)
+    ids = iter(range(0, 160, 40))
+    (tmp_path / "in").mkdir()
     df = spark.readStream.schema("id long, behaviour string").parquet(str(tmp_path / "in"))
 
     def started(limit: int, parallelism: int) -> Any:
         service.peak.clear()
         service.calls.clear()
+        first = next(ids)
+        add_rows(tmp_path / "in", id=list(range(first, first + 40)), behaviour=["gated"] * 40)
         carried = hw.unordered_wait(
             df,
             Lookup(service.url),
@@ -180,9 +183,34 @@ def test_calls_at_once_are_as_many_as_the_limit_says_whatever_the_number_of_task
         assert service.peak["gated"] == limit, "rows of tasks that are gone count too"
     service.release()
     query = started(limit=8, parallelism=2)
-    until(lambda: written(tmp_path / "out").total() >= 40, "all rows")
+    until(lambda: written(tmp_path / "out").total() >= 160, "all rows")
     query.stop()
-    assert written(tmp_path / "out") == Counter(range(40))
+    assert written(tmp_path / "out") == Counter(range(160))
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("rocksdb")
+def test_after_a_restart_an_input_that_ticks_has_carried_rows_asked_again_without_new_rows(
+    spark: SparkSession, service: SlowService, tmp_path: Path
+) -> None:
+    add_rows(tmp_path / "in", id=[0, 1], behaviour=["gated"] * 2)
+    rows = spark.readStream.schema("id long, behaviour string").parquet(str(tmp_path / "in"))
+    ticks = spark.readStream.format("rate").load().where("value < 0")
+    df = rows.union(ticks.selectExpr("value AS id", "'' AS behaviour"))
+    carried = hw.unordered_wait(df, Lookup(service.url), schema="name string", carry_over="200ms")
+    writer = (
+        carried.writeStream.format("parquet")
+        .option("path", str(tmp_path / "out"))
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+    )
+    query = writer.trigger(processingTime="200 milliseconds").start()
+    until(lambda: service.count("gated") >= 4, "rows that are asked again, so they were carried over")
+    query.stop()
+    service.release()
+    query = writer.trigger(processingTime="200 milliseconds").start()
+    until(lambda: written(tmp_path / "out").total() >= 2 or not query.isActive, "the carried rows")
+    query.stop()
+    assert written(tmp_path / "out") == Counter([0, 1])
 
 
 @pytest.mark.crash
