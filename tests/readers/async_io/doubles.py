@@ -171,9 +171,8 @@ async def times_two(row: int) -> int:
 
 
 @contextlib.contextmanager
-def operator_of(
-    function: Any, host: LoopHost, share_id: str | None = None, **settings: Any
-) -> Iterator[AsyncWaitOperator]:
-    """An open operator."""
+def operator_of(function: Any, host: LoopHost, **settings: Any) -> Iterator[AsyncWaitOperator]:
+    """An open operator, of a task that shares with others if there is a ``share_id``."""
+    share_id = settings.pop("share_id", None)
     with AsyncWaitOperator(function, AsyncSettings(**settings), share_id=share_id, host=host) as operator:
         yield operator
