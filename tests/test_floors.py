@@ -112,6 +112,7 @@ ROOMS: dict[str, list[tuple[str, ...]]] = {
             "pickling",
             "schemas",
             "source_options",
+            "text_casts",
         ),
         ("arrow_casts", "carried_rows", "gathering", "time_casts"),
         ("scalar_casts",),

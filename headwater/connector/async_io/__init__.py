@@ -21,7 +21,8 @@ In a task:
 * ``input_thread``: waits for the input beside the task.
 * ``input_rows``: rows on their way, as Python objects and in Arrow.
 * ``results``: what a function returned, as Arrow columns.
-* ``conversions``: Python values as values of a Spark type.
+* ``conversions``: Python values as values of a Spark type; ``scalar_casts``, ``time_casts`` and
+  ``text_casts`` have the rules.
 * ``batches``: Arrow batches that are not too large.
 * ``output_stream``: the way from the task to the JVM.
 

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable
-from datetime import UTC, date, datetime, tzinfo
+from datetime import date, datetime, tzinfo
 from decimal import ROUND_DOWN, ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from functools import partial
 from typing import Any
 
 from headwater.connector.async_io.misfit import misfit_of
-from headwater.connector.async_io.time_casts import time_text
+from headwater.connector.async_io.text_casts import decimal_of, double_of, trimmed, whole_of
+from headwater.connector.async_io.time_casts import since_epoch, time_text
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _TRUE = frozenset({"t", "true", "y", "yes", "1"})
 _FALSE = frozenset({"f", "false", "n", "no", "0"})
-_WHOLE = re.compile(r"[+-]?\d+")
 _EXACT = Context(prec=80)
 
 
@@ -40,9 +38,9 @@ def _whole(value: Any) -> int | None:
     if isinstance(value, Decimal):
         return int(value.to_integral_value(ROUND_DOWN)) if value.is_finite() else None
     if isinstance(value, str):
-        return int(text) if _WHOLE.fullmatch(text := value.strip()) and text.isascii() else None
+        return whole_of(value)
     if isinstance(value, datetime) and value.tzinfo is not None:
-        return math.floor((value - _EPOCH).total_seconds())
+        return since_epoch(value)[0]
     index = getattr(value, "__index__", None)  # the integers of numpy
     return None if index is None else int(index())
 
@@ -58,13 +56,11 @@ def to_float(value: Any) -> float:
             return float(value)
         except OverflowError:
             return math.copysign(math.inf, value)
-    if isinstance(value, str) and "_" not in value and value.isascii():
-        try:
-            return float(value.strip())
-        except ValueError:
-            raise misfit_of(value, "double") from None
+    if isinstance(value, str) and (number := double_of(value)) is not None:
+        return number
     if isinstance(value, datetime) and value.tzinfo is not None:
-        return (value - _EPOCH).total_seconds()
+        seconds, micros = since_epoch(value)
+        return float(seconds * 1_000_000 + micros) / 1e6  # rounded twice, as in the JVM
     raise misfit_of(value, "double")
 
 
@@ -76,7 +72,7 @@ def to_bool(value: Any) -> bool:
     """
     if isinstance(value, int | float | Decimal):
         return value != 0
-    text = value.strip().lower() if isinstance(value, str) else ""
+    text = trimmed(value).lower() if isinstance(value, str) else ""
     if text not in _TRUE | _FALSE:
         raise misfit_of(value, "bool")
     return text in _TRUE
@@ -143,11 +139,10 @@ def _exact(value: Any) -> Decimal:
     if isinstance(value, float):
         return Decimal(repr(float(value)))
     if isinstance(value, datetime) and value.tzinfo is not None:
-        elapsed = value - _EPOCH
-        return Decimal(elapsed.days * 86_400 + elapsed.seconds) + Decimal(elapsed.microseconds).scaleb(-6)
-    if isinstance(value, str) and "_" in value:  # Python's own way to write numbers
-        raise ValueError
-    return Decimal(value.strip() if isinstance(value, str) else value)
+        seconds, micros = since_epoch(value)
+        return Decimal(seconds * 1_000_000 + micros).scaleb(-6)
+    # None is no number: a TypeError.
+    return Decimal(decimal_of(value) if isinstance(value, str) else value)  # type: ignore[arg-type]
 
 
 def to_decimal(precision: int, scale: int, value: Any) -> Decimal:

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, date, datetime, time, tzinfo
-from decimal import Decimal, InvalidOperation
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from decimal import Context, Decimal, InvalidOperation
 from typing import Any
 
 from headwater.connector.async_io.misfit import misfit_of
+from headwater.connector.async_io.text_casts import trimmed
 from headwater.core.errors import OptionError
 from headwater.readers.formats.time_zones import zone_of
 
-_DATE = re.compile(r"(\d{4,6})(?:-(\d{1,2})(?:-(\d{1,2}))?)?")
-_TIME = re.compile(r"(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{0,9}))?)?\s*(.*)")
+_DATE = r"(?P<year>[+-]?\d{4,%d})(?:-(?P<month>\d{1,2})(?:-(?P<day>\d{1,2})(?:[ T]%s)?)?)?"
+_TIME = (
+    r"(?P<hour>\d{1,2})(?::(?P<minute>\d{1,2})"
+    r"(?::(?P<second>\d{1,2})(?:\.(?P<fraction>\d*))?(?P<zone>[^\d.].*)?)?)?"
+)
+_TIMESTAMP = re.compile(_DATE % (6, _TIME), re.ASCII | re.DOTALL)
+# Of a day, what follows is not looked at.
+_DAY = re.compile(_DATE % (7, ".*"), re.ASCII | re.DOTALL)
+_EXACT = Context(prec=80)
+_SECOND = timedelta(seconds=1)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def session_zone(name: str) -> tzinfo:
@@ -39,7 +49,8 @@ def to_timestamp(zone: tzinfo, value: Any) -> datetime:
         return datetime.combine(value, time(), zone)
     try:
         if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
-            micros = int(value * 1_000_000)  # a double's own product, cut off, as Spark does it
+            # A double's own product, cut off, as Spark does it.
+            micros = int(_EXACT.scaleb(value, 6) if isinstance(value, Decimal) else value * 1_000_000)
             return datetime.fromtimestamp(micros // 1_000_000, UTC).replace(microsecond=micros % 1_000_000)
         if isinstance(value, str):
             return _parsed(value, zone)
@@ -74,8 +85,7 @@ def to_date(zone: tzinfo, value: Any) -> date:
         return value
     if isinstance(value, str):
         try:
-            head = re.split("[ T]", value.strip(), maxsplit=1)[0]
-            return _parsed_date(head)
+            return _day(_matched(_DAY, value))
         except ValueError:
             pass
     raise misfit_of(value, "date")
@@ -88,35 +98,34 @@ def time_text(zone: tzinfo, value: datetime) -> str:
     return text.rstrip("0") if local.microsecond else text
 
 
+def since_epoch(value: datetime) -> tuple[int, int]:
+    """Return the whole seconds since 1970 and the microseconds beyond, of a time with a zone."""
+    seconds, rest = divmod(value - _EPOCH, _SECOND)
+    return seconds, rest.microseconds
+
+
 def _parsed(text: str, zone: tzinfo) -> datetime:
     """Return the time that a text holds: a date, and perhaps a time of day and a zone."""
-    text = text.strip()
-    head, separator, rest = text.partition("T") if "T" in text else text.partition(" ")
-    day = _parsed_date(head)
-    if not separator:
-        return datetime.combine(day, time(), zone)
-    found = _TIME.fullmatch(rest.strip())
-    if found is None:
-        raise ValueError(text)
-    hour, minute, second, fraction, zone_text = found.groups()
-    micros = int((fraction or "").ljust(6, "0")[:6])
-    return datetime.combine(
-        day,
-        time(int(hour), int(minute), int(second or 0), micros),
-        _parsed_zone(zone_text) if zone_text else zone,
-    )
+    found = _matched(_TIMESTAMP, text)
+    hour, minute, second = (int(found[name] or 0) for name in ("hour", "minute", "second"))
+    micros = int((found["fraction"] or "").ljust(6, "0")[:6])
+    own_zone = _parsed_zone(found["zone"]) if found["zone"] else zone
+    return datetime.combine(_day(found), time(hour, minute, second, micros), own_zone)
 
 
-def _parsed_date(text: str) -> date:
-    found = _DATE.fullmatch(text)
+def _matched(pattern: re.Pattern[str], text: str) -> re.Match[str]:
+    found = pattern.fullmatch(trimmed(text))
     if found is None:
         raise ValueError(text)
-    year, month, day = found.groups()
-    return date(int(year), int(month or 1), int(day or 1))
+    return found
+
+
+def _day(found: re.Match[str]) -> date:
+    return date(int(found["year"]), int(found["month"] or 1), int(found["day"] or 1))
 
 
 def _parsed_zone(text: str) -> tzinfo:
-    zone = zone_of(text)
+    zone = zone_of(text.strip())
     if zone is None:
         raise ValueError(text)
     return zone

@@ -20,7 +20,8 @@ The operator, on the task's thread:
 
 Opening and closing:
 
-* ``opened_calls``: a function and its calls, from opening to closing: of one task, or of all in the process.
+* ``opened_calls``: a function and its calls, from opening to closing, for one task.
+* ``shared_functions``: functions that all tasks of the process share; ``open_and_close`` calls their methods.
 * ``event_loop``: the loop of the process, as other threads see it; its timers are right to the microsecond.
 * ``thread_pool``: threads for functions that block, and for ``asyncio.to_thread``.
 
@@ -37,4 +38,5 @@ A call, on the loop's thread:
 * ``failure_policy``: whether to ask again, and what a failure leads to.
 * ``deadlines``: the timeouts of all calls, and the calls that outlive theirs.
 * ``result_cache``: results that the process knows already; one call for all rows with equal keys.
+* ``kept``: what later tasks of a job find in the process.
 """
