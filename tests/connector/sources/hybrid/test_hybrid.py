@@ -320,6 +320,12 @@ class TestByPosition:
         with pytest.raises(SourceError, match=message):
             chain.engine(**self.options(chain, "end")).run()
 
+    def test_files_of_another_format_do_not_tell_it(self, tmp_path: Path) -> None:
+        given = {"format": "json", "path": str(tmp_path)}
+        source: Any = source_factory("files")(given, Boundedness.BOUNDED).source
+        with pytest.raises(OptionError, match="'seamOffsets': files of json do not tell where the next"):
+            source.end_positions([])
+
 
 class TestAChangedChain:
     @pytest.mark.parametrize(

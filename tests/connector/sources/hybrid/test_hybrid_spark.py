@@ -50,13 +50,15 @@ def test_files_and_then_a_source_without_ends_as_view_as_batch_and_as_stream(
     given = ", ".join(f"`{name}` {dumps(value)}" for name, value in chain.items())
     spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW chained USING headwater OPTIONS ({given})")
     assert ids(spark.table("chained")) == wanted
-    stream = spark.readStream.format("headwater").options(**chain).load()
-    to_files = stream.writeStream.option("checkpointLocation", str(tmp_path / "checkpoint"))
+    checkpoint = str(tmp_path / "checkpoint")
+    paced = {"targetBatchDuration": "10s", "checkpointLocation": checkpoint}
+    stream = spark.readStream.format("headwater").options(**chain, **paced).load()
+    to_files = stream.writeStream.option("checkpointLocation", checkpoint)
     to_files.trigger(once=True).start(str(tmp_path / "out")).awaitTermination()
     written = spark.read.parquet(str(tmp_path / "out"))
     # One part a run.
     assert written.count() == written.where(written.ordered_at < seam).count() > 0
     to_files.trigger(availableNow=True).start(str(tmp_path / "out")).awaitTermination()
     assert ids(spark.read.parquet(str(tmp_path / "out"))) == wanted
-    main(["checkpoint", "positions", str(tmp_path / "checkpoint")])
+    main(["checkpoint", "positions", checkpoint])
     assert "live-0" in capsys.readouterr().out
