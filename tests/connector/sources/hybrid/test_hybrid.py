@@ -171,17 +171,22 @@ class TestByTime:
             assert numbers(engine.rows) == list(range(40)), f"after a crash in batch {batch}"
         assert crashes >= 4, "the seam lies between the second and the third batch"
 
+    @pytest.mark.parametrize(
+        "limits",
+        [
+            {"live__maxOffsetsPerTrigger": "8"},
+            {"targetBatchDuration": "1h", "triggerInterval": "0s", "maxRowsPerTrigger": "8"},
+        ],
+    )
     def test_behind_the_seam_partitions_are_aligned_by_event_time(
-        self, chain: Chain, kafka: LocalKafka
+        self, chain: Chain, kafka: LocalKafka, limits: dict[str, str]
     ) -> None:
         chain.history.add([(number, number * SECOND_MS) for number in range(60)])
         # One partition is forty seconds ahead of the other one.
         late = [(number, (60 + number) * SECOND_MS) for number in range(60, 100, 2)]
         early = [(number, (100 + number) * SECOND_MS) for number in range(61, 101, 2)]
         produce(kafka, chain.topic, [*late, *early])
-        engine = chain.engine(
-            **seam_at(60 * SECOND_MS), live__maxOffsetsPerTrigger="8", live__maxEventTimeSkew="10s"
-        )
+        engine = chain.engine(**seam_at(60 * SECOND_MS), **limits, live__maxEventTimeSkew="10s")
         assert not engine.run()
         assert numbers(engine.rows) == list(range(101))[:60] + sorted(number for number, _ in [*late, *early])
         first_live = [row["number"] for row in engine.sink[1]]
