@@ -148,6 +148,8 @@ def test_a_burst_after_an_idle_time_begins_with_the_size_that_was_known(  # noqa
     paced = PacedQuery(spark, tmp_path / "checkpoint", trigger, knows)
     kafka.create_topic(topic, partitions=1)
     options = {"source": "kafka", "kafka.bootstrap.servers": kafka.bootstrap_servers, "subscribe": topic}
+    # The burst is there all at once.
+    options["kafka.isolation.level"] = "read_committed"
     kafka.produce(topic, [b"x" * 50] * 140_000)
     with paced.running({**options, "startingOffsets": "earliest"}, lambda _: 5_000) as query:
         until(lambda: sum(rows(query)) == 140_000 or not query.isActive, "the backlog", 500)
@@ -155,7 +157,7 @@ def test_a_burst_after_an_idle_time_begins_with_the_size_that_was_known(  # noqa
         for small in (1, 2):
             kafka.produce(topic, [b"x" * 50] * 100)
             first_s(query, known + small)
-        kafka.produce(topic, [b"x" * 50] * 100_000)
+        kafka.produce_transaction(topic, [b"x" * 50] * 100_000, commit=True)
         took = first_s(query, known + 2 + 3)
         print(f"trigger {trigger}, by {knows}: {took}, rows {rows(query)}", flush=True)
     assert paced.are_as_wanted(took[-3:]), took

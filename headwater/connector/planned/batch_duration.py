@@ -110,7 +110,8 @@ class BatchSize:
         elif off > 2:
             size = rows * min(_MOST_GROWTH, off)
         else:
-            size = _damped(filled, rows * off)
+            # A batch that had a little less than it might have had is no reason for less.
+            size = max(_damped(filled, rows * off), min(rows * off, limit or 0))
         self._rows = max(1, round(size))
         log.debug(
             "a batch of %d rows took %.0f ms: the next one may have %d", rows, took.duration_ms, self._rows

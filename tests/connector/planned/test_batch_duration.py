@@ -86,6 +86,18 @@ def test_a_time_of_small_batches_teaches_nothing_about_large_ones() -> None:
     assert within(worked[50:], 0.2), worked
 
 
+@pytest.mark.parametrize("part", [0.71, 0.85, 0.99])
+def test_a_batch_that_was_nearly_full_and_in_time_makes_the_next_one_no_smaller(part: float) -> None:
+    """A burst that is still coming in."""
+    size = BatchSize(TARGET_MS)
+    run(lambda _: 0.01, 20, size=size)
+    assert size.rows is not None
+    before = size.rows
+    rows = round(before * part)
+    size.learn(rows, Took(300 + rows * 0.01, is_exact=True))
+    assert 0.97 * before < size.rows < 1.03 * before
+
+
 def test_small_batches_that_take_too_long_make_batches_smaller() -> None:
     worked = run(
         lambda number: 0.01 if number < 10 else 10,
