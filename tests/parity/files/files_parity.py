@@ -138,7 +138,14 @@ class FilesParity:
         return ours
 
     def differs(
-        self, difference: str, how: Reading, content: bytes, *, at: str = "", paths: Sequence[str] = ("",)
+        self,
+        difference: str,
+        how: Reading,
+        content: bytes,
+        *,
+        at: str = "",
+        paths: Sequence[str] = ("",),
+        beside: Mapping[str, bytes] | None = None,
     ) -> tuple[Outcome, Outcome]:
         """Return what Spark and what we make of a file, where the list says that this differs.
 
@@ -148,25 +155,25 @@ class FilesParity:
             content: of the file.
             at: its path in a folder where there are other files too; empty for a file alone.
             paths: in that folder, which are read.
+            beside: other files of that folder: their contents by their paths.
         """
         assert difference in FILES_DIFFERENCES
         if at:
-            sparks, ours = self._both_at(how, content, at, paths)
+            sparks, ours = self._both_at(how, {at: content, **(beside or {})}, paths)
         else:
             sparks, ours = self.both(how, [content])
         assert sparks != ours, f"the difference {difference!r} is no more: take it off the list"
         return sparks[0], ours[0]
 
     def _both_at(
-        self, how: Reading, content: bytes, at: str, paths: Sequence[str]
+        self, how: Reading, contents: Mapping[str, bytes], paths: Sequence[str]
     ) -> tuple[list[Outcome], list[Outcome]]:
         folder = self._folder / f"{next(self._numbers):04}"
-        others = [f"k=1/other.{how.kind}"] if "/" not in at else []
-        for name in (at, *others):
+        for name, content in contents.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_bytes(content)
         urls = [str(folder / path) for path in paths]
-        return self.both_of([folder / at, *(folder / name for name in others)], urls, how, streaming=False)
+        return self.both_of([folder / name for name in contents], urls, how, streaming=False)
 
     def both(
         self, how: Reading, files: Sequence[bytes], *, one_by_one: bool = False, streaming: bool = False

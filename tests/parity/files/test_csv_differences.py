@@ -167,3 +167,19 @@ def test_parts_of_intervals_and_times_differ(with_times_of_day: FilesParity, kin
     assert not isinstance(sparks, Failed)
     assert isinstance(ours, Failed)
     assert "i interval day to second" in ours.said or "i time(6)" in ours.said
+
+
+@pytest.mark.parametrize(
+    ("at", "content", "beside", "in_spark", "here"),
+    [
+        ("_c1=5/a.csv", b"1\n2,3\n", {}, [("1", 5)], [("1", 5), ("2", 5)]),
+        ("k=5/b.csv", b"a,k\n1,2\n", {"k=5/a.csv": b"a\n3\n"}, [], [("1", 5)]),
+        ("k=5/b.csv", b"a\n3\n4,5\n", {"k=5/a.csv": b"a,k\n1,2\n"}, [("3", 5), ("4", 5)], [("3", 5)]),
+    ],
+)
+def test_columns_of_some_files_that_a_folder_hides_differ(  # noqa: PLR0917 - a case
+    parity: FilesParity, at: str, content: bytes, beside: dict[str, bytes], in_spark: Outcome, here: Outcome
+) -> None:
+    how = reading("csv", mode="DROPMALFORMED", header=str("k=" in at).lower())
+    found = parity.differs("columns of some files that a folder hides", how, content, at=at, beside=beside)
+    assert found == (in_spark, here)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import datetime as dt
-import random
 
 import pytest
+from hypothesis import strategies as st
 
+from tests.parity.files.drawn_files import DrawnFiles
 from tests.parity.files.files_parity import Failed, FilesParity, reading
 
 TIMES = (
@@ -42,26 +43,26 @@ INTERVALS = (
 _LETTERS = "0123456789::::.. -+|'TtAaPpMmZDAYO"
 
 
-def changed(texts: tuple[str, ...], rng: random.Random, count: int) -> list[bytes]:
-    """Return files of texts, and of texts with another letter somewhere."""
+@st.composite
+def changed(draw: st.DrawFn, texts: tuple[str, ...]) -> bytes:
+    """Return twenty lines of texts, and of texts with another letter somewhere."""
 
     def text() -> str:
-        found = rng.choice(texts)
-        at = rng.randrange(len(found) + 1)
-        more = rng.choice(_LETTERS) * rng.randrange(2)
-        return found[:at] + more + found[at + rng.randrange(2) :]
+        found = draw(st.sampled_from(texts))
+        at = draw(st.integers(0, len(found)))
+        return found[:at] + draw(st.text(_LETTERS, max_size=1)) + found[at + draw(st.integers(0, 1)) :]
 
-    lines = [*texts, *(text() for _ in range(count))]
-    return ["\n".join(lines[at : at + 20]).encode() for at in range(0, len(lines), 20)]
+    return "\n".join(text() for _ in range(20)).encode()
 
 
-@pytest.mark.parametrize("count", [150, pytest.param(5_000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [10, pytest.param(250, marks=pytest.mark.long)])
 @pytest.mark.parametrize(("kind", "texts"), [("time", TIMES), ("interval day to second", INTERVALS)])
 def test_values_are_those_of_spark(
-    with_times_of_day: FilesParity, rng: random.Random, kind: str, texts: tuple[str, ...], count: int
+    with_times_of_day: FilesParity, seed: int, kind: str, texts: tuple[str, ...], count: int
 ) -> None:
     how = reading("csv", f"v {kind}, _corrupt_record string")
-    with_times_of_day.same(how, changed(texts, rng, count))
+    with_times_of_day.same(how, ["\n".join(texts).encode()])
+    DrawnFiles(with_times_of_day, seed).same(how, changed(texts), count)
 
 
 def test_times_of_day_differ_where_spark_has_no_such_type(parity: FilesParity) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-import random
 import re
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
 from pyspark.sql.types import StructType
 
 from tests.formats.json_differences import TIME_ONLY
@@ -117,11 +118,18 @@ LINES = (
 """Of one file each, and in all orders of one file."""
 
 
+def together(lines: Sequence[bytes], *ends: bytes) -> SearchStrategy[bytes]:
+    """Return files of nine of these lines in any order."""
+    chosen = st.lists(st.sampled_from(lines), min_size=9, max_size=9, unique=True)
+    return st.builds(lambda each, end: end.join(each), chosen, st.sampled_from(ends))
+
+
+@pytest.mark.parametrize("count", [10, pytest.param(200, marks=pytest.mark.long)])
 @pytest.mark.parametrize("mode", ["PERMISSIVE", "DROPMALFORMED"])
-def test_lines_of_every_kind(parity: FilesParity, rng: random.Random, mode: str) -> None:
-    ends = [b"\n", b"\r\n", b"\r", b"\n\n"]
-    files = [*LINES, *(rng.choice(ends).join(rng.sample(LINES[:-3], 12)) for _ in range(10))]
-    parity.same(reading("json", SIMPLE, mode=mode), files)
+def test_lines_of_every_kind(parity: FilesParity, drawn: DrawnFiles, mode: str, count: int) -> None:
+    how = reading("json", SIMPLE, mode=mode)
+    parity.same(how, LINES)
+    drawn.same(how, together(LINES[:-3], b"\n", b"\r\n", b"\r", b"\n\n"), count)
 
 
 @pytest.mark.long
@@ -135,9 +143,8 @@ def test_a_stream_reads_as_a_batch_does(parity: FilesParity) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("separator", [";", "||", "\n", "}{", "aa"])
-def test_lines_that_end_with_a_separator(parity: FilesParity, rng: random.Random, separator: str) -> None:
-    files = [separator.encode().join(rng.sample(LINES[:-4], 9)) for _ in range(30)]
-    parity.same(reading("json", SIMPLE, lineSep=separator), files)
+def test_lines_that_end_with_a_separator(drawn: DrawnFiles, separator: str) -> None:
+    drawn.same(reading("json", SIMPLE, lineSep=separator), together(LINES[:-4], separator.encode()), 30)
 
 
 def test_integers_have_no_negative_zero(parity: FilesParity) -> None:

@@ -196,6 +196,15 @@ def test_old_orc_times_differ_where_the_jvm_has_another_history_of_the_zone(
     assert abs(sparks[0][0] - ours[0][0]) == 122_000_000
 
 
+def test_fractions_of_seconds_before_1970_differ_as_arrow_writes_them(parity: FilesParity) -> None:
+    moments = [-1, -1_500_000, -62_135_596_799_999_999]
+    content = file_of(t=pa.array(moments, pa.timestamp("us", "UTC")))
+    sparks, ours = parity.differs("negative parts of seconds in ORC", reading("orc"), content)
+    assert isinstance(sparks, Failed)
+    assert "nanos" in sparks.said
+    assert ours == [(moment,) for moment in moments]
+
+
 FAR = (
     *("9999-12-31 23:59:59.999999", "2262-04-12 00:00:00", "2500-06-01 00:00:00.000001"),
     *("1677-01-01 00:00:00.25", "1582-10-15 00:00:00", "1582-10-04 23:59:59.5", "1400-01-01 00:00:00"),

@@ -192,7 +192,8 @@ def test_a_file_that_several_paths_select_differs(parity: FilesParity) -> None:
 
 def test_a_file_beside_folders_of_columns_differs(parity: FilesParity) -> None:
     how = reading("csv", "value string, k int")
-    spark, ours = parity.differs("a file beside folders of columns", how, b"x", at="a.txt")
+    beside = {"k=1/other.csv": b"x"}
+    spark, ours = parity.differs("a file beside folders of columns", how, b"x", at="a.txt", beside=beside)
     assert (spark, ours) == ([], [("x", None)])
 
 

@@ -49,6 +49,13 @@ DIFFERENCES: dict[str, Difference] = {
         "the time that was written, wherever it is read",
         Reason.JVM,
     ),
+    "negative parts of seconds in ORC": Difference(
+        "A timestamp in ORC is before 1970, and has a fraction of a second, which Arrow writes as a negative "
+        "one.",
+        "fails: its library takes no negative one",
+        "the time that was written",
+        Reason.BUG,
+    ),
     "ORC as other types": Difference(
         "A column of ORC has text, bytes, dates, or floating-point numbers, and is read as another type, or "
         "another one as a time, or a decimal as text or a floating-point number.",
@@ -61,6 +68,12 @@ DIFFERENCES: dict[str, Difference] = {
         "reads it",
         "fails, and names file and compression",
         Reason.REFUSED,
+    ),
+    "the order in a map of Avro": Difference(
+        "A map of Avro has several keys.",
+        "gives them in the order of a Java `HashMap`",
+        "gives them in the order in which they stand in the file",
+        Reason.JVM,
     ),
     "times of Avro as days": Difference(
         "A timestamp of Avro is read as `date`.",

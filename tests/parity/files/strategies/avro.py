@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 from tests.parity.files.avro_files import avro_file
 from tests.parity.files.strategies.tables import COLUMNS
 
-__all__ = ["DDL", "avro_files"]
+__all__ = ["DDL", "KINDS", "avro_files"]
 
 _PAIR: Final = {
     "type": "record",
     "name": "pair",
     "fields": [{"name": "x", "type": ["null", "int"]}, {"name": "y", "type": ["string", "null"]}],
 }
-_KINDS: Final[dict[str, tuple[Any, ...]]] = {
+KINDS: Final[dict[str, tuple[Any, ...]]] = {
     "o": ("boolean",),
     "i": ("int",),
     "g": ("long",),
@@ -42,7 +42,7 @@ _KINDS: Final[dict[str, tuple[Any, ...]]] = {
     "w": ({"type": "array", "items": ["null", {**_PAIR, "name": "other"}]},),
 }
 """By the name of a column of `COLUMNS`: what a writer may call its type."""
-DDL: Final = ", ".join(f"{name} {COLUMNS[name][0]}" for name in _KINDS)
+DDL: Final = ", ".join(f"{name} {COLUMNS[name][0]}" for name in KINDS)
 _ALL_DIGITS: Final = Context(prec=38)
 _CODECS: Final = st.sampled_from(("null", "deflate", "snappy", "bzip2", "xz"))
 
@@ -63,8 +63,8 @@ def _written(name: str, kind: Any, value: Any) -> Any:
 @st.composite
 def avro_files(draw: st.DrawFn) -> bytes:
     """Return a file of up to 12 rows with up to eight of the columns in any order."""
-    names = draw(st.lists(st.sampled_from(list(_KINDS)), min_size=1, max_size=8, unique=True))
-    kinds = {name: draw(st.sampled_from(_KINDS[name])) for name in names}
+    names = draw(st.lists(st.sampled_from(list(KINDS)), min_size=1, max_size=8, unique=True))
+    kinds = {name: draw(st.sampled_from(KINDS[name])) for name in names}
     # A column that may be null, in both orders of its union, or never is.
     nullable = {name: draw(st.sampled_from((0, 1, None))) for name in names}
     values = st.fixed_dictionaries(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 from pyarrow import orc
 
-from tests.parity.files.strategies.tables import tables
+from tests.parity.files.strategies.tables import MOMENTS, tables
 
 __all__ = ["orc_files"]
 
@@ -24,11 +24,13 @@ _HOW: Final[SearchStrategy[dict[str, Any]]] = st.fixed_dictionaries(
         "file_version": st.sampled_from(("0.11", "0.12")),
     }
 )
+_READABLE: Final = MOMENTS.map(lambda moment: moment if moment >= 0 else moment // 1_000_000 * 1_000_000)
+"""Arrow writes fractions of seconds before 1970 in a way that fails Spark: the list of differences has it."""
 
 
 @st.composite
 def orc_files(draw: st.DrawFn) -> bytes:
     """Return a file with some of the columns of `tables`."""
     out = io.BytesIO()
-    orc.write_table(draw(tables()), out, **draw(_HOW))
+    orc.write_table(draw(tables(_READABLE)), out, **draw(_HOW))
     return out.getvalue()

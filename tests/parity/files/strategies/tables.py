@@ -9,12 +9,12 @@ import pyarrow as pa
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-__all__ = ["COLUMNS", "DDL", "tables"]
+__all__ = ["COLUMNS", "DDL", "MOMENTS", "tables"]
 
 _TEXTS: Final = st.text("abé😀\0 \n", max_size=8)
 _LONGS: Final = st.integers(-(2**63), 2**63 - 1)
 _INTS: Final = st.integers(-(2**31), 2**31 - 1)
-_MOMENTS: Final = st.integers(-62_135_596_800_000_000, 253_402_300_799_999_999)
+MOMENTS: Final = st.integers(-62_135_596_800_000_000, 253_402_300_799_999_999)
 """Microseconds since 1970, from the year 1 to 9999."""
 _DAYS: Final = st.integers(-719_162, 2_932_896)
 _PAIRS: Final = pa.struct([("x", pa.int32()), ("y", pa.string())])
@@ -36,7 +36,7 @@ COLUMNS: Final[dict[str, tuple[str, pa.DataType, SearchStrategy[Any]]]] = {
     "s": ("string", pa.string(), _TEXTS),
     "x": ("binary", pa.binary(), st.binary(max_size=8)),
     "t": ("date", pa.date32(), _DAYS),
-    "m": ("timestamp", pa.timestamp("us", "UTC"), _MOMENTS),
+    "m": ("timestamp", pa.timestamp("us", "UTC"), MOMENTS),
     "p": ("decimal(9,2)", pa.decimal128(9, 2), st.decimals(-9_999_999, 9_999_999, places=2)),
     "q": (
         "decimal(38,10)",
@@ -58,13 +58,19 @@ DDL: Final = ", ".join(f"{name} {kind}" for name, (kind, _, _) in COLUMNS.items(
 
 
 @st.composite
-def tables(draw: st.DrawFn) -> pa.Table:
-    """Return a table of up to 12 rows with up to eight of the columns in any order."""
+def tables(draw: st.DrawFn, moments: SearchStrategy[int] = MOMENTS) -> pa.Table:
+    """Return a table of up to 12 rows with up to eight of the columns in any order.
+
+    Args:
+        draw: hypothesis passes it.
+        moments: what timestamps are drawn from.
+    """
     names = draw(st.lists(st.sampled_from(list(COLUMNS)), min_size=1, max_size=8, unique=True))
     rows = draw(st.integers(0, 12))
     columns = {}
     for name in names:
         _, kind, values = COLUMNS[name]
-        found = draw(st.lists(_or_null(values), min_size=rows, max_size=rows))
+        each = st.none() | (moments if pa.types.is_timestamp(kind) else values)
+        found = draw(st.lists(each, min_size=rows, max_size=rows))
         columns[draw(st.sampled_from((name, name.upper())))] = pa.array(found, kind)
     return pa.table(columns)
