@@ -28,6 +28,7 @@ from tests.parity.files.plain import plain_rows
 
 __all__ = [
     "COMPARED",
+    "METADATA",
     "Failed",
     "FilesParity",
     "Meant",
@@ -45,7 +46,7 @@ COMPARED: Counter[str] = Counter()
 
 _Reader: TypeAlias = DataFrameReader | DataStreamReader
 _NAME = "_parity_file"
-_METADATA = (
+METADATA = (
     "_metadata struct<file_path string, file_name string, file_size bigint, file_block_start bigint, "
     "file_block_length bigint, file_modification_time timestamp>"
 )
@@ -196,7 +197,7 @@ class FilesParity:
         names = [path.name for path in paths]
         COMPARED[how.kind] += len(paths)
         kinds = {"source": "files", "format": how.kind, "includeMetadata": "true"}
-        with_metadata = how.schema and f"{how.schema}, {_METADATA}"
+        with_metadata = how.schema and f"{how.schema}, {METADATA}"
         sparks, sparks_schema = self._read(
             lambda: _load(self._reader(how.kind, streaming=streaming), url, how, how.schema), names
         )

@@ -19,10 +19,10 @@ HEAD = """# Differences from Spark's own file readers
 <!-- Written by `python -m tests.parity.files.page`. -->
 
 `tests/parity/files/` reads the same files with Spark's own readers and with headwater, in one Spark session,
-and compares rows and schemas exactly: files made by hand, generated and mutated. Everything is the same but
-what stands in this list. Each entry has a reason, and a test that shows what both do. Options that only
-headwater has are not differences: they stand in [files.md](files.md). Errors are errors in both; their words
-are not the same.
+and compares rows and schemas exactly: files made by hand, drawn by hypothesis, and mutated. Everything is the
+same but what stands in this list. Each entry has a reason, and a test that shows what both do. Options that
+only headwater has are not differences: they stand in [files.md](files.md). Errors are errors in both; their
+words are not the same.
 
 {count} entries. The suite fails on any other difference, and on an entry that no longer differs.
 """

@@ -253,6 +253,45 @@ def test_places_are_bytes_where_they_are_asked_for_as_such(parity: FilesParity, 
     assert kind.upper() in inferred.said
 
 
+def filters_keep_the_row_of(parity: FilesParity, folder: Path, time: str) -> None:
+    """Assert that a filter which is pushed down finds the time in the files of a folder."""
+    setting = "spark.sql.python.filterPushdown.enabled"
+    parity.spark.conf.set(setting, "true")
+    try:
+        reader = parity.spark.read.format("headwater").options(source="files", format="parquet")
+        frame = reader.option("pushFilters", "true").load(str(folder / "t"))
+        assert frame.where(f"t = timestamp'{time} UTC'").count() == 1
+    finally:
+        parity.spark.conf.unset(setting)
+
+
+@pytest.mark.parametrize("mode", [None, "CORRECTED", "EXCEPTION", "LEGACY"])
+def test_timestamps_as_spark_writes_them_reach_all_years(
+    parity: FilesParity, tmp_path: Path, mode: str | None
+) -> None:
+    parity.spark.conf.set("spark.sql.parquet.outputTimestampType", "INT96")
+    try:
+        times = (
+            "9999-12-31 23:59:59.999999",
+            "1500-01-01 00:00:00",
+            "0001-01-01 00:00:00",
+            "1600-06-01 12:00:00.5",
+        )
+        rows = ", ".join(
+            f"(timestamp'{time} UTC', array(timestamp'{time} UTC'))" for time in (*times, "2024-07-01")
+        )
+        content = written_by_spark(parity, tmp_path / "t", f"select * from values {rows} t(t, l)")
+    finally:
+        parity.spark.conf.unset("spark.sql.parquet.outputTimestampType")
+    assert "INT96" in str(pq.ParquetFile(io.BytesIO(content)).schema)
+    options = {} if mode is None else {"int96RebaseMode": mode}
+    (found,) = parity.same(reading("parquet", None, **options), [content])
+    assert isinstance(found, list)
+    assert len(found) == 5
+    if mode is None:
+        filters_keep_the_row_of(parity, tmp_path, times[0])
+
+
 def written_by_spark(parity: FilesParity, folder: Path, query: str) -> bytes:
     parity.spark.sql(query).coalesce(1).write.parquet(str(folder))
     (file,) = folder.glob("*.parquet")
