@@ -8,7 +8,7 @@ from collections.abc import Hashable
 from functools import partial
 
 from headwater.core.errors import ContractError
-from headwater.readers.async_io.kept import Kept
+from headwater.readers.async_io.kept_by_job import KeptByJob
 from headwater.readers.async_io.settings import AsyncSettings, CircuitBreakerSettings, RateLimit
 
 
@@ -48,7 +48,7 @@ class RateLimiter:
         self._full_at -= tokens * self._interval_s
 
 
-_kept: Kept[RateLimiter] = Kept()
+_kept: KeptByJob[RateLimiter] = KeptByJob()
 
 
 def kept_limiter(share_id: Hashable, limit: RateLimit) -> RateLimiter:

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Final
 
 from headwater.readers.async_io.call import Failure
-from headwater.readers.async_io.kept import Kept
+from headwater.readers.async_io.kept_by_job import KeptByJob
 from headwater.readers.async_io.settings import CacheSettings
 
 MISSING: Final = object()
@@ -53,7 +53,7 @@ class ResultCache:
             self._entries.popitem(last=False)
 
 
-_kept: Kept[ResultCache] = Kept()
+_kept: KeptByJob[ResultCache] = KeptByJob()
 
 
 def kept_cache(share_id: Hashable, settings: CacheSettings) -> ResultCache:

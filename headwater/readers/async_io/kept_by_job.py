@@ -11,7 +11,7 @@ T = TypeVar("T")
 _MOST = 8
 
 
-class Kept(Generic[T]):
+class KeptByJob(Generic[T]):
     """One object for each job. From any thread.
 
     It lives until so many other jobs (``_MOST``) have asked for theirs since.
