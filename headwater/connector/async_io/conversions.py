@@ -127,16 +127,22 @@ def converter(field: pa.Field[Any], zone: tzinfo, members: Members, path: str) -
         (pa.types.is_binary, lambda: to_bytes),
     ]
     make = next((make for is_kind, make in makers if is_kind(kind)), lambda: partial(_as_arrow, kind))
-    return partial(_unless_null, make(), is_nullable=field.nullable)
+    return partial(_unless_null, make(), kind=kind, is_nullable=field.nullable)
 
 
 def _nested(field: pa.Field[Any], *, zone: tzinfo, members: Members, path: str) -> Converter:
     return converter(field, zone, members, path)
 
 
-def _unless_null(convert: Converter, value: Any, *, is_nullable: bool) -> Any:
+def _unless_null(convert: Converter, value: Any, *, kind: pa.DataType, is_nullable: bool) -> Any:
     if value is not None:
-        return convert(value)
+        try:
+            return convert(value)
+        except Misfit:
+            raise
+        except Exception as error:
+            # Values may be objects of any class, whose methods raise what they like.
+            raise misfit_of(value, str(kind)) from error
     if not is_nullable:
         raise Misfit("a null where the schema says `not null`")
     return None

@@ -16,6 +16,7 @@ from headwater.connector.async_io.time_casts import since_epoch, time_text
 _TRUE = frozenset({"t", "true", "y", "yes", "1"})
 _FALSE = frozenset({"f", "false", "n", "no", "0"})
 _EXACT = Context(prec=80)
+_MOST_DIGITS = 40
 
 
 def to_int(bits: int, value: Any) -> int:
@@ -36,7 +37,9 @@ def _whole(value: Any) -> int | None:
     if isinstance(value, float):
         return int(value) if math.isfinite(value) else None
     if isinstance(value, Decimal):
-        return int(value.to_integral_value(ROUND_DOWN)) if value.is_finite() else None
+        # Not of any size: a number with a million digits takes minutes.
+        is_small = value.is_finite() and value.adjusted() < _MOST_DIGITS
+        return int(value.to_integral_value(ROUND_DOWN)) if is_small else None
     if isinstance(value, str):
         return whole_of(value)
     if isinstance(value, datetime) and value.tzinfo is not None:
@@ -55,7 +58,7 @@ def to_float(value: Any) -> float:
         try:
             return float(value)
         except OverflowError:
-            return math.copysign(math.inf, value)
+            return math.inf if value > 0 else -math.inf
     if isinstance(value, str) and (number := double_of(value)) is not None:
         return number
     if isinstance(value, datetime) and value.tzinfo is not None:

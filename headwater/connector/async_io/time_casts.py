@@ -43,7 +43,7 @@ def to_timestamp(zone: tzinfo, value: Any) -> datetime:
     Raises:
         Misfit: it is none.
     """
-    if isinstance(value, datetime):
+    if isinstance(value, datetime) and value == value:  # noqa: PLR0124 - pandas' NaT is a datetime
         return value.replace(tzinfo=zone) if value.tzinfo is None else value
     if isinstance(value, date):
         return datetime.combine(value, time(), zone)
@@ -61,7 +61,7 @@ def to_timestamp(zone: tzinfo, value: Any) -> datetime:
 
 def to_local_timestamp(zone: tzinfo, value: Any) -> datetime:
     """Return a timestamp without a zone."""
-    if isinstance(value, datetime):
+    if isinstance(value, datetime) and value == value:  # noqa: PLR0124 - as above
         return value if value.tzinfo is None else value.astimezone(zone).replace(tzinfo=None)
     if isinstance(value, date):
         return datetime.combine(value, time())

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import random
 from collections.abc import Callable, Sequence
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -20,6 +22,7 @@ from headwater.connector.async_io.misfit import Misfit
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pd: Any = importlib.import_module("pandas")  # without types
 ZONE = ZoneInfo("America/New_York")
 TYPES: dict[str, pa.DataType] = {
     "tinyint": pa.int8(),
@@ -212,3 +215,41 @@ def can_cast(spark: SparkSession, source: str, target: str) -> bool:
     except AnalysisException:
         return False
     return True
+
+
+class Refuses:
+    """Raises where it is asked what it is."""
+
+    def __float__(self) -> float:
+        raise ArithmeticError
+
+    def __index__(self) -> int:
+        raise ArithmeticError
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        np.array([1, 2]),
+        np.array(1),
+        np.datetime64("2026-01-01"),
+        pd.NaT,
+        Decimal("sNaN"),
+        Decimal("1e999999"),
+        10**5000,
+        "7" * 5000,
+        Refuses(),
+        datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=5))),
+        datetime(9999, 12, 31, 23, 59, 59, tzinfo=ZONE),
+        (value for value in ()),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_value_of_any_kind_is_converted_or_a_failure_of_its_row(value: Any) -> None:
+    kinds = [*TYPES.values(), pa.binary(), pa.list_(pa.int32()), pa.map_(pa.string(), pa.int32())]
+    for kind in [*kinds, pa.struct({"a": pa.int32()})]:
+        try:
+            found = converter(pa.field("value", kind), ZONE, Members(exact=True), "")(value)
+        except Misfit:
+            continue
+        assert pa.array([found], kind).null_count == 0
