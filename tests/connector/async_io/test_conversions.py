@@ -241,13 +241,13 @@ class Refuses:
         Refuses(),
         datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=5))),
         datetime(9999, 12, 31, 23, 59, 59, tzinfo=ZONE),
-        (value for value in ()),
+        iter(()),
     ],
     ids=lambda value: type(value).__name__,
 )
 def test_a_value_of_any_kind_is_converted_or_a_failure_of_its_row(value: Any) -> None:
     kinds = [*TYPES.values(), pa.binary(), pa.list_(pa.int32()), pa.map_(pa.string(), pa.int32())]
-    for kind in [*kinds, pa.struct({"a": pa.int32()})]:
+    for kind in [*kinds, pa.struct([pa.field("a", pa.int32())])]:
         try:
             found = converter(pa.field("value", kind), ZONE, Members(exact=True), "")(value)
         except Misfit:
