@@ -217,7 +217,7 @@ def can_cast(spark: SparkSession, source: str, target: str) -> bool:
     return True
 
 
-class Refuses:
+class RaisesArithmeticError:
     """Raises where it is asked what it is."""
 
     def __float__(self) -> float:
@@ -238,7 +238,7 @@ class Refuses:
         Decimal("1e999999"),
         10**5000,
         "7" * 5000,
-        Refuses(),
+        RaisesArithmeticError(),
         datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=5))),
         datetime(9999, 12, 31, 23, 59, 59, tzinfo=ZONE),
         iter(()),
