@@ -23,7 +23,10 @@ _DAMPING: Final = 0.7
 of a step; a single batch that took long for other reasons costs two smaller ones."""
 
 _CAUTIOUS_GROWTH: Final = 1.1
+_HIDDEN_GROWTH: Final = 1.5
 _PROBING_GROWTH: Final = 2.0
+"""Where the wait hides the work: once it was seen, in the first such batch after that, and in the others; and
+before it was ever seen."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +66,7 @@ class BatchSize:
     limit says how fast rows are only if it took longer than the target; otherwise the size stays.
 
     Where only a bound of the time is known, batches become larger until one takes longer than the trigger's
-    interval, which shows exactly.
+    interval, which shows exactly: a little at first, and by half where that does not help.
 
     Splits that are read whole, such as files, seldom fill a batch: it counts as ended by its limit if another
     one as large as its largest would not have fit.
@@ -78,6 +81,8 @@ class BatchSize:
         self._target_ms = target_ms
         self._rows: int | None = None
         self._probes = True
+        # How many batches in a row were hidden by the wait.
+        self._hidden = 0
 
     @property
     def rows(self) -> int | None:
@@ -96,9 +101,10 @@ class BatchSize:
         # What it would have had if splits had filled it.
         filled = rows if limit is None else max(rows, min(rows + largest, limit))
         off = self._target_ms / max(1.0, took.duration_ms)
+        if took.is_exact:
+            self._hidden = 0
         if limit is None and off < 1 and took.is_exact:
             # In the first batch processes are started: that is not what rows cost.
-            self._probes = False
             size = rows * max(0.5, off)
         elif off < 1 and took.is_exact:
             self._probes = False
@@ -106,7 +112,9 @@ class BatchSize:
         elif limit is not None and filled < _FULL * limit:
             return
         elif not took.is_exact:
-            size = filled * (_PROBING_GROWTH if self._probes else _CAUTIOUS_GROWTH)
+            self._hidden += 1
+            again = _CAUTIOUS_GROWTH if self._hidden == 1 else _HIDDEN_GROWTH
+            size = filled * (_PROBING_GROWTH if self._probes else again)
         elif off > 2:
             size = rows * min(_MOST_GROWTH, off)
         else:

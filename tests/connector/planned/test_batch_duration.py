@@ -127,6 +127,23 @@ def test_where_the_wait_for_a_trigger_hides_the_work_it_is_probed(trigger_ms: in
     assert within(worked[10:], 0.2), worked
 
 
+@pytest.mark.parametrize(("trigger_ms", "batches"), [(8_300, 5), (10_000, 7)])
+def test_a_sink_that_becomes_faster_is_followed_though_the_wait_hides_it(
+    trigger_ms: int, batches: int
+) -> None:
+    worked = run(lambda number: 0.02 if number < 20 else 0.005, 60, trigger_ms=trigger_ms)
+    assert within(worked[20 + batches :], 0.3), worked
+    assert max(worked[20:]) <= 1.5 * TARGET_MS
+
+
+def test_a_first_batch_that_is_slow_to_start_does_not_end_the_probing() -> None:
+    size = BatchSize(TARGET_MS)
+    size.learn(10_000, Took(3 * TARGET_MS, is_exact=True))
+    assert size.rows == 5_000
+    worked = run(lambda _: 0.1, 40, trigger_ms=5_000, size=size)
+    assert within(worked[7:], 0.3), worked
+
+
 def test_a_query_that_overran_once_goes_on_with_small_steps() -> None:
     size = BatchSize(TARGET_MS)
     run(lambda _: 0.02, 30, trigger_ms=TARGET_MS, size=size)
