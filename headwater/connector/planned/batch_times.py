@@ -95,7 +95,8 @@ class LoggedTimes(BatchTimes):
 class TimesBetweenPlans(BatchTimes):
     """The time until Spark asks for the next batch, which it does at once, or at the next trigger.
 
-    Spark's triggers are at multiples of their interval. A batch that was asked for then may have waited.
+    Spark's triggers are at multiples of their interval. A batch that was asked for then may have waited,
+    unless it took longer than the interval: Spark waits for the next trigger after a batch began, no longer.
 
     Args:
         trigger_interval_ms: of the query; 0 if it has no such trigger.
@@ -118,7 +119,8 @@ class TimesBetweenPlans(BatchTimes):
             return None
         duration_ms = self._clock.monotonic_ms() - self._began_ms
         self._began_ms = None
-        waited = self._interval_ms > 0 and self._wall_ms() % self._interval_ms < _LATE_MS
+        at_a_trigger = self._interval_ms > 0 and self._wall_ms() % self._interval_ms < _LATE_MS
+        waited = at_a_trigger and duration_ms < self._interval_ms + _LATE_MS
         return Took(duration_ms, is_exact=not waited)
 
 

@@ -78,3 +78,8 @@ class TestBetweenPlans:
 
     def test_what_was_asked_for_between_triggers_has_not(self) -> None:
         assert self.took(5_000, 7_300, 1_002_300) == (7_300, True)
+
+    def test_what_took_longer_than_the_interval_has_not_waited_though_it_ended_at_a_trigger(self) -> None:
+        """Spark waits for the next trigger after the batch began, and no longer."""
+        assert self.took(5_000, 7_200, 1_000_030) == (7_200, True)
+        assert self.took(5_000, 5_100, 1_000_200) == (5_100, False), "Spark may be late to ask"
