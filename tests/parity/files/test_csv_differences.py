@@ -173,7 +173,7 @@ def test_parts_of_intervals_and_times_differ(with_times_of_day: FilesParity, kin
     ("at", "content", "beside", "in_spark", "here"),
     [
         ("_c1=5/a.csv", b"1\n2,3\n", {}, [("1", 5)], [("1", 5), ("2", 5)]),
-        ("k=5/b.csv", b"a,k\n1,2\n", {"k=5/a.csv": b"a\n3\n"}, [], [("1", 5)]),
+        ("k=5/b.csv", b"a,k\n1,2\n", {"k=5/a.csv": b"a\n3\n4,5\n"}, [], [("1", 5)]),
         ("k=5/b.csv", b"a\n3\n4,5\n", {"k=5/a.csv": b"a,k\n1,2\n"}, [("3", 5), ("4", 5)], [("3", 5)]),
     ],
 )

@@ -201,7 +201,6 @@ def test_fractions_of_seconds_before_1970_differ_as_arrow_writes_them(parity: Fi
     content = file_of(t=pa.array(moments, pa.timestamp("us", "UTC")))
     sparks, ours = parity.differs("negative parts of seconds in ORC", reading("orc"), content)
     assert isinstance(sparks, Failed)
-    assert "nanos" in sparks.said
     assert ours == [(moment,) for moment in moments]
 
 

@@ -34,7 +34,7 @@ KINDS: Final[dict[str, tuple[Any, ...]]] = {
     ),
     "q": (
         {"type": "bytes", "logicalType": "decimal", "precision": 38, "scale": 10},
-        {"type": "fixed", "name": "long", "size": 16, "logicalType": "decimal", "precision": 38, "scale": 10},
+        {"type": "fixed", "name": "wide", "size": 16, "logicalType": "decimal", "precision": 38, "scale": 10},
     ),
     "l": ({"type": "array", "items": ["null", "int"]}, {"type": "array", "items": ["int", "null"]}),
     "k": ({"type": "map", "values": ["long", "null"]},),
@@ -65,6 +65,8 @@ def avro_files(draw: st.DrawFn) -> bytes:
     """Return a file of up to 12 rows with up to eight of the columns in any order."""
     names = draw(st.lists(st.sampled_from(list(KINDS)), min_size=1, max_size=8, unique=True))
     kinds = {name: draw(st.sampled_from(KINDS[name])) for name in names}
+    if {"r", "w"} <= kinds.keys() and names.index("r") < names.index("w") and draw(st.booleans()):
+        kinds["w"] = {"type": "array", "items": ["null", _PAIR["name"]]}  # A record that is named again.
     # A column that may be null, in both orders of its union, or never is.
     nullable = {name: draw(st.sampled_from((0, 1, None))) for name in names}
     values = st.fixed_dictionaries(
