@@ -13,7 +13,14 @@ from tests.parity.files.plain import plain_rows
 TEXT = reading("text", "value string")
 
 
-@pytest.mark.parametrize("name", ["a.txt", "a b.txt", "50%.txt", "\u00e9+#.txt", "k=1 %2F/a.txt"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "a b.txt",
+        "k=1 %2F/\u00e9.txt",
+        *(pytest.param(name, marks=pytest.mark.long) for name in ("a.txt", "50%.txt", "\u00e9+#.txt")),
+    ],
+)
 def test_what_is_known_of_a_file_is_what_spark_says(parity: FilesParity, tmp_path: Path, name: str) -> None:
     path = tmp_path / "in" / name
     path.parent.mkdir(parents=True)
@@ -36,7 +43,7 @@ def test_a_filter_of_names_counts_for_a_file_that_is_named_as_in_spark(
     paths = [tmp_path / "a.txt", tmp_path / "b.csv"]
     for path in paths:
         path.write_bytes(b"x")
-    for pattern in ("*.txt", "*.csv", "*"):
+    for pattern in ("*.txt", "*.csv"):
         for url in (str(paths[0]), [str(path) for path in paths], str(tmp_path)):
             how = replace(TEXT, options={"pathGlobFilter": pattern})
             sparks, ours = parity.both_of(paths, url, how, streaming=False)

@@ -265,7 +265,10 @@ def filters_keep_the_row_of(parity: FilesParity, folder: Path, time: str) -> Non
         parity.spark.conf.unset(setting)
 
 
-@pytest.mark.parametrize("mode", [None, "CORRECTED", "EXCEPTION", "LEGACY"])
+@pytest.mark.parametrize(
+    "mode",
+    [None, *(pytest.param(mode, marks=pytest.mark.long) for mode in ("CORRECTED", "EXCEPTION", "LEGACY"))],
+)
 def test_timestamps_as_spark_writes_them_reach_all_years(
     parity: FilesParity, tmp_path: Path, mode: str | None
 ) -> None:

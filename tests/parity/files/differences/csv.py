@@ -87,10 +87,10 @@ DIFFERENCES: dict[str, Difference] = {
     "columns of some files that a folder hides": Difference(
         "A schema is inferred, and a folder `key=value` has the name of a column that not all of the files "
         "have as their last one; or, without `header`, of the one that would come next: `_c1`.",
-        "goes by the columns of the file that its tasks read first, often the largest one: a record of another "
+        "goes by the columns of the file that its tasks read first, often the largest: a record of another "
         "number of values is bad, also where the header of its own file names so many",
-        "goes by the header of each file, and without one takes records with and without that value: a Python "
-        "source is told the schema, not what of it the files have",
+        "goes by the header of each file, and without one takes records with and without that value: a "
+        "Python source is told the schema, not what of it the files have",
         Reason.JVM,
     ),
     "times of day without the type": Difference(
