@@ -281,7 +281,8 @@ def test_timestamps_as_spark_writes_them_reach_all_years(
             "1600-06-01 12:00:00.5",
         )
         rows = ", ".join(
-            f"(timestamp'{time} UTC', array(timestamp'{time} UTC'))" for time in (*times, "2024-07-01")
+            f"(timestamp'{time} UTC', array(timestamp'{time} UTC'))"
+            for time in (*times, "2024-07-01 00:00:00")
         )
         content = written_by_spark(parity, tmp_path / "t", f"select * from values {rows} t(t, l)")
     finally:

@@ -62,7 +62,7 @@ def _written(name: str, kind: Any, value: Any) -> Any:
 
 @st.composite
 def avro_files(draw: st.DrawFn) -> bytes:
-    """Return a file of up to 12 rows with up to eight of the columns in any order."""
+    """Return a file of one to 12 rows with up to eight of the columns in any order."""
     names = draw(st.lists(st.sampled_from(list(KINDS)), min_size=1, max_size=8, unique=True))
     kinds = {name: draw(st.sampled_from(KINDS[name])) for name in names}
     if {"r", "w"} <= kinds.keys() and names.index("r") < names.index("w") and draw(st.booleans()):
@@ -74,7 +74,7 @@ def avro_files(draw: st.DrawFn) -> bytes:
     )
     rows = [
         {name: _written(name, kinds[name], value) for name, value in row.items()}
-        for row in draw(st.lists(values, max_size=12))
+        for row in draw(st.lists(values, min_size=1, max_size=12))
     ]
     unions = {
         name: kind if nullable[name] is None else ["null", kind][:: 1 if nullable[name] else -1]

@@ -59,14 +59,14 @@ DDL: Final = ", ".join(f"{name} {kind}" for name, (kind, _, _) in COLUMNS.items(
 
 @st.composite
 def tables(draw: st.DrawFn, moments: SearchStrategy[int] = MOMENTS) -> pa.Table:
-    """Return a table of up to 12 rows with up to eight of the columns in any order.
+    """Return a table of one to 12 rows with up to eight of the columns in any order.
 
     Args:
         draw: hypothesis passes it.
         moments: what timestamps are drawn from.
     """
     names = draw(st.lists(st.sampled_from(list(COLUMNS)), min_size=1, max_size=8, unique=True))
-    rows = draw(st.integers(0, 12))
+    rows = draw(st.integers(1, 12))
     columns = {}
     for name in names:
         _, kind, values = COLUMNS[name]
