@@ -357,7 +357,7 @@ def json_object(raw: str) -> dict[str, Any]:
     try:
         value = json.loads(raw, object_pairs_hook=_without_repetition)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"is not valid JSON: {error}") from None
+        raise ValueError(f'is not valid JSON: {error}; write an object such as {{"name": ...}}') from None
     if not isinstance(value, dict):
         # No TypeError: the caller's argument is a text, as it should be; what the user wrote in it is wrong.
         raise ValueError(f'must be a JSON object such as {{"topic": ...}}, not {raw!r}')  # noqa: TRY004

@@ -23,7 +23,7 @@ from headwater.connector.sources.configured import ConfiguredPlannedSource
 from headwater.connector.sources.user_sources import UserSource
 from headwater.core.errors import ContractError, DataLossError, DeadlineError, SourceError
 from headwater.core.retry import Backoff
-from headwater.core.simple_source import NamedSplit, Page
+from headwater.core.simple_source import AskAgain, NamedSplit, Page
 from headwater.core.source import Boundedness
 from headwater.testing import (
     BrokenContractError,
@@ -80,6 +80,7 @@ PAGES: list[tuple[str, list[Any], str]] = [
     ("json", [Page([("a", 0)], {1, 2})], "position after 0 of split 'a' .* must be JSON"),  # type: ignore[arg-type]
     ("large", [Page([("a", 0)], "x" * 20_000)], "has 20002 characters as JSON, and may have 16384"),
     ("page", [("a", 0)], "must yield Pages, not tuple"),
+    ("end", [AskAgain(5)], "must yield Pages, not AskAgain: write return instead of yield"),
     ("beyond", [Page([("a", 0)], 100)], "beyond the stop 6, with 1 rows"),
     ("children", [Page([("a", 0)], 1, [NamedSplit("b")])], "needs barrier mode"),
 ]
@@ -91,6 +92,22 @@ def test_a_wrong_page_fails_the_task_and_names_contract_and_split(pages: list[An
     with pytest.raises(ContractError, match=f"SimpleSource.read.*{said}"):
         query.run()
     assert not query.sink
+
+
+def test_a_method_that_yields_nothing_and_returns_nothing_is_told_to_yield() -> None:
+    query = engine(reading(lambda *_: None), world())  # type: ignore[arg-type]
+    with pytest.raises(ContractError, match=r"SimpleSource.read.*must yield Pages, not return None"):
+        query.run()
+
+
+def test_a_wait_that_is_no_number_is_refused() -> None:
+    def ask(self: Any, split: NamedSplit, position: int) -> Any:
+        return AskAgain("soon")  # type: ignore[arg-type]
+        yield
+
+    query = engine(reading(ask), world())
+    with pytest.raises(ContractError, match="must return AskAgain with milliseconds, not 'soon'"):
+        query.run()
 
 
 def test_a_generator_that_never_yields_is_given_up_after_read_timeout() -> None:
@@ -121,6 +138,7 @@ ENUMERATORS: list[tuple[type[Any], str]] = [
         broken(discover=lambda _: [NamedSplit("a"), NamedSplit("a")]),
         "SimpleSource.discover: .* returned split 'a' twice",
     ),
+    (broken(discover=lambda _: None), "SimpleSource.discover: .* must return NamedSplits, not None"),
     (broken(discover=lambda _: ["a"]), "must return NamedSplits with a name, not 'a'"),
     (broken(discover=lambda _: [NamedSplit("a", {1})]), "the info of split 'a' .* must be JSON"),  # type: ignore[arg-type]
     (

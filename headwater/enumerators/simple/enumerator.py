@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -119,7 +119,11 @@ class SimpleSplitEnumerator(SplitEnumerator[NamedSplit, Any]):
     def _discover(self) -> dict[SplitPath, NamedSplit]:
         call = f"{type(self._source).__name__}.discover"
         with outside(call, source=self._source.name):
-            discovered = list(self._source.discover())
+            found = self._source.discover()
+            if not isinstance(found, Iterable):
+                # A user's method: its annotation is not checked.
+                raise ContractError(f"SimpleSource.discover: {call} must return NamedSplits, not {found!r}")
+            discovered = list(found)
         splits: dict[SplitPath, NamedSplit] = {}
         for split in discovered:
             if not isinstance(split, NamedSplit) or not isinstance(split.name, str) or not split.name:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, TypeAlias, cast
 
@@ -70,9 +70,7 @@ class SplitPages:
         try:
             with self._calling("read", self.position):
                 if self._pages is None:
-                    takes_stop = "stop" in inspect.signature(self._source.read).parameters
-                    arguments = {"stop": self.stop} if takes_stop else {}
-                    self._pages = iter(self._source.read(self.split, self.position, **arguments))
+                    self._pages = self._begun()
                 try:
                     page = next(self._pages)
                 except StopIteration as ended:
@@ -82,6 +80,14 @@ class SplitPages:
             self._pages = None
             raise
         return self._take(page)
+
+    def _begun(self) -> Iterator[Page]:
+        takes_stop = "stop" in inspect.signature(self._source.read).parameters
+        arguments = {"stop": self.stop} if takes_stop else {}
+        pages = self._source.read(self.split, self.position, **arguments)
+        if not isinstance(pages, Iterable):
+            raise self.broken(f"must yield Pages, not return {pages!r}")
+        return iter(pages)
 
     def close(self) -> None:
         """Close the generator, if one is open."""
@@ -95,6 +101,8 @@ class SplitPages:
         self._pages = None
         if not isinstance(value, AskAgain | Finished | None):
             raise self.broken(f"must return AskAgain, Finished or None, not {value!r}")
+        if isinstance(value, AskAgain) and not (type(value.after_ms) is int and value.after_ms >= 0):
+            raise self.broken(f"must return AskAgain with milliseconds, not {value.after_ms!r}")
         # To be asked to wait says nothing of the rows: they come later.
         if self.is_second_reading and not isinstance(value, AskAgain):
             raise self.broken(
@@ -105,7 +113,9 @@ class SplitPages:
 
     def _take(self, page: Page) -> EpochRecord:
         if not isinstance(page, Page):
-            raise self.broken(f"must yield Pages, not {type(page).__name__}")
+            is_ending = isinstance(page, AskAgain | Finished)
+            hint = ": write return instead of yield" if is_ending else ""
+            raise self.broken(f"must yield Pages, not {type(page).__name__}{hint}")
         check_json(
             page.position,
             f"SimpleSource.read: the position after {self.position!r} of split {self.split.name!r} of source "

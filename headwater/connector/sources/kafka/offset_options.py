@@ -56,7 +56,10 @@ def _topics(raw: str) -> frozenset[str]:
 
 
 def _timestamp_ms(raw: str) -> int:
-    timestamp_ms = integer()(raw)
+    try:
+        timestamp_ms = integer()(raw)
+    except ValueError:
+        raise ValueError(f"must be milliseconds since 1970, such as 1714564800000, not {raw!r}") from None
     if timestamp_ms > _MOST_LONG:
         raise ValueError(f"must be a whole number of 64 bits, not {raw!r}")
     return timestamp_ms

@@ -256,9 +256,13 @@ class TestWhereReadingBegins:
     @pytest.mark.parametrize(
         ("name", "given", "message"),
         [
-            ("startingTimestamp", "-1", "must be a whole number of at least 0, not '-1'"),
+            ("startingTimestamp", "-1", "must be milliseconds since 1970, such as 1714564800000, not '-1'"),
             ("startingTimestamp", "9223372036854775808", "must be a whole number of 64 bits"),
-            ("startingTimestamp", "2024-01-01", "must be a whole number of at least 0, not '2024-01-01'"),
+            (
+                "startingTimestamp",
+                "2024-01-01",
+                "must be milliseconds since 1970, such as 1714564800000",
+            ),
             (
                 "startingOffsetsByTimestamp",
                 '{"a":{"0":-1}}',
