@@ -1,9 +1,9 @@
 """Stream JSON orders from a Kafka topic as typed columns into Parquet; what is no order keeps its text.
 
-Run a broker beside it:  python scripts/local_kafka.py --topic orders=4
+Run a broker beside it:  python scripts/local_kafka.py --produce 1000/s
 Then:                    python examples/kafka_typed_rows.py localhost:9092 orders /tmp/typed-orders
 
-It reads what is there, prints the sum of each city, and ends; started again, it goes on.
+It reads what is there, prints the sum of each product, and ends; started again, it goes on.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def main() -> None:
         .option("subscribe", args.topic)
         .option("startingOffsets", "earliest")
         .option("valueFormat", "json")
-        .option("valueSchema", "id long, amount double, at timestamp, address struct<city string>")
+        .option("valueSchema", "order_id long, ordered_at timestamp, product string, amount double")
         .option("timeZone", "UTC")
         .option("columnNameOfCorruptRecord", "corrupt")
         .option("columns", "value.*,partition,offset")
@@ -43,7 +43,7 @@ def main() -> None:
     )
     query.awaitTermination()
     rows = spark.read.parquet(f"{args.folder}/rows")
-    for row in rows.groupBy("address.city").sum("amount").orderBy("city").collect():
+    for row in rows.groupBy("product").sum("amount").orderBy("product").collect():
         print(*row)
     print(rows.where("corrupt is not null").count(), "corrupt")
     spark.stop()

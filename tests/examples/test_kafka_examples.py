@@ -115,11 +115,11 @@ def test_kafka_typed_rows_sums_what_is_json_and_keeps_the_rest(
     kafka: LocalKafka, topic: str, tmp_path: Path
 ) -> None:
     kafka.create_topic(topic, partitions=2)
-    order = json.dumps({"id": 1, "amount": 2.5, "at": "2026-01-02T03:04:05", "address": {"city": "Ulm"}})
+    order = json.dumps({"order_id": 1, "ordered_at": "2026-01-02T03:04:05Z", "product": "tea", "amount": 2.5})
     for run in (1, 2):
         kafka.produce(topic, [order.encode()] * 4 + [b"oops"])
         printed = run_typed(kafka.bootstrap_servers, topic, tmp_path)
-        assert printed == ["None None", f"Ulm {10.0 * run}", f"{run} corrupt"]
+        assert printed == ["None None", f"tea {10.0 * run}", f"{run} corrupt"]
 
 
 def run_typed(servers: str, topic: str, folder: Path) -> list[str]:

@@ -126,7 +126,7 @@ def avro(request: FormatRequest) -> ChosenFormat:
     rows = request.rows
     reader = avro_text(request, rows.avro_schema)
     if reader is None:
-        raise request.refusal(rows.avro_schema, "is required for the format 'avro'")
+        raise request.refusal(rows.avro_schema, "is required for the format 'avro': its JSON, or a file")
     writer = avro_text(request, rows.avro_writer_schema)
     return chosen(
         lambda options: AvroValueFormat(reader, writer, options),

@@ -99,7 +99,7 @@ def registry_settings(request: FormatRequest) -> RegistrySettings:
     from headwater.readers.formats.registry.settings import RegistrySettings
 
     given = request.given
-    urls = given.require(URL, f" for the format {given[request.rows.format]!r}")
+    urls = given.require(URL, f" for the format {given[request.rows.format]!r}: http://host:8081")
     if given[_USER] is not None and given[_TOKEN] is not None:
         raise OptionError(f"goes not together with option {_USER.name!r}", option=_TOKEN.name)
     if given[_KEY] is not None and given[_CERTIFICATE] is None:

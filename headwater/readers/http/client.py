@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 import msgspec
 from urllib3 import BaseHTTPResponse, Timeout
-from urllib3.exceptions import DecodeError, HTTPError
+from urllib3.exceptions import DecodeError, HTTPError, NewConnectionError
 from urllib3.exceptions import TimeoutError as SocketTimeoutError
 from urllib3.util import make_headers
 
@@ -148,7 +148,9 @@ class HttpClient:
         except (HTTPError, http.client.HTTPException, OSError) as error:
             self._pools.close()
             # Whichever comes first: the socket's limit is what was left of the request's.
-            is_late = exchange.is_broken_off or isinstance(error, SocketTimeoutError)
+            # A connection that is refused is a kind of time-out to urllib3.
+            is_timeout = isinstance(error, SocketTimeoutError) and not isinstance(error, NewConnectionError)
+            is_late = exchange.is_broken_off or is_timeout
             took = f" within {self._settings.timeout_ms} ms" if is_late else ""
             said = self.hidden(f"{type(error).__name__}: {error}")
             raise TransientSourceError(f"no answer{took}: {said}", source="http", split=shown) from None

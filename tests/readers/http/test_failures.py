@@ -269,6 +269,16 @@ def test_a_request_ends_in_time_however_slowly_its_answer_comes() -> None:
         dripping.join()
 
 
+@pytest.mark.parametrize("host", ["127.0.0.1", "no-such-host.invalid"])
+def test_a_connection_that_is_refused_is_not_told_as_one_that_took_too_long(host: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+    client = HttpClient(HttpSettings())
+    with pytest.raises(TransientSourceError, match=r"no answer: (NewConnection|NameResolution)Error"):
+        client.ask(f"http://{host}:{port}/")
+    client.close()
+
+
 def test_redirects_and_a_token_are_part_of_the_time_that_a_request_may_take(server: Scripted) -> None:
     def slow(path: str) -> Answer:
         threading.Event().wait(0.2)
