@@ -13,6 +13,7 @@ from headwater.connector.commands.main import main
 from local_kafka import LocalKafka
 from tests.connector.commands.test_checkpoint_views import planned, written
 from tests.patience import PATIENCE_S
+from tests.s3_server import S3Server
 
 SAMPLES = Path(__file__).parent / "spark_checkpoints"
 SOURCES = {"headwater": {"source": "kafka"}, "kafka": {}}
@@ -123,6 +124,34 @@ def test_the_copy_undoes_it_with_the_command_that_is_printed(
     shutil.copytree(command[2], command[3], dirs_exist_ok=True)
     after = content(query)
     assert {name: after[name] for name in before} == before
+
+
+def test_a_checkpoint_in_an_object_store_is_shown_and_changed_as_one_on_a_disk(
+    query: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import s3fs
+
+    def said(*arguments: object) -> str:
+        assert edit(*arguments) == 0
+        return capsys.readouterr().out
+
+    with S3Server() as server:
+        fs = s3fs.S3FileSystem(**server.storage_options)
+        for name, data in content(query).items():
+            fs.pipe_file(f"state/query/{name[len(str(query)) + 1 :]}", data)
+        url = "s3://state/query"
+        given = ("--storage-options", json.dumps(server.storage_options))
+        for view in (("show",), ("positions",), ("diff", 0, 2)):
+            name, *more = view
+            assert said(name, url, *more, *given).replace(url, str(query)) == said(name, query, *more)
+        for change in (("skip", "--split", "a-0", "--to", 31), ("rewind", "--to-batch", 0)):
+            name, *more = change
+            copied = said(name, url, *more, "--yes", *given)
+            assert "copy all objects of s3://state/query/headwater-backup/" in copied
+            said(name, query, *more, "--yes")
+        for batch in range(3):
+            entry = fs.cat_file(f"state/query/offsets/{batch}").decode()
+            assert json.loads(entry.split("\n")[2]) == logged(query, batch)
 
 
 def test_a_bad_record_in_a_pending_batch_is_left_out(
