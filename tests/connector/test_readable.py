@@ -9,6 +9,7 @@ import sys
 import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest.mock import Mock
 
 import pyarrow as pa
 import pytest
@@ -243,3 +244,24 @@ def test_through_spark_the_last_line_of_python_is_ours(spark: SparkSession, tmp_
     with pytest.raises(Exception, match="Broken") as streamed:
         query.awaitTermination(PATIENCE_S)
     assert hw.explain(streamed.value).startswith(author_line())
+
+
+def test_a_notebook_shows_our_line_alone_and_other_errors_as_before(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """IPython asks no hook of Python: it has a handler of its own, whose form this is."""
+    shell = Mock()
+    monkeypatch.setitem(sys.modules, "IPython", Mock(get_ipython=lambda: shell))
+    monkeypatch.setattr(sys, "excepthook", sys.excepthook)
+    monkeypatch.setattr(sys, "last_value", None, raising=False)
+    hw.install_excepthook()
+    ((kinds, handler), _) = shell.set_custom_exc.call_args
+    assert kinds == (Exception,)
+    slip = OptionError("must be 1", option="rows")
+    handler(shell, OptionError, slip, None, tb_offset=1)
+    assert capsys.readouterr().err == "headwater: option 'rows': must be 1\n"
+    assert sys.last_value is slip
+    assert not shell.showtraceback.called
+    other = KeyError("k")
+    handler(shell, KeyError, other, None, tb_offset=1)
+    shell.showtraceback.assert_called_once_with((KeyError, other, None), tb_offset=1)

@@ -141,11 +141,11 @@ def test_a_checkpoint_in_an_object_store_is_shown_and_changed_as_one_on_a_disk(
             fs.pipe_file(f"state/query/{name[len(str(query)) + 1 :]}", data)
         url = "s3://state/query"
         given = ("--storage-options", json.dumps(server.storage_options))
-        for view in (("show",), ("positions",), ("diff", 0, 2)):
-            name, *more = view
+        for line in ("show", "positions", "diff 0 2"):
+            name, *more = line.split()
             assert said(name, url, *more, *given).replace(url, str(query)) == said(name, query, *more)
-        for change in (("skip", "--split", "a-0", "--to", 31), ("rewind", "--to-batch", 0)):
-            name, *more = change
+        for line in ("skip --split a-0 --to 31", "rewind --to-batch 0"):
+            name, *more = line.split()
             copied = said(name, url, *more, "--yes", *given)
             assert "copy all objects of s3://state/query/headwater-backup/" in copied
             said(name, query, *more, "--yes")
