@@ -101,20 +101,21 @@ class BatchSize:
         # What it would have had if splits had filled it.
         filled = rows if limit is None else max(rows, min(rows + largest, limit))
         off = self._target_ms / max(1.0, took.duration_ms)
+        # In the first batch processes are started: if it took too long, that is not what rows cost.
+        starts = limit is None and off < 1
         if took.is_exact:
             self._hidden = 0
-        if limit is None and off < 1 and took.is_exact:
-            # In the first batch processes are started: that is not what rows cost.
+            self._probes = self._probes and starts
+        if starts and took.is_exact:
             size = rows * max(0.5, off)
         elif off < 1 and took.is_exact:
-            self._probes = False
             size = max(_LEAST * rows, _damped(filled, rows * off))
         elif limit is not None and filled < _FULL * limit:
             return
         elif not took.is_exact:
             self._hidden += 1
             again = _CAUTIOUS_GROWTH if self._hidden == 1 else _HIDDEN_GROWTH
-            size = filled * (_PROBING_GROWTH if self._probes else again)
+            size = max(limit or 0, filled * (_PROBING_GROWTH if self._probes else again))
         elif off > 2:
             size = rows * min(_MOST_GROWTH, off)
         else:

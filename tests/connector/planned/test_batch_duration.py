@@ -144,6 +144,16 @@ def test_a_first_batch_that_is_slow_to_start_does_not_end_the_probing() -> None:
     assert within(worked[7:], 0.3), worked
 
 
+def test_a_hidden_batch_that_was_nearly_full_leaves_a_size_that_was_seen_as_it_is() -> None:
+    """The end of a backlog, whose batches took a little less than is wanted, and more than the interval."""
+    size = BatchSize(TARGET_MS)
+    size.learn(50_000, Took(9_500, is_exact=True))
+    before = size.rows
+    assert before is not None
+    size.learn(round(0.76 * before), Took(9_000, is_exact=False))
+    assert size.rows == before
+
+
 def test_a_query_that_overran_once_goes_on_with_small_steps() -> None:
     size = BatchSize(TARGET_MS)
     run(lambda _: 0.02, 30, trigger_ms=TARGET_MS, size=size)
