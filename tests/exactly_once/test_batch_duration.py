@@ -121,9 +121,10 @@ def test_five_batches_after_the_start_batches_take_as_long_as_wanted(
     for restarts, speed in enumerate(speeds):
         with paced.running(DEMO, speed) as query:
             took = first_s(query, batches)
+            sizes = rows(query)
         print(f"trigger {trigger}, by {knows}, after {restarts} restarts: {took}", flush=True)
         # The first batch after the restart is the one that was planned before it.
-        assert took[restarts] < 1.5 * TARGET_S, "a run begins cautiously"
+        assert sizes[restarts] < 30_000, "a run begins cautiously"
         assert paced.are_as_wanted(took[6:]), took
 
 
