@@ -87,7 +87,7 @@ def named_errors(status: FileStatus, kind: str) -> Iterator[None]:
         yield
     except UnfitTypeError as error:
         raise CorruptRecordError(str(error), source="files", split=status.url) from error
-    except (pa.ArrowException, EOFError, OSError) as error:
+    except (pa.ArrowException, EOFError, OSError, UnicodeDecodeError) as error:
         if isinstance(error, OSError) and (type(error) is not OSError or error.errno is not None):
             raise  # of the file system
         raise CorruptRecordError(

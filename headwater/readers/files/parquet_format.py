@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -31,18 +31,25 @@ class ParquetFormat(ColumnarFormat):
             rebase = Rebase.of(status.url, parquet.metadata.metadata, self.settings.rebase)
             filters = self.settings.filters if rebase.is_none else ()
             groups = [parquet.metadata.row_group(at) for at in range(parquet.metadata.num_row_groups)]
-            in_range = [at for at, meta in enumerate(groups) if start <= _group_start(meta) < stop]
+            if sum(group.num_rows for group in groups) != parquet.metadata.num_rows:
+                raise EOFError("its row groups have not as many rows as the file")
+            starts = _group_starts(groups, status.size_bytes)
+            in_range = [group for group, at in enumerate(starts) if start <= at < stop]
             if not in_range:
                 return
             plan = _plan(parquet, columns, rebase)
             for group in in_range:
                 if not may_match(groups[group], filters):
                     continue
-                at = _group_start(groups[group])
+                rows_left = groups[group].num_rows
                 for batch in parquet.iter_batches(
                     _BATCH_ROWS, row_groups=[group], columns=plan.names, use_threads=False
                 ):
-                    yield FileBlock(plan.converted(batch), at, at)
+                    rows_left -= batch.num_rows
+                    yield FileBlock(plan.converted(batch), starts[group], starts[group])
+                if rows_left:
+                    # pyarrow passes over pages of a type that it does not know.
+                    raise EOFError(f"{rows_left} rows are missing in the row group {group}")
 
     def infer(self, file: Any, status: FileStatus) -> pa.Schema:
         with named_errors(status, "parquet"):
@@ -72,10 +79,12 @@ def _plan(parquet: Any, columns: pa.Schema, rebase: Rebase) -> ColumnPlan:
     return ColumnPlan(parquet.schema_arrow, columns, leaves_below)
 
 
-def _group_start(meta: Any) -> int:
-    """Return where the first page of a row group begins."""
-    chunks = [meta.column(at) for at in range(meta.num_columns)]
-    offsets = [
-        offset for chunk in chunks for offset in (chunk.dictionary_page_offset, chunk.data_page_offset)
-    ]
-    return min((int(offset) for offset in offsets if offset), default=0)
+def _group_starts(groups: Sequence[Any], size: int) -> list[int]:
+    """Return where row groups begin in a file of so many bytes, as far as their sizes tell it.
+
+    Which range reads a group must be the same for each of them, and no more. The offsets of its columns would
+    tell it exactly, but to ask for a column ends the process where the column's statistics are damaged.
+    """
+    sizes = [max(0, group.total_byte_size) for group in groups]
+    whole = max(1, sum(sizes))
+    return [min(size * before // whole, size - 1) for before in accumulate(sizes[:-1], initial=0)]
