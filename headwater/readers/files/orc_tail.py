@@ -20,6 +20,7 @@ _ORIGINAL: Final = 1
 # Numbers of fields in ORC's own schema of Protocol Buffers.
 _FOOTER_SIZE, _COMPRESSION, _CHUNK_SIZE = 1, 2, 3
 _STRIPES: Final = 3
+_ALL_ROWS: Final = 6
 _OFFSET, _INDEX_SIZE, _DATA_SIZE, _STRIPE_FOOTER_SIZE, _ROWS = 1, 2, 3, 4, 5
 _WRITER_ZONE: Final = 3
 
@@ -65,6 +66,9 @@ class OrcTail:
         """What the file holds: its types, and where its stripes are."""
         self.stripes = [_stripe(decoded(raw)) for raw in all_bytes(self.footer, _STRIPES)]
         """All of them, in the file's order."""
+        if sum(stripe.rows for stripe in self.stripes) != number(self.footer, _ALL_ROWS):
+            # What names a stripe is damaged: its rows would be left out.
+            raise ValueError(DAMAGED)
 
     def writer_zone(self, stripe: int) -> str:
         """Return the zone of the clock by which times without a zone were written: Java's name of it.

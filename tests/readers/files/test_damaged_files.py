@@ -67,21 +67,24 @@ def test_a_mutated_file_is_read_or_named(kind: str, tmp_path: Path) -> None:
     assert set(named) == {f"file://{path}"}
 
 
-def test_a_bit_of_parquet_that_flips_gives_all_rows_or_an_error(tmp_path: Path) -> None:
-    # One of a page's type hides the page, and some of the footer end the process in pyarrow's accessors.
+@pytest.mark.parametrize("kind", ["parquet", "orc"])
+def test_a_bit_that_flips_gives_all_rows_or_an_error(kind: str, tmp_path: Path) -> None:
+    # Some hide a page or a stripe, and some of Parquet's footer end the process in pyarrow's accessors.
     table = pa.table({"a": pa.array([1, 2, 3]), "s": ["x", "y", "z"]})
     out = io.BytesIO()
-    pq.write_table(table, out, compression="none", use_dictionary=False, store_schema=False)
+    if kind == "parquet":
+        pq.write_table(table, out, compression="none", use_dictionary=False, store_schema=False)
+    else:
+        orc.write_table(table, out)
     good = out.getvalue()
     path = tmp_path / "f"
     counts: Counter[int] = Counter()
-    for bit in range(4 * 8, len(good) * 8, 3):
+    for bit in range(4 * 8, len(good) * 8, 3 if kind == "parquet" else 7):
         data = bytearray(good)
         data[bit // 8] ^= 1 << bit % 8
         path.write_bytes(data)
         try:
-            batches = read_batches(path, settings("parquet", table.schema))
-            counts[sum(batch.num_rows for batch in batches)] += 1
+            counts[sum(batch.num_rows for batch in read_batches(path, settings(kind, table.schema)))] += 1
         except CorruptRecordError:
             counts[-1] += 1
     assert counts.keys() == {3, -1}
