@@ -13,6 +13,13 @@ DIFFERENCES: dict[str, Difference] = {
         "fails, and names the file and the place",
         Reason.BUG,
     ),
+    "damage that one library passes over": Difference(
+        "A file of Parquet, ORC or Avro is damaged where only one of two libraries looks, such as in the "
+        "encoding of levels that a column of Parquet does not have.",
+        "fails where its Java library looks",
+        "fails where its own looks, and names the file",
+        Reason.JVM,
+    ),
     "decimals of Parquet as binary": Difference(
         "A decimal that Parquet keeps as bytes is read as `binary`.",
         "gives the bytes of the unscaled number",
