@@ -23,8 +23,8 @@ _READS = 100
 """At most so many, to find the files that fail the read of all; and as many to find a smaller one."""
 _MOST_DRAWN = 3
 """For each file that is asked for. With more, most of them are equal to others: the strategy is too small."""
-_MOST_WITHOUT_ROWS = 0.5
-"""Of all files. More: most files compare nothing but that there is no row."""
+_MOST_WITHOUT_ROWS = 0.8
+"""Of twenty files or more. More of them: nearly all compare nothing but that there is no row."""
 
 
 class DrawnFiles:
@@ -69,7 +69,7 @@ class DrawnFiles:
             said = f"{len(comparison.differing)} of {count} files differ; a small one:"
             raise AssertionError(f"{said}\n{comparison.differing[smallest]}")
         assert not comparison.not_compared, "\n".join(comparison.not_compared)
-        _assert_that_most_have_rows(comparison.ours)
+        _assert_that_some_have_rows(comparison.ours)
         return comparison.ours
 
     def _distinct(self, files: SearchStrategy[bytes], count: int) -> list[bytes]:
@@ -156,6 +156,8 @@ class _Comparison:
                 self.differing[content] = difference(self._how, content, one, other)
 
 
-def _assert_that_most_have_rows(ours: Sequence[Outcome]) -> None:
+def _assert_that_some_have_rows(ours: Sequence[Outcome]) -> None:
     empty = sum(isinstance(each, Failed) or not each for each in ours)
-    assert empty <= len(ours) * _MOST_WITHOUT_ROWS, f"{empty} of {len(ours)} files failed, or had no row"
+    assert len(ours) < 20 or empty <= len(ours) * _MOST_WITHOUT_ROWS, (
+        f"{empty} of {len(ours)} files failed, or had no row"
+    )

@@ -287,7 +287,7 @@ def test_timestamps_as_spark_writes_them_reach_all_years(
         content = written_by_spark(parity, tmp_path / "t", f"select * from values {rows} t(t, l)")
     finally:
         parity.spark.conf.unset("spark.sql.parquet.outputTimestampType")
-    assert "INT96" in str(pq.ParquetFile(io.BytesIO(content)).schema)
+    assert "int96" in str(pq.ParquetFile(io.BytesIO(content)).schema)
     options = {} if mode is None else {"int96RebaseMode": mode}
     (found,) = parity.same(reading("parquet", None, **options), [content])
     assert isinstance(found, list)
