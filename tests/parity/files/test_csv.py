@@ -6,10 +6,16 @@ import re
 from collections.abc import Mapping
 
 import pytest
+from hypothesis import strategies as st
 
 from tests.parity.files.drawn_files import DrawnFiles
 from tests.parity.files.files_parity import FilesParity, Meant, Outcome, reading
-from tests.parity.files.strategies.csv import records, records_over_lines, typed_records
+from tests.parity.files.strategies.csv import (
+    records,
+    records_over_lines,
+    records_with_a_bad_value,
+    typed_records,
+)
 
 TEXT = "a string, b string, c string, _corrupt_record string"
 TYPED = "i int, l bigint, d double, e decimal(10,2), o boolean, t date, s timestamp, _corrupt_record string"
@@ -152,7 +158,6 @@ def test_marks_of_the_byte_order_are_taken_off_as_in_spark(
                 {},
                 {"dateFormat": "dd/MM/yyyy"},
                 {"timestampFormat": "yyyy-MM-dd HH:mm"},
-                {"mode": "DROPMALFORMED"},
             )
         ),
     ],
@@ -160,6 +165,12 @@ def test_marks_of_the_byte_order_are_taken_off_as_in_spark(
 )
 def test_values_are_those_of_spark(drawn: DrawnFiles, options: dict[str, str], count: int) -> None:
     drawn.same(reading("csv", TYPED, **options), typed_records(7).map(str.encode), count)
+
+
+@pytest.mark.long
+def test_records_with_a_bad_value_are_dropped_as_in_spark(drawn: DrawnFiles) -> None:
+    several = st.lists(records_with_a_bad_value(), min_size=1, max_size=4).map("".join)
+    drawn.same(reading("csv", TYPED, mode="DROPMALFORMED"), several.map(str.encode), 300)
 
 
 @pytest.mark.parametrize("infer", ["true", "false"])
