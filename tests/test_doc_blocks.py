@@ -6,10 +6,13 @@ README, the page on Kafka, the tutorial and the walk through REST APIs have test
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 import headwater as hw
 
@@ -45,8 +48,10 @@ def test_each_page_has_a_block_that_loads() -> None:
 
 @pytest.mark.parametrize("code", BLOCKS)
 def test_a_block_loads_a_stream(code: str, spark: SparkSession, tmp_path: Path) -> None:
-    history = tmp_path / "orders"
-    spark.sql("select 1L as id, timestamp '2026-01-01' as at, 1.5D as amount").write.parquet(str(history))
+    # The history of the chain, whose columns are looked up.
+    (tmp_path / "orders").mkdir()
+    order = {"id": 1, "at": datetime(2026, 1, 1, tzinfo=UTC), "amount": 1.5}
+    parquet.write_table(pa.Table.from_pylist([order]), tmp_path / "orders" / "1.parquet")
     shown = re.sub("|".join(FOLDERS), f"{tmp_path}/", code)
     if shown.startswith("spark."):
         shown = f"frame = {shown}"
