@@ -46,21 +46,21 @@ def outside(call: str, *, source: str, split: str | None = None, position: objec
         raise
     except (ConnectionError, TimeoutError) as error:
         raise TransientSourceError(
-            f"{call}: {type(error).__name__}: {error}{_place(error)}",
+            f"{call}: {type(error).__name__}: {error}{place_of(error)}",
             source=source,
             split=split,
             position=position,
         ) from error
     except Exception as error:
         raise SourceError(
-            f"{call} failed: {type(error).__name__}: {error}{_place(error)}{_python(error)}",
+            f"{call} failed: {type(error).__name__}: {error}{place_of(error)}{_python(error)}",
             source=source,
             split=split,
             position=position,
         ) from error
 
 
-def _place(error: BaseException) -> str:
+def place_of(error: BaseException) -> str:
     """Return where the code of the user was: the file, the line and the function, for the end of a message.
 
     Spark shows no cause of an error, so without it the place would be lost. It is the innermost frame of code

@@ -8,7 +8,8 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from headwater.core.errors import AsyncCallError, ContractError
+from headwater.core.errors import AsyncCallError, ContractError, HeadwaterError
+from headwater.core.outside import place_of
 from headwater.readers.async_io.call import Failure
 from headwater.readers.async_io.completions import Completions
 from headwater.readers.async_io.function_calls import FunctionCalls
@@ -100,9 +101,11 @@ class FailurePolicy:
 
     def _error(self, row: Any, failure: Failure) -> AsyncCallError:
         kind = type(failure.error) if isinstance(failure.error, AsyncCallError) else AsyncCallError
+        # Where a time-out was found out says nothing of the user's function.
+        place = "" if isinstance(failure.error, HeadwaterError) else place_of(failure.error)
         error = kind(
             f"{self._name} failed{self._which(row)}, attempt {failure.attempts}: "
-            f"{failure.error_class}: {failure.message}"
+            f"{failure.error_class}: {failure.message}{place}"
         )
         error.__cause__ = failure.error
         return error
