@@ -59,6 +59,8 @@ def main() -> None:
         print(lag)
     query.stop()
     query.awaitTermination()  # raises what the query has failed with
+    if args.available_now and query.lastProgress is not None:
+        print(f"ended after batch {query.lastProgress['batchId']}")
     spark.stop()
 
 

@@ -54,7 +54,7 @@ def test_kafka_stream_goes_on_where_it_stopped_and_ctrl_c_ends_it_quietly(
     kafka.create_topic(topic, partitions=2)
     program = ("examples/kafka_stream.py", kafka.bootstrap_servers, topic, str(tmp_path))
     kafka.produce(topic, [b"first"] * 30)
-    run(*program, "--available-now")
+    assert "ended after batch 0" in run(*program, "--available-now")
     kafka.produce(topic, [b"second"] * 20)
     printed = run_until("batch 1,", *program)
     assert "Traceback" not in printed
