@@ -338,3 +338,12 @@ def test_what_is_refused_differs(parity: FilesParity) -> None:
     how = reading("parquet", "t timestamp", datetimeRebaseMode="LEGACY")
     _, ours = parity.differs("old timestamps without the writer's zone", how, old)
     assert isinstance(ours, Failed)
+
+
+def test_an_empty_page_in_a_list_differs(parity: FilesParity) -> None:
+    out = io.BytesIO()
+    pq.write_table(pa.table({"l": pa.array([[1]], pa.list_(pa.int32()))}), out, data_page_size=1)
+    sparks, ours = parity.differs("an empty page in a list of Parquet", reading("parquet"), out.getvalue())
+    assert sparks == [([1],)]
+    assert isinstance(ours, Failed)
+    assert "1 rows are missing in the row group 0" in ours.said

@@ -20,6 +20,12 @@ DIFFERENCES: dict[str, Difference] = {
         "fails where its own looks, and names the file",
         Reason.JVM,
     ),
+    "an empty page in a list of Parquet": Difference(
+        "A list in Parquet has a page without values: Arrow writes one where a page may have two bytes.",
+        "reads it",
+        "fails, and names the file: Arrow's library leaves out the rows behind it",
+        Reason.REFUSED,
+    ),
     "decimals of Parquet as binary": Difference(
         "A decimal that Parquet keeps as bytes is read as `binary`.",
         "gives the bytes of the unscaled number",
