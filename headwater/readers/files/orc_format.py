@@ -12,16 +12,16 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from headwater.core.errors import CorruptRecordError, SourceError, TransientSourceError
+from headwater.core.errors import CorruptRecordError, SourceError
 from headwater.enumerators.files.split import FileStatus
 from headwater.readers.files.arrow_types import spark_type
 from headwater.readers.files.column_types import ColumnConversion, ColumnPlan, UnfitTypeError
 from headwater.readers.files.columnar_formats import ColumnarFormat, named_errors, shares
+from headwater.readers.files.decoder_messages import NUMBER, DecoderMessage
+from headwater.readers.files.decoder_process import DecoderProcess, DecoderProcessEndedError, decoder_process
 from headwater.readers.files.file_format import FileBlock
 from headwater.readers.files.orc_conversions import orc_conversion
 from headwater.readers.files.orc_excerpt import OrcExcerpt, with_fractions
-from headwater.readers.files.orc_messages import NUMBER, OrcMessage
-from headwater.readers.files.orc_process import OrcProcess, OrcProcessEndedError, orc_process
 from headwater.readers.files.orc_tail import OrcTail
 from headwater.readers.files.rebase import Rebase
 from headwater.readers.files.rebase_modes import RebaseModes
@@ -41,7 +41,7 @@ class OrcFormat(ColumnarFormat):
     def blocks(
         self, file: Any, status: FileStatus, start: int, stop: int, columns: pa.Schema
     ) -> Iterator[FileBlock]:
-        with orc_process() as process:
+        with decoder_process() as process:
             source = _OrcFile(process, file, status)
             stripes = list(shares(source.stripes, status.size_bytes, start, stop))
             if not stripes:
@@ -74,7 +74,7 @@ class OrcFormat(ColumnarFormat):
                     yield FileBlock(batch, at, at)
 
     def infer(self, file: Any, status: FileStatus) -> pa.Schema:
-        with orc_process() as process:
+        with decoder_process() as process:
             schema = _OrcFile(process, file, status).schema
             return pa.schema([pa.field(field.name, _spark_type(field)) for field in schema])
 
@@ -90,7 +90,7 @@ class _OrcFile:
         CorruptRecordError: this is no ORC file, or a damaged one.
     """
 
-    def __init__(self, process: OrcProcess, file: Any, status: FileStatus) -> None:
+    def __init__(self, process: DecoderProcess, file: Any, status: FileStatus) -> None:
         self._process = process
         self._file = file
         self._status = status
@@ -139,14 +139,14 @@ class _OrcFile:
         yield from self._decoded(file, 0, columns)
 
     def _open(self, file: Any, size: int) -> pa.Buffer:
-        self._process.ask(OrcMessage.OPEN, NUMBER.pack(size))
+        self._process.ask(DecoderMessage.OPEN, NUMBER.pack(size))
         ((_, content),) = self._process.answers(file)
         return content
 
     def _decoded(self, file: Any, stripe: int, columns: list[str]) -> Iterator[pa.RecordBatch]:
-        self._process.ask(OrcMessage.STRIPE, json.dumps([stripe, columns]).encode())
+        self._process.ask(DecoderMessage.STRIPE, json.dumps([stripe, columns]).encode())
         for message, content in self._process.answers(file):
-            if message is OrcMessage.ROWS:
+            if message is DecoderMessage.ROWS:
                 yield from pa.ipc.open_stream(content)
 
     def _name(self, stripe: int) -> str:
@@ -157,15 +157,10 @@ class _OrcFile:
         """Name file, part and byte in what is wrong with it."""
         try:
             yield
-        except OrcProcessEndedError as error:
-            raise self._error(error, where, at, self._kind_of(error)) from error
+        except DecoderProcessEndedError as error:
+            raise self._error(error, where, at, error.kind) from error
         except ValueError as error:
             raise self._error(error, where, at, CorruptRecordError) from error
-
-    def _kind_of(self, error: OrcProcessEndedError) -> type[SourceError]:
-        if error.is_of_the_file:
-            return CorruptRecordError
-        return TransientSourceError if error.is_by_signal else SourceError
 
     def _error(self, error: Exception, where: str, at: int | None, kind: type[SourceError]) -> SourceError:
         if kind is CorruptRecordError:

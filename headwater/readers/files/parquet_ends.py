@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from headwater.core.errors import SourceError
 from headwater.core.part_end import EndPositions
 from headwater.enumerators.files.split import FileStatus
+from headwater.readers.files.columnar_formats import named_errors
 from headwater.readers.files.opening import opened
+from headwater.readers.files.parquet_statistics import ColumnBounds, GroupBounds, bounds_of, footer_of
 
 _THREADS: Final = 16
 
@@ -32,10 +35,14 @@ def end_positions(files: Sequence[FileStatus], storage_options: Mapping[str, obj
 
     Raises:
         SourceError: a footer does not say it.
+        CorruptRecordError: a file is no Parquet, or its footer is damaged.
     """
     found: dict[str, dict[str, int]] = {}
     with ThreadPoolExecutor(_THREADS, "headwater-footers") as threads:
-        for end in threads.map(lambda file: _file_end(file, storage_options), files):
+        for file, footer in zip(
+            files, threads.map(lambda file: _footer_of(file, storage_options), files), strict=True
+        ):
+            end = _file_end(file, footer)
             if end is not None:
                 of_topic = found.setdefault(end.topic, {})
                 name = str(end.partition)
@@ -43,44 +50,54 @@ def end_positions(files: Sequence[FileStatus], storage_options: Mapping[str, obj
     return found
 
 
-def _file_end(file: FileStatus, storage_options: Mapping[str, object]) -> FileEnd | None:
-    """Return where a file ends; None if it has no rows."""
+@dataclass(frozen=True)
+class _Footer:
+    """The end of a file, and what of it need not be asked of another process."""
+
+    content: bytes
+    names: Sequence[str]
+    group_rows: Sequence[int]
+
+
+def _footer_of(file: FileStatus, storage_options: Mapping[str, object]) -> _Footer:
     import pyarrow.parquet as pq
 
-    with opened(file, storage_options) as handle:
+    with named_errors(file, "parquet"), opened(file, storage_options) as handle:
         metadata = pq.ParquetFile(handle).metadata
-        if not metadata.num_rows:
-            return None
-        groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
-    names = metadata.schema.names
-    topic = "" if "topic" not in names else str(_only_value(file, groups, "topic"))
+        rows = [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
+        return _Footer(footer_of(handle, metadata), metadata.schema.names, rows)
+
+
+def _file_end(file: FileStatus, footer: _Footer) -> FileEnd | None:
+    """Return where a file ends; None if it has no rows."""
+    if not any(footer.group_rows):
+        return None
+    columns = [name for name in ("topic", "partition", "offset") if name != "topic" or name in footer.names]
+    with named_errors(file, "parquet"):
+        of_groups = bounds_of(footer.content, file, columns)
+    groups = [bounds for bounds, rows in zip(of_groups, footer.group_rows, strict=True) if rows]
+    topic = str(_only_value(file, groups, "topic")) if "topic" in columns else ""
     partition = int(_only_value(file, groups, "partition"))
-    return FileEnd(topic, partition, max(high for _, high in _spans(file, groups, "offset")) + 1)
+    return FileEnd(topic, partition, max(_bounds(file, group, "offset").greatest for group in groups) + 1)
 
 
-def _only_value(file: FileStatus, groups: Sequence[Any], column: str) -> Any:
-    values = {value for span in _spans(file, groups, column) for value in span}
+def _only_value(file: FileStatus, groups: Sequence[GroupBounds], column: str) -> Any:
+    of_groups = [_bounds(file, group, column) for group in groups]
+    values = {value for bounds in of_groups for value in (bounds.least, bounds.greatest)}
     if len(values) != 1:
         raise _unclear(file, f"has several values of the column {column!r}")
     return values.pop()
 
 
-def _spans(file: FileStatus, groups: Sequence[Any], column: str) -> list[tuple[Any, Any]]:
-    """Return the least and the largest value of a column in each row group that has rows."""
-    return [_span(file, group, column) for group in groups if group.num_rows]
-
-
-def _span(file: FileStatus, group: Any, column: str) -> tuple[Any, Any]:
-    chunks = [group.column(number) for number in range(group.num_columns)]
-    chunk = next((each for each in chunks if each.path_in_schema == column), None)
-    if chunk is None:
+def _bounds(file: FileStatus, group: GroupBounds, column: str) -> ColumnBounds:
+    if column not in group:
         raise _unclear(file, f"has no column {column!r}")
-    statistics = chunk.statistics
-    if statistics is None or not statistics.has_min_max:
+    bounds = group[column]
+    if bounds is None:
         raise _unclear(file, f"has no statistics of the column {column!r} in its footer")
-    if statistics.null_count:
+    if bounds.nulls:
         raise _unclear(file, f"has rows without {column!r}")
-    return statistics.min, statistics.max
+    return bounds
 
 
 def _unclear(file: FileStatus, why: str) -> SourceError:

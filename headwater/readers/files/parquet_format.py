@@ -12,9 +12,10 @@ from headwater.enumerators.files.split import FileStatus
 from headwater.readers.files.column_types import ColumnConversion, ColumnPlan, LeafConversion, leaf_count
 from headwater.readers.files.columnar_formats import ColumnarFormat, named_errors
 from headwater.readers.files.file_format import FileBlock
+from headwater.readers.files.parquet_statistics import bounds_of, footer_of
 from headwater.readers.files.parquet_types import inferred_schema, leaf_conversion, leaves_of
 from headwater.readers.files.parquet_variants import check_no_variant
-from headwater.readers.files.pruning import may_match
+from headwater.readers.files.pruning import Filters, may_match
 from headwater.readers.files.rebase import Rebase
 
 _BATCH_ROWS = 32_768
@@ -38,9 +39,7 @@ class ParquetFormat(ColumnarFormat):
             if not in_range:
                 return
             plan = _plan(parquet, columns, rebase)
-            for group in in_range:
-                if not may_match(groups[group], filters):
-                    continue
+            for group in _matching(file, status, parquet.metadata, in_range, filters):
                 rows_left = groups[group].num_rows
                 for batch in parquet.iter_batches(
                     _BATCH_ROWS, row_groups=[group], columns=plan.names, use_threads=False
@@ -61,6 +60,15 @@ def _open(file: Any) -> Any:
 
     # Microseconds: all that Spark knows, and nanoseconds hold the years 1677 to 2262 only.
     return pq.ParquetFile(file, coerce_int96_timestamp_unit="us")
+
+
+def _matching(file: Any, status: FileStatus, metadata: Any, groups: list[int], filters: Filters) -> list[int]:
+    """Return the row groups that may hold a row that passes."""
+    if not filters:
+        return groups
+    names = {name for name, _, _ in filters}
+    bounds = bounds_of(footer_of(file, metadata), status, names)
+    return [group for group in groups if may_match(bounds[group], filters)]
 
 
 def _plan(parquet: Any, columns: pa.Schema, rebase: Rebase) -> ColumnPlan:

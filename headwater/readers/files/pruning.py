@@ -11,6 +11,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headwater.readers.files.parquet_statistics import ColumnBounds, GroupBounds
+
 Filters = Sequence[tuple[str, str, object]]
 """Column, operator (``==``, ``<``, ``<=``, ``>``, ``>=``, ``in``, ``null``, ``not null``), value."""
 
@@ -37,19 +39,15 @@ _RANGES: dict[str, Callable[[Any, Any, Any], bool]] = {
 }
 
 
-def may_match(group: Any, filters: Filters) -> bool:
+def may_match(bounds: GroupBounds, filters: Filters) -> bool:
     """Whether a row group may hold a row that passes, by its statistics. Without them it may.
 
     Args:
-        group: what pyarrow says of a row group.
+        bounds: of the columns that filters name.
         filters: all must pass.
     """
-    if not filters:
-        return True
-    chunks = [group.column(at) for at in range(group.num_columns)]
-    statistics = {chunk.path_in_schema: chunk.statistics for chunk in chunks}
     return all(
-        _may_pass(statistics.get(name), operator, value)
+        _may_pass(bounds.get(name), operator, value)
         for name, operator, value in filters
         if operator in _RANGES
     )
@@ -71,11 +69,11 @@ def drop_failing(batch: pa.RecordBatch, filters: Filters) -> pa.RecordBatch:
     return batch
 
 
-def _may_pass(bounds: Any, operator: str, value: object) -> bool:
+def _may_pass(bounds: ColumnBounds | None, operator: str, value: object) -> bool:
     """Whether a value between these bounds may pass."""
-    if bounds is None or not bounds.has_min_max:
+    if bounds is None:
         return True
     try:
-        return _RANGES[operator](bounds.min, bounds.max, value)
+        return _RANGES[operator](bounds.least, bounds.greatest, value)
     except TypeError:
         return True  # the bounds are of another kind than the value

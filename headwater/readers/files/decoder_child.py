@@ -1,7 +1,7 @@
-"""The process that decodes ORC: pyarrow's C++ library ends a process that gives it certain damaged files.
+"""The process that decodes for another one: pyarrow ends a process that gives it certain damaged files.
 
-``python -m headwater.readers.files.orc_child FOLDER``, started by `orc_process`. It knows no file system:
-bytes of the file come through the pipe on which it is asked. It ends when that is closed.
+``python -m headwater.readers.files.decoder_child FOLDER``, started by `decoder_process`. It knows no file
+system: bytes of the file come through the pipe on which it is asked. It ends when that is closed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from typing import IO, Any, Final
 import pyarrow as pa
 from pyarrow import orc
 
-from headwater.readers.files.orc_messages import NUMBER, RANGE, OrcMessage, receive, send
+from headwater.readers.files.decoder_messages import NUMBER, RANGE, DecoderMessage, receive, send
+from headwater.readers.files.parquet_statistics import read_bounds
 
 _BATCH_ROWS: Final = 32_768
 
@@ -47,7 +48,7 @@ class _AskedFile(io.RawIOBase):
         count = left if size is None or size < 0 else min(size, left)
         if count == 0:
             return b""
-        send(self._answers, OrcMessage.READ, RANGE.pack(self._at, count))
+        send(self._answers, DecoderMessage.READ, RANGE.pack(self._at, count))
         _, content = receive(self._asked)
         self._at += content.size
         return content
@@ -66,20 +67,22 @@ def main() -> None:
         except EOFError:
             break
         try:
-            if message is OrcMessage.OPEN:
+            if message is DecoderMessage.OPEN:
                 (size,) = NUMBER.unpack(content)
                 source = orc.ORCFile(pa.PythonFile(_AskedFile(size, asked, answers), "r"))
                 _check_names(source.schema)
-                send(answers, OrcMessage.FILE, NUMBER.pack(source.nstripes) + source.schema.serialize())
+                send(answers, DecoderMessage.FILE, NUMBER.pack(source.nstripes) + source.schema.serialize())
+            elif message is DecoderMessage.FOOTER:
+                send(answers, DecoderMessage.STATISTICS, read_bounds(content))
             else:
                 number, columns = json.loads(content.to_pybytes())
                 for rows in _parts(source.read_stripe(number, columns=columns)):
-                    send(answers, OrcMessage.ROWS, rows)
-                send(answers, OrcMessage.END)
+                    send(answers, DecoderMessage.ROWS, rows)
+                send(answers, DecoderMessage.END)
         except (pa.ArrowException, OSError, EOFError, ValueError) as error:
             if isinstance(error, BrokenPipeError):
                 break
-            send(answers, OrcMessage.FAILED, str(error).encode())
+            send(answers, DecoderMessage.FAILED, str(error).encode())
     # The reader is gone, and cannot remove it.
     shutil.rmtree(sys.argv[1], ignore_errors=True)
 

@@ -1,4 +1,7 @@
-"""ORC files decoded by another process, so that a damaged file ends that one and not the worker."""
+"""Files decoded by another process, so that a damaged one ends that process and not the worker.
+
+ORC as a whole, and of Parquet the statistics in footers: there pyarrow ends its process.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,8 @@ from typing import IO, Any, Final
 
 import pyarrow as pa
 
-from headwater.readers.files.orc_messages import RANGE, OrcMessage, receive, send
+from headwater.core.errors import CorruptRecordError, SourceError, TransientSourceError
+from headwater.readers.files.decoder_messages import RANGE, DecoderMessage, receive, send
 
 _OF_THE_FILE: Final = frozenset(
     {signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGTRAP}
@@ -38,11 +42,12 @@ def _zone_of_utc() -> bytes:
     return head + data + head + data + b"\nUTC0\n"
 
 
-class OrcProcess:
+class DecoderProcess:
     """A process that decodes one file after the other. One owner at a time, one thread.
 
-    To its C++ library every time zone is UTC. So it counts a timestamp from the beginning of 2015 in UTC,
-    where the writer did by its own clock, and makes no other change: its own would lose an hour of a year.
+    To its C++ library every time zone is UTC. So it counts a timestamp of ORC from the beginning of 2015 in
+    UTC, where the writer did by its own clock, and makes no other change: its own would lose an hour of a
+    year.
 
     Raises:
         OSError: it cannot be started.
@@ -52,11 +57,11 @@ class OrcProcess:
         self.owner = os.getpid()
         """The process that has started it: in a copy of that one it is somebody else's."""
         # Removed by whichever of the two processes ends the other.
-        self._zones = Path(tempfile.mkdtemp(prefix="headwater-orc-"))
+        self._zones = Path(tempfile.mkdtemp(prefix="headwater-decoder-"))
         # A worker's modules may come from places that Spark has added.
         modules = os.pathsep.join(path for path in sys.path if path)
         self._process = subprocess.Popen(  # noqa: S603 - this Python, with a module of this package
-            [sys.executable, "-m", "headwater.readers.files.orc_child", str(self._zones)],
+            [sys.executable, "-m", "headwater.readers.files.decoder_child", str(self._zones)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             bufsize=0,
@@ -89,20 +94,20 @@ class OrcProcess:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(_zone_of_utc())
 
-    def ask(self, question: OrcMessage, content: bytes) -> None:
-        """Ask for a file or a stripe. All of `answers` has to be taken before the next question.
+    def ask(self, question: DecoderMessage, content: bytes) -> None:
+        """Ask for a file, a stripe or statistics. All of `answers` has to be taken before the next question.
 
         Raises:
-            OrcProcessEndedError: the process has ended.
+            DecoderProcessEndedError: the process has ended.
         """
         self.is_idle = False
         self._send(question, content)
 
-    def answers(self, file: Any) -> Iterator[tuple[OrcMessage, pa.Buffer]]:
+    def answers(self, file: Any) -> Iterator[tuple[DecoderMessage, pa.Buffer]]:
         """Yield what answers the question, up to its end. The process reads the file through this one.
 
         Raises:
-            OrcProcessEndedError: the process has ended.
+            DecoderProcessEndedError: the process has ended.
             pa.ArrowInvalid: the file cannot be read.
             OSError: what the file system says.
         """
@@ -110,22 +115,22 @@ class OrcProcess:
             try:
                 message, content = receive(self._answers)
             except EOFError:
-                raise OrcProcessEndedError(self._process.wait()) from None
-            if message is OrcMessage.READ:
+                raise DecoderProcessEndedError(self._process.wait()) from None
+            if message is DecoderMessage.READ:
                 self.last_read, size = RANGE.unpack(content)
                 file.seek(self.last_read)
-                self._send(OrcMessage.BYTES, file.read(size))
+                self._send(DecoderMessage.BYTES, file.read(size))
                 continue
-            self.is_idle = message is not OrcMessage.ROWS
-            if message is OrcMessage.FAILED:
+            self.is_idle = message is not DecoderMessage.ROWS
+            if message is DecoderMessage.FAILED:
                 raise pa.ArrowInvalid(content.to_pybytes().decode())
             yield message, content
 
-    def _send(self, message: OrcMessage, content: bytes) -> None:
+    def _send(self, message: DecoderMessage, content: bytes) -> None:
         try:
             send(self._questions, message, content)
         except BrokenPipeError:
-            raise OrcProcessEndedError(self._process.wait()) from None
+            raise DecoderProcessEndedError(self._process.wait()) from None
 
     def close(self) -> None:
         """End the process, whatever it is doing."""
@@ -136,7 +141,7 @@ class OrcProcess:
         shutil.rmtree(self._zones, ignore_errors=True)
 
 
-class OrcProcessEndedError(Exception):
+class DecoderProcessEndedError(Exception):
     """The process has ended while it was asked.
 
     Args:
@@ -144,10 +149,17 @@ class OrcProcessEndedError(Exception):
     """
 
     def __init__(self, code: int) -> None:
-        super().__init__(f"the process that decodes ORC ended with {_ending(code)}")
+        super().__init__(f"the process that decodes it ended with {_ending(code)}")
         self.is_of_the_file = -code in _OF_THE_FILE
         """Whether what it decoded has ended it."""
-        self.is_by_signal = code < 0
+        self._is_by_signal = code < 0
+
+    @property
+    def kind(self) -> type[SourceError]:
+        """The error of the file that this is."""
+        if self.is_of_the_file:
+            return CorruptRecordError
+        return TransientSourceError if self._is_by_signal else SourceError
 
 
 def _ending(code: int) -> str:
@@ -159,13 +171,13 @@ def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
     return pipe
 
 
-_idle: list[OrcProcess] = []
+_idle: list[DecoderProcess] = []
 _lock = threading.Lock()
 """Threads of one worker may take a process, and give one back, at once."""
 
 
 @contextmanager
-def orc_process() -> Iterator[OrcProcess]:
+def decoder_process() -> Iterator[DecoderProcess]:
     """Lend a process, which is kept for the next file if nobody waits for an answer of it any more.
 
     Raises:
@@ -175,7 +187,7 @@ def orc_process() -> Iterator[OrcProcess]:
         # A process that was copied by fork does not own those of the first one.
         _idle[:] = [process for process in _idle if process.owner == os.getpid()]
         found = _idle.pop() if _idle else None
-    process = found or OrcProcess()
+    process = found or DecoderProcess()
     try:
         yield process
     finally:

@@ -13,10 +13,10 @@ import pytest
 from pyarrow import orc
 
 from headwater.core.errors import CorruptRecordError, TransientSourceError
-from headwater.readers.files import orc_process as module
+from headwater.readers.files import decoder_process as module
 from headwater.readers.files import split_reader
-from headwater.readers.files.orc_messages import NUMBER, OrcMessage
-from headwater.readers.files.orc_process import OrcProcess, orc_process
+from headwater.readers.files.decoder_messages import NUMBER, DecoderMessage
+from headwater.readers.files.decoder_process import DecoderProcess, decoder_process
 from tests.readers.files.reading import infer, read, settings
 
 CRASHING = Path(__file__).parent / "crashing"
@@ -69,7 +69,7 @@ def test_names_that_are_no_text_are_damage_at_every_level(tmp_path: Path) -> Non
 class Ending(io.BytesIO):
     """A file that ends the process that reads it, with the second time that bytes are asked for."""
 
-    def __init__(self, process: OrcProcess, by: int) -> None:
+    def __init__(self, process: DecoderProcess, by: int) -> None:
         super().__init__(content())
         self.process = process
         self.by = by
@@ -88,7 +88,7 @@ def test_a_decoder_that_is_killed_from_outside_is_no_damage_and_nothing_is_skipp
 ) -> None:
     path = tmp_path / "f"
     path.write_bytes(content())
-    with orc_process() as process:
+    with decoder_process() as process:
         pass  # the next one that is lent
     monkeypatch.setattr(split_reader, "opened", lambda *_: Ending(process, signal.SIGKILL))
     with pytest.raises(TransientSourceError, match="SIGKILL") as found:
@@ -101,27 +101,27 @@ def test_a_process_is_kept_for_the_next_file_and_another_is_started_after_a_cras
     path.write_bytes(content())
     how = settings("orc", NUMBERS)
     assert len(read(path, how)) == 9
-    with orc_process() as first:
+    with decoder_process() as first:
         pass
     assert len(read(path, how)) == 9
-    with orc_process() as second:
+    with decoder_process() as second:
         assert second is first
     with pytest.raises(CorruptRecordError):
         infer(CRASHING / "in_the_schema.orc", how)
-    with orc_process() as third:
+    with decoder_process() as third:
         assert third is not first
     assert not first._zones.exists()
 
 
 def test_one_whose_answer_was_not_taken_is_not_lent_again() -> None:
-    with orc_process() as process:
-        process.ask(OrcMessage.OPEN, NUMBER.pack(len(content())))
+    with decoder_process() as process:
+        process.ask(DecoderMessage.OPEN, NUMBER.pack(len(content())))
     assert process._process.returncode is not None
     assert module._idle == []
 
 
 def test_a_process_ends_and_removes_its_folder_when_its_reader_is_gone() -> None:
-    process = OrcProcess()
+    process = DecoderProcess()
     process._questions.close()
     assert process._process.wait(timeout=30) == 0
     assert not process._zones.exists()
@@ -130,5 +130,5 @@ def test_a_process_ends_and_removes_its_folder_when_its_reader_is_gone() -> None
 
 @pytest.mark.parametrize("name", ["", "../etc/passwd", "/etc/passwd", "a//b", "x" * 200, "a b"])
 def test_what_is_no_name_of_a_zone_makes_no_file(name: str) -> None:
-    with orc_process() as process, pytest.raises(ValueError, match="no time zone"):
+    with decoder_process() as process, pytest.raises(ValueError, match="no time zone"):
         process.know_zone(name)

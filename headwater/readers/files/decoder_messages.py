@@ -1,4 +1,4 @@
-"""What a reader of ORC and the process that decodes for it say to each other, over two pipes.
+"""What a reader of files and the process that decodes for it say to each other, over two pipes.
 
 A message is one byte that says what it is, the length of what it holds in eight, and that.
 """
@@ -12,25 +12,29 @@ from typing import IO, Final
 import pyarrow as pa
 
 
-class OrcMessage(IntEnum):
-    """What a message is. The first three come from the reader, the others from the process."""
+class DecoderMessage(IntEnum):
+    """What a message is. The first four come from the reader, the others from the process."""
 
     OPEN = 1
-    """A file begins. Holds its size (`NUMBER`)."""
+    """A file of ORC begins. Holds its size (`NUMBER`)."""
     STRIPE = 2
     """A stripe is wanted. Holds its number, and the names of the columns, in JSON."""
     BYTES = 3
     """Answers `READ`."""
+    FOOTER = 4
+    """Statistics of Parquet are wanted. Holds the names of the columns and the end of the file, pickled."""
 
-    READ = 4
+    READ = 5
     """Bytes of the file are wanted. Holds where they begin and how many they are (`RANGE`)."""
-    FILE = 5
+    FILE = 6
     """Answers `OPEN`. Holds the number of stripes (`NUMBER`), and the schema of Arrow IPC."""
-    ROWS = 6
+    ROWS = 7
     """A part of a stripe, as a stream of Arrow IPC."""
-    END = 7
+    END = 8
     """There are no more rows of the stripe."""
-    FAILED = 8
+    STATISTICS = 10
+    """Answers `FOOTER`. Holds `GroupBounds` of each row group, pickled."""
+    FAILED = 9
     """The file, or the stripe, cannot be read. Holds why, as text. Ends the answer."""
 
 
@@ -39,7 +43,7 @@ RANGE: Final = struct.Struct("<qq")
 _HEAD: Final = struct.Struct("<Bq")
 
 
-def send(pipe: IO[bytes], message: OrcMessage, content: bytes | pa.Buffer = b"") -> None:
+def send(pipe: IO[bytes], message: DecoderMessage, content: bytes | pa.Buffer = b"") -> None:
     """Write one message.
 
     Raises:
@@ -51,14 +55,14 @@ def send(pipe: IO[bytes], message: OrcMessage, content: bytes | pa.Buffer = b"")
     pipe.flush()
 
 
-def receive(pipe: IO[bytes]) -> tuple[OrcMessage, pa.Buffer]:
+def receive(pipe: IO[bytes]) -> tuple[DecoderMessage, pa.Buffer]:
     """Read one message.
 
     Raises:
         EOFError: nobody writes any more.
     """
     message, size = _HEAD.unpack(_exactly(pipe, _HEAD.size))
-    return OrcMessage(message), _exactly(pipe, size)
+    return DecoderMessage(message), _exactly(pipe, size)
 
 
 def _exactly(pipe: IO[bytes], size: int) -> pa.Buffer:

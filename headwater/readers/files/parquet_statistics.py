@@ -1,0 +1,98 @@
+"""Statistics in the footers of Parquet, read by a process that a damaged footer may end.
+
+pyarrow ends its process where it is asked for a column of a footer whose parts contradict each other.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+from collections.abc import Collection, Mapping
+from typing import Any, Final, NamedTuple, TypeAlias, cast
+
+import pyarrow as pa
+
+from headwater.enumerators.files.split import FileStatus
+from headwater.readers.files.decoder_messages import DecoderMessage
+from headwater.readers.files.decoder_process import DecoderProcessEndedError, decoder_process
+
+_MAGIC: Final = b"PAR1"
+_BEHIND: Final = 8
+"""So many bytes stand behind a footer: its length, and what tells the format."""
+
+
+class ColumnBounds(NamedTuple):
+    """Between which values those of a column lie in one row group, and how many are null."""
+
+    least: Any
+    greatest: Any
+    nulls: int
+
+
+GroupBounds: TypeAlias = Mapping[str, ColumnBounds | None]
+"""Of one row group: the columns that were asked for and that it has. None of those without statistics."""
+
+
+def footer_of(file: Any, metadata: Any) -> bytes:
+    """Return the end of a file, from where its footer begins.
+
+    Args:
+        file: that can be read and sought.
+        metadata: what pyarrow says of it.
+    """
+    size = metadata.serialized_size + _BEHIND
+    file.seek(-size, io.SEEK_END)
+    return cast("bytes", file.read(size))
+
+
+def bounds_of(footer: bytes, status: FileStatus, columns: Collection[str]) -> list[GroupBounds]:
+    """Return the bounds of some columns, for each row group.
+
+    Args:
+        footer: what `footer_of` returned.
+        status: of the file, for errors.
+        columns: names, with dots between those of nested ones.
+
+    Raises:
+        CorruptRecordError: the footer ends the process that reads it.
+        TransientSourceError: somebody else has ended that process.
+        pa.ArrowInvalid: the footer cannot be read.
+    """
+    with decoder_process() as process:
+        try:
+            process.ask(DecoderMessage.FOOTER, pickle.dumps((list(columns), footer)))
+            ((_, content),) = process.answers(io.BytesIO())
+        except DecoderProcessEndedError as error:
+            raise error.kind(
+                f"the statistics in its footer were not read: {error}",
+                source="files",
+                split=status.url,
+                position=status.size_bytes - len(footer),
+            ) from error
+    return cast("list[GroupBounds]", pickle.loads(content))  # noqa: S301 - of a process that this one started
+
+
+def read_bounds(question: pa.Buffer) -> bytes:
+    """Answer `bounds_of`, in the process that is asked.
+
+    Raises:
+        pa.ArrowException, OSError: the footer cannot be read.
+    """
+    import pyarrow.parquet as pq
+
+    columns, footer = pickle.loads(question)  # noqa: S301 - of the process that has started this one
+    metadata = pq.ParquetFile(pa.BufferReader(_MAGIC + footer)).metadata
+    groups = [metadata.row_group(at) for at in range(metadata.num_row_groups)]
+    return pickle.dumps([_group_bounds(group, columns) for group in groups])
+
+
+def _group_bounds(group: Any, columns: Collection[str]) -> GroupBounds:
+    chunks = [group.column(at) for at in range(group.num_columns)]
+    return {chunk.path_in_schema: _bounds(chunk) for chunk in chunks if chunk.path_in_schema in columns}
+
+
+def _bounds(chunk: Any) -> ColumnBounds | None:
+    statistics = chunk.statistics
+    if statistics is None or not statistics.has_min_max:
+        return None
+    return ColumnBounds(statistics.min, statistics.max, statistics.null_count or 0)
