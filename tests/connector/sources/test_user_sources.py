@@ -68,11 +68,11 @@ def test_a_class_is_found_by_module_and_name() -> None:
         (
             "tests.simple_sources:FIELDS",
             (
-                "is no source: a subclass of hw.SimpleSource, hw.contracts.PlannedSource or "
-                "hw.contracts.BarrierSource"
+                "must be a subclass of hw.SimpleSource, hw.contracts.PlannedSource or "
+                "hw.contracts.BarrierSource, not a value of the type list"
             ),
         ),
-        ("tests.simple_sources:NamedSplit", "is no source"),
+        ("tests.simple_sources:NamedSplit", "not the class NamedSplit"),
         ("tests.doubles:NumberSource", "needs OPTIONS and a classmethod from_options"),
         ("kafak", "did you mean 'kafka'"),
     ],
