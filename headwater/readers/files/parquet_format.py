@@ -95,4 +95,5 @@ def _group_starts(groups: Sequence[Any], size: int) -> list[int]:
     """
     sizes = [max(0, group.total_byte_size) for group in groups]
     whole = max(1, sum(sizes))
-    return [min(size * before // whole, size - 1) for before in accumulate(sizes[:-1], initial=0)]
+    before = [after - own for after, own in zip(accumulate(sizes), sizes, strict=True)]
+    return [min(size * each // whole, size - 1) for each in before]
