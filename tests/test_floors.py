@@ -50,7 +50,7 @@ ROOMS: dict[str, list[tuple[str, ...]]] = {
             "corrupt_column",
             "decoded_part",
             "kernel_columns",
-            "line_spans",
+            "lines",
             "registry",
             "row_arrays",
             "value_addresses",

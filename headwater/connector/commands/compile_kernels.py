@@ -20,6 +20,7 @@ _MODULES: Final[Mapping[str, str]] = {
     "json-schemas": "headwater.readers.formats.json.shape_inference",
     "csv": "headwater.readers.formats.csv.csv_decoder",
     "csv-types": "headwater.readers.formats.csv.type_inference",
+    "lines": "headwater.readers.formats.lines.kernel_code",
     "avro": "headwater.readers.formats.avro.kernel_code",
     "protobuf": "headwater.readers.formats.protobuf.decoder",
 }

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -62,7 +62,7 @@ class AvroFormat(FileFormat):
                 yield FileBlock(pa.RecordBatch.from_arrays(arrays, schema=schema), begin, end)
 
     def decode(self, block: FileBlock, file: FileStatus, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
-        yield cast("pa.RecordBatch", block.data)
+        yield block.batch
 
     def infer(self, file: Any, status: FileStatus) -> pa.Schema:
         with _named_errors(status):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -50,7 +50,7 @@ class BinaryFileFormat(FileFormat):
         yield FileBlock(batch, 0, status.size_bytes)
 
     def decode(self, block: FileBlock, file: FileStatus, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
-        yield cast("pa.RecordBatch", block.data)
+        yield block.batch
 
     def infer(self, file: Any, status: FileStatus) -> pa.Schema:
         return BINARY_SCHEMA

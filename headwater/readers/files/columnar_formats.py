@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, cast
+from typing import Any
 
 import pyarrow as pa
 
@@ -24,7 +24,7 @@ class ColumnarFormat(FileFormat):
         return True
 
     def decode(self, block: FileBlock, file: FileStatus, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
-        yield cast("pa.RecordBatch", block.data)
+        yield block.batch
 
 
 class ArrowFormat(ColumnarFormat):

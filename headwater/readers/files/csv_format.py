@@ -20,6 +20,7 @@ from headwater.readers.files.csv_rescue import CsvRescue
 from headwater.readers.files.csv_stream import CsvStream, record_values, stream_pieces
 from headwater.readers.files.file_format import FileBlock, Opener, UnreadableRestError
 from headwater.readers.files.line_format import LineFormat
+from headwater.readers.files.lines import Bytes
 from headwater.readers.files.quarantine import Quarantine
 from headwater.readers.files.settings import METADATA_COLUMN, ReadSettings
 from headwater.readers.formats.csv.csv_decoder import CsvDecoder
@@ -54,11 +55,10 @@ class CsvFormat(LineFormat):
         return self._line_blocks(file, status, start, stop, columns)
 
     def decode(self, block: FileBlock, file: FileStatus, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
-        assert isinstance(block.data, bytes), "blocks of CSV are bytes"
         if self._dialect.multi_line:
-            yield from self._stream_rows(block, block.data, file, columns)
+            yield from self._stream_rows(block, block.text, file, columns)
             return
-        records = records_of(lines_of(block.data, self.settings.lines), self._dialect.comment)
+        records = records_of(lines_of(block.text, self.settings.lines), self._dialect.comment)
         if block.start == 0:
             records = records.unmarked()
         decoder = self._decoder_of(columns, block.header)
@@ -92,7 +92,7 @@ class CsvFormat(LineFormat):
                     continue
                 wanted = False
                 names = self._checked(header, columns, status.url)
-            yield FileBlock(block.data, block.start, block.stop, names)
+            yield FileBlock(block.text, block.start, block.stop, names)
 
     def _names_of(self, file: Any, status: FileStatus, columns: pa.Schema) -> tuple[str, ...] | None:
         """Return the names in the header, which is in the range of another task."""
@@ -105,15 +105,14 @@ class CsvFormat(LineFormat):
 
     def _past_header(self, block: FileBlock) -> tuple[list[str] | None, FileBlock]:
         """Return the values of the header, and what follows it; None if it is not in this block."""
-        assert isinstance(block.data, bytes), "blocks of lines are bytes"
-        lines = lines_of(block.data, self.settings.lines)
+        lines = lines_of(block.text, self.settings.lines)
         row = header_row(lines, self._dialect.comment)
         if row is None:
             return None, block
         line = (lines.spans.value(row) or b"").removeprefix(BYTE_ORDER_MARK)
-        end = int(lines.places[row + 1]) if row + 1 < len(lines.places) else len(block.data)
+        end = int(lines.places[row + 1]) if row + 1 < len(lines.places) else len(block.text)
         values = record_values(line, self._dialect, self.settings.lines.separator or "\n")
-        return values or [], FileBlock(block.data[end:], block.start + end, block.stop)
+        return values or [], FileBlock(block.text[end:], block.start + end, block.stop)
 
     def _checked(self, header: Sequence[str], columns: pa.Schema, url: str) -> tuple[str, ...]:
         if not self._csv.enforce_schema and not self._csv.by_name:
@@ -123,7 +122,7 @@ class CsvFormat(LineFormat):
     # Records that may go over several lines
 
     def _stream_rows(
-        self, block: FileBlock, data: bytes, file: FileStatus, columns: pa.Schema
+        self, block: FileBlock, data: Bytes, file: FileStatus, columns: pa.Schema
     ) -> Iterator[pa.RecordBatch]:
         if block.start == 0 or self._stream is None:
             self._stream = CsvStream(self._dialect, self.settings.lines, file.url)

@@ -103,8 +103,7 @@ class _Lines(_Sample):
     def look(self, source: Any, file: FileStatus) -> None:
         lines = self.settings.lines
         for block in line_blocks(source, 0, None, file.url, line_ends(lines.separator_bytes)):
-            assert isinstance(block.data, bytes), "blocks of lines are bytes"
-            records = records_of(lines_of(block.data, lines), self.dialect.comment)
+            records = records_of(lines_of(block.text, lines), self.dialect.comment)
             if self.names is None and len(records.places):
                 self._header = records.spans.value(0) or b""
                 separator = lines.separator or "\n"

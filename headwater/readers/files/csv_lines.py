@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from headwater.readers.files.line_settings import UTF_8, LineSettings
+from headwater.readers.files.lines import Bytes
 from headwater.readers.formats.format import Spans
-from headwater.readers.kernels.arrays import ByteArray, Int64Array
+from headwater.readers.formats.lines.line_spans import line_spans
+from headwater.readers.kernels.arrays import Int64Array
 
-_FEED = 10
-_RETURN = 13
 _SPACE = 32
 _UNITS: Final = {"UTF-16BE": 2, "UTF-16LE": 2, "UTF-32": 4}
 _LITTLE_MARK: Final = 0xFF
@@ -55,14 +54,15 @@ class Lines(NamedTuple):
         return Lines(Spans(data, starts + taken, sizes - taken), self.places + taken)
 
 
-def lines_of(data: bytes, settings: LineSettings) -> Lines:
+def lines_of(data: Bytes, settings: LineSettings) -> Lines:
     """Return the lines of a block of whole lines."""
-    raw = _cut(data, settings.separator_bytes)
+    spans = line_spans(data, settings.separator_bytes)
+    raw = Lines(spans, spans.starts)
     if settings.encoding in {None, UTF_8}:
         return raw
     if _is_one_text(raw, settings):
         separator = None if settings.separator is None else settings.separator.encode()
-        return Lines(_cut(settings.decoded(data).encode(), separator).spans, raw.places)
+        return Lines(line_spans(settings.decoded(data).encode(), separator), raw.places)
     texts = [settings.decoded(raw.spans.value(row) or b"").encode() for row in range(len(raw.places))]
     return Lines(_joined(texts), raw.places)
 
@@ -113,37 +113,6 @@ def header_row(lines: Lines, comment: str) -> int | None:
         if text and not (mark is not None and text.startswith(mark)):
             return row
     return None
-
-
-def _cut(data: bytes, separator: bytes | None) -> Lines:
-    view: ByteArray = np.frombuffer(data, np.uint8)
-    if separator is not None:
-        parts = data.split(separator)
-        lengths = np.fromiter(map(len, parts), np.int64, len(parts))
-        starts = np.cumsum(lengths + len(separator)) - lengths - len(separator)
-        whole = len(parts) - (not parts[-1])
-        return Lines(Spans(view, starts[:whole], lengths[:whole]), starts[:whole])
-    ends = np.flatnonzero(view == _FEED)
-    if b"\r" in data:
-        ends = np.flatnonzero(_are_ends(view))
-    if len(view) and (not len(ends) or ends[-1] != len(view) - 1):
-        ends = np.append(ends, len(view))
-    starts = np.concatenate([np.zeros(min(1, len(ends)), np.int64), ends[:-1] + 1])
-    sizes = ends - starts
-    if b"\r" in data:
-        # The carriage return before a line feed.
-        filled = sizes > 0
-        sizes[filled] -= view[ends[filled] - 1] == _RETURN
-    return Lines(Spans(view, starts, sizes), starts)
-
-
-def _are_ends(view: ByteArray) -> npt.NDArray[np.bool_]:
-    """Return where lines end: at line feeds, and at carriage returns without one behind."""
-    feeds = view == _FEED
-    returns = view == _RETURN
-    returns[:-1] &= ~feeds[1:]
-    found: npt.NDArray[np.bool_] = feeds | returns
-    return found
 
 
 def _joined(texts: list[bytes]) -> Spans:

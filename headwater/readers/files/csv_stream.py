@@ -14,6 +14,7 @@ from headwater.readers.files.csv_lines import BYTE_ORDER_MARK, Lines
 from headwater.readers.files.file_format import UnreadableRestError
 from headwater.readers.files.line_format import LONGEST_LINE_BYTES
 from headwater.readers.files.line_settings import UTF_8, LineSettings
+from headwater.readers.files.lines import Bytes
 from headwater.readers.formats.csv.csv_decoder import CsvDecoder
 from headwater.readers.formats.csv.csv_settings import CsvDialect
 from headwater.readers.formats.format import BadValues
@@ -48,7 +49,7 @@ class CsvStream:
         self._url = url
         self._decode: codecs.IncrementalDecoder | None = None
         # What came since no whole record was found in the data any more.
-        self._waiting: list[bytes] = []
+        self._waiting: list[Bytes] = []
         self._has_records = False
         self._data: ByteArray = np.zeros(BEHIND, np.uint8)
         self._start = 0
@@ -64,7 +65,7 @@ class CsvStream:
         """What ends lines."""
         return self._separator or "\n"
 
-    def add(self, data: bytes, *, last: bool) -> None:
+    def add(self, data: Bytes, *, last: bool) -> None:
         """Add the next bytes of the file.
 
         Raises:
@@ -159,7 +160,7 @@ def _first_values(
     return (decoder.last_values() if part.rows else None), part.size
 
 
-def _incremental(encoding: str, begin: bytes) -> codecs.IncrementalDecoder:
+def _incremental(encoding: str, begin: Bytes) -> codecs.IncrementalDecoder:
     if encoding in _MARKED:
         # As in Java: the order is the mark's, else that of the network. The mark is taken off later.
         encoding += "-LE" if begin.startswith(codecs.BOM_UTF16_LE) else "-BE"

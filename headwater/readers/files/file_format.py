@@ -17,6 +17,7 @@ import pyarrow as pa
 from headwater.core.errors import CorruptRecordError
 from headwater.core.imports import importing
 from headwater.enumerators.files.split import FileStatus
+from headwater.readers.files.lines import Bytes
 from headwater.readers.files.quarantine import Quarantine
 from headwater.readers.files.settings import ReadSettings
 
@@ -43,16 +44,28 @@ class FileBlock:
     """A raw record of a file: some whole lines as they are, or some decoded columns.
 
     Attributes:
-        data: bytes of whole lines, or a batch as the file has it.
+        data: bytes of whole lines or of a whole file, or a batch as the file has it.
         start: where in the file it begins (of compressed files: in what they hold).
         stop: the position after it.
         header: the names of the file's columns, where it tells them; otherwise None.
     """
 
-    data: bytes | pa.RecordBatch
+    data: Bytes | pa.RecordBatch
     start: int
     stop: int
     header: tuple[str, ...] | None = None
+
+    @property
+    def text(self) -> Bytes:
+        """The bytes."""
+        assert not isinstance(self.data, pa.RecordBatch), "this format reads bytes"
+        return self.data
+
+    @property
+    def batch(self) -> pa.RecordBatch:
+        """The batch."""
+        assert isinstance(self.data, pa.RecordBatch), "this format reads batches"
+        return self.data
 
 
 class UnreadableRestError(CorruptRecordError):

@@ -11,10 +11,11 @@ import pyarrow as pa
 
 from headwater.readers.files.json_settings import JsonSettings
 from headwater.readers.files.line_settings import UTF_8, LineSettings
+from headwater.readers.files.lines import Bytes
 from headwater.readers.formats.format import Spans
 from headwater.readers.formats.json import documents_layout as layout
 from headwater.readers.formats.json.documents import JsonValues, json_values
-from headwater.readers.formats.line_spans import line_spans
+from headwater.readers.formats.lines.line_spans import line_spans
 from headwater.readers.kernels.arrays import ByteArray
 
 _MARKS: Final = {
@@ -50,7 +51,7 @@ class JsonDocuments(NamedTuple):
 
 
 def json_documents(
-    data: bytes, settings: JsonSettings, lines: LineSettings, *, whole: bool = False
+    data: Bytes, settings: JsonSettings, lines: LineSettings, *, whole: bool = False
 ) -> JsonDocuments:
     """Return the documents of a block of whole lines, or of a whole file.
 
@@ -90,7 +91,7 @@ def json_documents(
     return JsonDocuments(spans, values, decoded is not spans or values.rewriting is not None)
 
 
-def _is_utf8(data: bytes) -> bool:
+def _is_utf8(data: Bytes) -> bool:
     if data.isascii():
         return True
     offsets = pa.py_buffer(np.array([0, len(data)], np.int32).data)
@@ -102,7 +103,7 @@ def _is_utf8(data: bytes) -> bool:
     return True
 
 
-def _has_halves(data: bytes, room: ByteArray) -> bool:
+def _has_halves(data: Bytes, room: ByteArray) -> bool:
     """Whether an escape may be half a surrogate pair. ``room`` has the data, and bytes behind it."""
     # Every block comes here: one byte is found ten times as fast as several.
     if b"\\" not in data:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +16,7 @@ from headwater.readers.files.file_format import FileBlock, Opener
 from headwater.readers.files.json_documents import JsonDocuments, json_documents
 from headwater.readers.files.json_inference import inferred_json
 from headwater.readers.files.line_format import LineFormat, whole_block
+from headwater.readers.files.lines import Bytes
 from headwater.readers.files.quarantine import Quarantine
 from headwater.readers.files.settings import ReadSettings
 from headwater.readers.formats.format import BadValues, Spans
@@ -48,7 +49,7 @@ class JsonFormat(LineFormat):
         return super().blocks(file, status, start, stop, columns)
 
     def decode(self, block: FileBlock, file: FileStatus, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
-        data = cast("bytes", block.data)
+        data = block.text
         found = json_documents(data, self.settings.json, self.settings.lines)
         # A mark at the beginning of a file is not in its first block.
         start = block.start if self.settings.json.multi_line else block.stop - len(data)
@@ -80,15 +81,15 @@ class JsonFormat(LineFormat):
     def infer_all(self, files: Sequence[FileStatus], opener: Opener) -> pa.Schema | None:
         return inferred_json(lambda: self._texts_of(files, opener), self.settings)
 
-    def _texts_of(self, files: Sequence[FileStatus], opener: Opener) -> Iterator[bytes]:
+    def _texts_of(self, files: Sequence[FileStatus], opener: Opener) -> Iterator[Bytes]:
         for status in files:
             with opener(status) as file:
                 yield from self._texts(file, status)
 
-    def _texts(self, file: Any, status: FileStatus) -> Iterator[bytes]:
+    def _texts(self, file: Any, status: FileStatus) -> Iterator[Bytes]:
         file.seek(0)
         for block in self.blocks(file, status, 0, status.size_bytes, _NO_COLUMNS):
-            yield cast("bytes", block.data)
+            yield block.text
 
     def _schema(self, columns: pa.Schema) -> pa.Schema:
         """Return the columns of a file, and those that only decoders make."""

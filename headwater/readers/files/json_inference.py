@@ -11,6 +11,7 @@ import pyarrow as pa
 from headwater.core.errors import CorruptRecordError, FormatSchemaError
 from headwater.readers.files.json_documents import json_documents
 from headwater.readers.files.json_times import with_times
+from headwater.readers.files.lines import Bytes
 from headwater.readers.files.settings import ReadSettings
 from headwater.readers.formats.format import Spans
 from headwater.readers.formats.json.shape_inference import InferenceRules, ShapeInference
@@ -19,7 +20,7 @@ _NEARLY_ALL: Final = 0.99
 """A larger part is all, as in Spark."""
 
 
-def inferred_json(blocks: Callable[[], Iterable[bytes]], settings: ReadSettings) -> pa.Schema:
+def inferred_json(blocks: Callable[[], Iterable[Bytes]], settings: ReadSettings) -> pa.Schema:
     """Return the fields that files of JSON have, sorted by name; one for corrupt records if there are such.
 
     Args:
@@ -71,7 +72,7 @@ def _with_corrupt_column(schema: pa.Schema, name: str) -> pa.Schema:
 
 
 def _samples(
-    blocks: Callable[[], Iterable[bytes]], settings: ReadSettings, *, whole: bool = False
+    blocks: Callable[[], Iterable[Bytes]], settings: ReadSettings, *, whole: bool = False
 ) -> Iterator[Spans]:
     """Yield the values of records that count: of evenly spread ones, if a part is asked for."""
     ratio = settings.records.sampling_ratio

@@ -16,7 +16,7 @@ from headwater.core.errors import CorruptRecordError
 from headwater.enumerators.files.split import FileStatus
 from headwater.readers.files.codecs import decompressed, is_compressed
 from headwater.readers.files.file_format import FileBlock, FileFormat
-from headwater.readers.files.lines import LineEnds, UniversalEnds, line_ends
+from headwater.readers.files.lines import Bytes, LineEnds, UniversalEnds, line_ends
 
 LONGEST_LINE_BYTES = 1 << 29
 """Text may become three times as long where it is not UTF-8, and a column of a batch holds 2 GiB."""
@@ -71,22 +71,22 @@ def line_blocks(  # noqa: PLR0917 - a range of a file, and what is in it
     """
     at = _next_line(file, start, ends, block_bytes) if start else 0
     # What was read and is not yielded yet; it begins at `at`.
-    rest = b""
+    rest = bytearray()
     while stop is None or at < stop:
         # As much again as there is of a long line: it is not copied for every block that it has.
         more = min(len(rest), LONGEST_LINE_BYTES + 1 - len(rest))
-        data = file.read(max(block_bytes, more))
-        buffer = rest + data if rest else data
-        if not data:
+        buffer = _read_behind(rest, file, max(block_bytes, more))
+        if len(buffer) == len(rest):
             # The line ends of a range that ends here were all found.
             if buffer:
                 yield _block(buffer, at)
             return
         length = _whole_lines(buffer, None if stop is None else stop - at, ends)
-        if length:
-            yield _block(buffer[:length], at)
-            at += length
         rest = buffer[length:]
+        if length:
+            del buffer[length:]
+            yield _block(buffer, at)
+            at += length
         if len(rest) > LONGEST_LINE_BYTES:
             raise CorruptRecordError(
                 f"a line is longer than {LONGEST_LINE_BYTES} bytes",
@@ -94,6 +94,19 @@ def line_blocks(  # noqa: PLR0917 - a range of a file, and what is in it
                 split=url,
                 position=at,
             )
+
+
+def _read_behind(begin: bytearray, file: Any, size: int) -> bytearray:
+    """Return ``begin`` and up to ``size`` bytes that follow in a file.
+
+    A block is read to where it stays, and cut off without a copy: to copy it costs as much as to read it.
+    """
+    buffer = bytearray(len(begin) + size)
+    buffer[: len(begin)] = begin
+    with memoryview(buffer) as whole, whole[len(begin) :] as free:
+        count = file.readinto(free)
+    del buffer[len(begin) + count :]
+    return buffer
 
 
 def whole_block(file: Any, status: FileStatus) -> Iterator[FileBlock]:
@@ -112,7 +125,7 @@ def whole_block(file: Any, status: FileStatus) -> Iterator[FileBlock]:
     yield FileBlock(data, 0, status.size_bytes)
 
 
-def _whole_lines(buffer: bytes, to_stop: int | None, ends: LineEnds) -> int:
+def _whole_lines(buffer: Bytes, to_stop: int | None, ends: LineEnds) -> int:
     """Return the length of the whole lines in a buffer that belong to a range, 0 if no line is whole yet.
 
     Args:
@@ -145,5 +158,8 @@ def _next_line(file: Any, start: int, ends: LineEnds, block_bytes: int) -> int:
     return at
 
 
-def _block(data: bytes, at: int) -> FileBlock:
-    return FileBlock(data.removeprefix(_BOM) if at == 0 else data, at, at + len(data))
+def _block(data: bytearray, at: int) -> FileBlock:
+    stop = at + len(data)
+    if at == 0 and data.startswith(_BOM):
+        del data[: len(_BOM)]
+    return FileBlock(data, at, stop)

@@ -6,15 +6,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from headwater.readers.files.lines import Bytes
+
 UTF_8: Final = "UTF-8"
 _UTF_16_MARKS: Final = {b"\xfe\xff": "utf-16-be", b"\xff\xfe": "utf-16-le"}
 _UTF_32_MARKS: Final = {b"\x00\x00\xfe\xff": "utf-32-be", b"\xff\xfe\x00\x00": "utf-32-le"}
 
 
-def _marked(marks: dict[bytes, str], otherwise: str) -> Callable[[bytes, str], str]:
+def _marked(marks: dict[bytes, str], otherwise: str) -> Callable[[Bytes, str], str]:
     """Return what decodes by the byte order mark; without one by the order that Java takes then."""
 
-    def decode(data: bytes, errors: str) -> str:
+    def decode(data: Bytes, errors: str) -> str:
         for mark, codec in marks.items():
             if data.startswith(mark):
                 return data[len(mark) :].decode(codec, errors)
@@ -23,11 +25,11 @@ def _marked(marks: dict[bytes, str], otherwise: str) -> Callable[[bytes, str], s
     return decode
 
 
-def _plain(codec: str) -> Callable[[bytes, str], str]:
+def _plain(codec: str) -> Callable[[Bytes, str], str]:
     return lambda data, errors: data.decode(codec, errors)
 
 
-_DECODERS: Final[dict[str, Callable[[bytes, str], str]]] = {
+_DECODERS: Final[dict[str, Callable[[Bytes, str], str]]] = {
     UTF_8: _plain("utf-8"),
     "US-ASCII": _plain("ascii"),
     "ISO-8859-1": _plain("latin-1"),
@@ -66,7 +68,7 @@ class LineSettings:
         codec = "utf-32-be" if self.encoding == "UTF-32" else self.encoding or UTF_8
         return self.separator.encode(codec, "replace")
 
-    def decoded(self, data: bytes, *, errors: str = "replace") -> str:
+    def decoded(self, data: Bytes, *, errors: str = "replace") -> str:
         """Return the text of a line, or of a file.
 
         Args:

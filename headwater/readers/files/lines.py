@@ -3,6 +3,10 @@ r"""Where lines end: after ``\n``, ``\r\n`` and ``\r``, or after a separator of 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import TypeAlias
+
+Bytes: TypeAlias = bytes | bytearray
+"""What was read of a file."""
 
 
 def line_ends(separator: bytes | None) -> LineEnds:
@@ -27,11 +31,11 @@ class LineEnds(ABC):
     """What ends a line; None for what ends one in any text."""
 
     @abstractmethod
-    def last(self, buffer: bytes) -> int:
+    def last(self, buffer: Bytes) -> int:
         """Return where the last whole line of a buffer that begins with a line ends; 0 if none is whole."""
 
     @abstractmethod
-    def first(self, buffer: bytes, least: int) -> int:
+    def first(self, buffer: Bytes, least: int) -> int:
         """Return the first end of a line at ``least`` or after it; 0 if more bytes are needed to know it."""
 
 
@@ -42,11 +46,13 @@ class UniversalEnds(LineEnds):
     is_splittable = True
     separator = None
 
-    def last(self, buffer: bytes) -> int:
-        # What comes after a last \r may be its \n.
-        return max(buffer.rfind(b"\n"), buffer.rfind(b"\r", 0, len(buffer) - 1)) + 1
+    def last(self, buffer: Bytes) -> int:
+        feed = buffer.rfind(b"\n")
+        # Only behind the last line feed, so that the whole buffer is not searched for what few files have.
+        # And not at the end: what comes after a last \r may be its \n.
+        return max(feed, buffer.rfind(b"\r", feed + 1, len(buffer) - 1)) + 1
 
-    def first(self, buffer: bytes, least: int) -> int:
+    def first(self, buffer: Bytes, least: int) -> int:
         begin = max(0, least - 1)
         feed = buffer.find(b"\n", begin)
         # No further than the line feed: the next carriage return may be at the end of the file.
@@ -65,12 +71,12 @@ class SeparatorEnds(LineEnds):
         # In `aaa` the separator `aa` is found at two places: only the lines before tell which one counts.
         self.is_splittable = not any(separator.startswith(separator[at:]) for at in range(1, len(separator)))
 
-    def last(self, buffer: bytes) -> int:
+    def last(self, buffer: Bytes) -> int:
         if self.is_splittable:
             found = buffer.rfind(self.separator)
             return 0 if found < 0 else found + self.lookback
         return len(buffer) - len(buffer.split(self.separator)[-1])
 
-    def first(self, buffer: bytes, least: int) -> int:
+    def first(self, buffer: Bytes, least: int) -> int:
         found = buffer.find(self.separator, max(0, least - self.lookback))
         return 0 if found < 0 else found + self.lookback

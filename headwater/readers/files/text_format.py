@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
+from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.core.errors import OptionError
+from headwater.core.errors import MissingDependencyError, OptionError
 from headwater.enumerators.files.split import FileStatus
 from headwater.readers.files.file_format import FileBlock
 from headwater.readers.files.line_format import LineFormat, whole_block
+from headwater.readers.files.lines import Bytes
 
 
 class TextFormat(LineFormat):
@@ -33,7 +35,6 @@ class TextFormat(LineFormat):
         return whole_block(file, status)
 
     def decode(self, block: FileBlock, file: FileStatus, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
-        assert isinstance(block.data, bytes), "blocks of lines are bytes"
         if len(columns) > 1 or any(kind != pa.string() for kind in columns.types):
             shown = ", ".join(f"{field.name} {field.type}" for field in columns)
             raise OptionError(
@@ -42,15 +43,33 @@ class TextFormat(LineFormat):
                 option="schema",
             )
         whole = self.settings.lines.whole
-        lines = _one(block.data).view(pa.string()) if whole else _lines(block.data, self.ends.separator)
+        lines = _one(block.text).view(pa.string()) if whole else _lines(block.text, self.ends.separator)
         yield pa.RecordBatch.from_arrays([lines], names=columns.names or [""])
 
     def infer(self, file: Any, status: FileStatus) -> pa.Schema:
         return pa.schema([pa.field("value", pa.string())])
 
 
-def _lines(data: bytes, separator: bytes | None) -> pa.Array[Any]:
+def _lines(data: Bytes, separator: bytes | None) -> pa.Array[Any]:
     """Split bytes at line ends, without looking at what is in between."""
+    lines = kernel_lines()(data, separator)
+    return _split(data, separator) if lines is None else lines
+
+
+@functools.cache
+def kernel_lines() -> Callable[[Bytes, bytes | None], pa.Array[Any] | None]:
+    """Return what splits at single bytes. Text is read without numba too, slower."""
+    try:
+        from headwater.readers.formats.lines.kernel_code import kernel
+        from headwater.readers.formats.lines.line_texts import line_texts
+
+        kernel()
+    except MissingDependencyError:
+        return lambda _data, _separator: None
+    return line_texts
+
+
+def _split(data: Bytes, separator: bytes | None) -> pa.Array[Any]:
     if separator is None:
         separator = b"\n"
         if b"\r" in data:
@@ -61,7 +80,7 @@ def _lines(data: bytes, separator: bytes | None) -> pa.Array[Any]:
     return lines.slice(0, len(lines) - 1) if rest == pa.scalar(b"", pa.binary()) else lines
 
 
-def _one(data: bytes) -> pa.Array[Any]:
+def _one(data: Bytes) -> pa.Array[Any]:
     """Return one value that is all of the data, without a copy of it."""
     offsets = pa.array([0, len(data)], pa.int32()).buffers()[1]
     return pa.Array.from_buffers(pa.binary(), 1, [None, offsets, pa.py_buffer(data)])

@@ -32,6 +32,7 @@ def test_without_a_name_all_are_ready(capsys: pytest.CaptureFixture[str]) -> Non
         "json-schemas",
         "csv",
         "csv-types",
+        "lines",
         "avro",
         "protobuf",
     ]
@@ -39,7 +40,7 @@ def test_without_a_name_all_are_ready(capsys: pytest.CaptureFixture[str]) -> Non
 
 def test_a_name_that_is_none_of_them_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compile", "xml"]) == 1
-    names = "kafka, json, json-files, json-schemas, csv, csv-types, avro, protobuf"
+    names = "kafka, json, json-files, json-schemas, csv, csv-types, lines, avro, protobuf"
     assert f"there is no 'xml', but {names}" in capsys.readouterr().err
 
 

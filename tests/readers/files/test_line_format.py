@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from itertools import pairwise
-from typing import cast
 
 import pytest
 from hypothesis import given
@@ -29,11 +28,9 @@ def test_ranges_with_any_borders_read_the_whole_file_once(
         for start, stop in pairwise(borders)
         for block in line_blocks(io.BytesIO(data), start, stop, "f", block_bytes=block_bytes)
     ]
-    assert b"".join(block.data for block in blocks if isinstance(block.data, bytes)) == data.removeprefix(
-        b"\xef\xbb\xbf"
-    )
+    assert b"".join(block.text for block in blocks) == data.removeprefix(b"\xef\xbb\xbf")
     for block in blocks[:-1]:
-        assert cast("bytes", block.data).endswith((b"\n", b"\r")), "a block ends where a line does"
+        assert block.text.endswith((b"\n", b"\r")), "a block ends where a line does"
     assert all(data[block.start - 1 : block.start] in (b"", b"\n", b"\r") for block in blocks), (
         "and begins where one does"
     )
@@ -42,7 +39,7 @@ def test_ranges_with_any_borders_read_the_whole_file_once(
 @given(PIECES, st.integers(1, 9))
 def test_a_stream_without_an_end_or_seek_is_read_whole(data: bytes, block_bytes: int) -> None:
     blocks = list(line_blocks(io.BytesIO(data), 0, None, "f", block_bytes=block_bytes))
-    assert b"".join(cast("bytes", block.data) for block in blocks) == data.removeprefix(b"\xef\xbb\xbf")
+    assert b"".join(block.text for block in blocks) == data.removeprefix(b"\xef\xbb\xbf")
 
 
 @given(st.integers(1, 40), st.integers(0, 3), st.integers(0, 100))
@@ -51,7 +48,7 @@ def test_a_line_up_to_the_bound_is_read_wherever_it_lies(block_bytes: int, lines
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "LONGEST_LINE_BYTES", 100)
         blocks = list(line_blocks(io.BytesIO(data), 0, None, "f", block_bytes=block_bytes))
-    assert b"".join(cast("bytes", block.data) for block in blocks) == data
+    assert b"".join(block.text for block in blocks) == data
 
 
 @given(st.integers(1, 40), st.integers(0, 3), st.integers(1, 100))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import re
 from itertools import pairwise
-from typing import cast
 
 import pytest
 from hypothesis import given
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 
 from headwater.readers.files.line_format import line_blocks
 from headwater.readers.files.lines import line_ends
-from headwater.readers.formats.line_spans import line_spans
+from headwater.readers.formats.lines.line_spans import line_spans
 
 PIECES = st.lists(st.sampled_from([b"a", b"b", b"\n", b"\r", b"::", b":"]), max_size=30).map(b"".join)
 SEPARATORS = st.sampled_from([None, b"\n", b"ab", b"::", b"a\n", b"aba"])
@@ -33,7 +32,7 @@ def test_every_line_is_read_once_whatever_the_borders_and_the_separator(
     ends = line_ends(separator)
     inner = [cut for cut in cuts if cut <= len(data)] if ends.is_splittable else []
     blocks = [
-        cast("bytes", block.data)
+        block.text
         for start, stop in pairwise(sorted({0, len(data), *inner}))
         for block in line_blocks(io.BytesIO(data), start, stop, "f", ends, block_bytes)
     ]

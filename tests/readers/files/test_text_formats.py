@@ -22,13 +22,14 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from headwater.core.errors import CorruptRecordError
-from headwater.readers.files import line_format
+from headwater.core.errors import CorruptRecordError, MissingDependencyError
+from headwater.readers.files import line_format, text_format
 from headwater.readers.files.csv_settings import CsvSettings
 from headwater.readers.files.lines import UniversalEnds
 from headwater.readers.files.record_settings import RecordSettings
 from headwater.readers.files.settings import METADATA_TYPE
 from headwater.readers.formats.csv.csv_settings import CsvDialect
+from headwater.readers.formats.lines import kernel_code
 from tests.readers.files.reading import infer, read, settings
 
 BORDERS = st.lists(st.integers(1, 400), max_size=4)
@@ -72,6 +73,24 @@ def test_all_rows_of_a_range_tell_the_block_that_the_range_is(tmp_path: Path) ->
     rows = read(tmp_path / "f", settings("text", schema), [300])
     blocks = {(row["_metadata"]["file_block_start"], row["_metadata"]["file_block_length"]) for row in rows}
     assert blocks == {(0, 300), (300, size - 300)}
+
+
+@pytest.mark.parametrize("content", [b"a\rb\r\n\xc3\xa9c\n\nd", b"a\nb\n", b""])
+def test_text_is_read_without_numba_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes
+) -> None:
+    (tmp_path / "f").write_bytes(content)
+    expected = read(tmp_path / "f", settings("text", VALUE))
+
+    def missing() -> None:
+        raise MissingDependencyError("numba", needed_for="lines of files", extra="formats")
+
+    monkeypatch.setattr(kernel_code, "kernel", missing)
+    text_format.kernel_lines.cache_clear()
+    try:
+        assert read(tmp_path / "f", settings("text", VALUE)) == expected
+    finally:
+        text_format.kernel_lines.cache_clear()
 
 
 def test_a_lone_carriage_return_ends_a_line_of_text_as_in_spark(tmp_path: Path) -> None:

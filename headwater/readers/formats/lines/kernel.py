@@ -1,0 +1,123 @@
+"""Finds the ends of lines, as machine code: notes where lines lie, or copies them without their ends.
+
+A line ends at one of two bytes, which may be the same. If they are not, they are the line feed and the
+carriage return, and a line feed right behind a carriage return belongs to the same end. After the last end
+comes one more line if there are bytes left.
+"""
+
+# mypy: disable-error-code="call-arg,no-any-return,no-untyped-call,return-value,unused-ignore"
+# numba's own types differ from release to release, and know little of what compiled code may call.
+
+# ruff: noqa: PLR1714, SIM109
+# Compiled functions have no cheap sets.
+
+from __future__ import annotations
+
+from headwater.readers.formats.lines.layout import CARRIAGE_RETURN, LINE_FEED
+from headwater.readers.kernels.memory import (
+    CHUNK_BYTES,
+    any_of_three,
+    called,
+    copy_bytes,
+    copy_chunk,
+    inlined,
+    load_byte,
+    store_int32,
+    store_int64,
+    trailing_zeros,
+)
+
+
+@called
+def find_lines(  # noqa: PLR0917 - compiled code has no keywords
+    data: int, end: int, one: int, other: int, room: int, starts: int, sizes: int
+) -> int:
+    """Note where lines lie, of ``room`` lines at most, and return how many there are.
+
+    Args:
+        data: the address of the first byte.
+        end: the address behind the last one.
+        one: a byte that ends a line.
+        other: another one, or the same.
+        room: for how many lines there is memory.
+        starts: an int64 for each line: where it begins, counted from ``data``.
+        sizes: an int64 for each line: how many bytes it has.
+    """
+    count = 0
+    begin = data
+    while begin < end:
+        stop = _line_end(begin, end, one, other)
+        if count < room:
+            store_int64(starts + 8 * count, begin - data)
+            store_int64(sizes + 8 * count, stop - begin)
+        count += 1
+        begin = _behind(stop, end, one != other)
+    return count
+
+
+@called
+def copy_lines(  # noqa: PLR0917 - compiled code has no keywords
+    data: int, end: int, one: int, other: int, room: int, offsets: int, text: int
+) -> int:
+    """Copy lines one behind the other, note ends of ``room`` of them at most, and return how many there are.
+
+    Args:
+        data: the address of the first byte.
+        end: the address behind the last one.
+        one: a byte that ends a line.
+        other: another one, or the same.
+        room: for how many lines there is memory.
+        offsets: an int32 for 0, and one for each line: where in ``text`` it ends.
+        text: has room for all bytes, and `layout.BEHIND` more.
+    """
+    store_int32(offsets, 0)
+    count = 0
+    begin = data
+    to = text
+    while begin < end:
+        stop = _line_end(begin, end, one, other)
+        _copy(to, begin, stop - begin, end)
+        to += stop - begin
+        if count < room:
+            store_int32(offsets + 4 * count + 4, to - text)
+        count += 1
+        begin = _behind(stop, end, one != other)
+    return count
+
+
+@inlined
+def _line_end(at: int, end: int, one: int, other: int) -> int:
+    """Return the address of the first byte that ends a line; ``end`` if none does."""
+    while end - at >= CHUNK_BYTES:
+        found: int = any_of_three(at, one, other, other)
+        if found != 0:
+            return at + trailing_zeros(found)
+        at += CHUNK_BYTES
+    while at < end:
+        byte = load_byte(at)
+        if byte == one or byte == other:
+            return at
+        at += 1
+    return end
+
+
+@inlined
+def _behind(stop: int, end: int, has_pairs: bool) -> int:
+    """Return where the next line begins, after one that ends at ``stop``."""
+    begin = stop + 1
+    if has_pairs and begin < end and load_byte(stop) == CARRIAGE_RETURN:
+        return begin + (load_byte(begin) == LINE_FEED)
+    return begin
+
+
+@inlined
+def _copy(to: int, begin: int, size: int, end: int) -> None:
+    """Copy a line. Whole chunks, as long as they can be loaded: what is too much is written over later."""
+    while size > 0:
+        if end - begin < CHUNK_BYTES:
+            copy_bytes(to, begin, size)
+            return
+        copy_chunk(to, begin)
+        to += CHUNK_BYTES
+        begin += CHUNK_BYTES
+        size -= CHUNK_BYTES
