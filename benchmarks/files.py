@@ -18,7 +18,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Self, cast
 from unittest.mock import patch
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -141,11 +141,11 @@ def throughput(folder: str, rows: int, rounds: int) -> Iterator[tuple[str, str, 
 
 def planning(
     seen: int, folder: str | None, state: str, rounds: int
-) -> Iterator[tuple[float, float, int, float]]:
+) -> Iterator[tuple[float, float, float, int, float]]:
     """In a process of its own.
 
-    Yield milliseconds to plan a batch of new files, those to list everything, the bytes of the offset's
-    state, and the peak of resident memory in MiB.
+    Yield milliseconds to plan a batch of new files, those of it that it waited for the listing, those to list
+    everything, the bytes of the offset's state, and the peak of resident memory in MiB.
 
     Args:
         seen: how many files were read before.
@@ -172,7 +172,7 @@ def planning(
         if isinstance(outside, _Simulated)
         else nullcontext()
     )
-    with simulated:
+    with simulated, _Waits() as waits:
         coordinator = PlannedCoordinator(
             source, configured.limits, replace(configured.hints, parallelism=2), configured.backoff
         )
@@ -187,6 +187,7 @@ def planning(
             end = start
             while end is start:
                 began = time.perf_counter()
+                waits.ms = 0.0
                 end = coordinator.plan_next(start, limited=True)
             tasks = coordinator.tasks(start, end)
             done = time.perf_counter()
@@ -195,8 +196,34 @@ def planning(
             plan_bytes = sum(len(json.dumps(end[part])) for part in ("splits", "positions", "starts"))
             start = json.loads(json.dumps(end))  # as Spark gives it back
             state_bytes = len(json.dumps(start)) - plan_bytes
-            yield (done - began) * 1000, (done - began_listing) * 1000, state_bytes, _peak_mib()
+            plan_ms = (done - began) * 1000
+            yield plan_ms, waits.ms, (done - began_listing) * 1000, state_bytes, _peak_mib()
         coordinator.close()
+
+
+class _Waits:
+    """How long plans wait for the listing: they have a little patience, which no number of files changes."""
+
+    def __init__(self) -> None:
+        self.ms = 0.0
+
+    def __enter__(self) -> Self:
+        from headwater.enumerators.files.discovery import FileDiscovery
+
+        take = FileDiscovery.take
+
+        def timed(discovery: FileDiscovery, patience_ms: int | None) -> object:
+            began = time.perf_counter()
+            found = take(discovery, patience_ms)
+            self.ms += (time.perf_counter() - began) * 1000
+            return found
+
+        self._patched = patch.object(FileDiscovery, "take", timed)
+        self._patched.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._patched.stop()
 
 
 class _Simulated:
@@ -366,18 +393,23 @@ def _show_planning(seen_files: list[int], real: int, folder: str) -> None:
     what = f"Planning a batch of {NEW_FILES} new files (`latestOffset` and `partitions`)"
     print(f"\n### {what}, milliseconds, median\n")
     print(
-        "| files seen before | listing | plan | until found and planned | state in the offset, bytes "
-        "| peak memory, MiB |"
+        "| files seen before | listing | plan | and waiting for the listing | until found and planned "
+        "| state in the offset, bytes | peak memory, MiB |"
     )
-    print("|---:|---|---:|---:|---:|---:|")
+    print("|---:|---|---:|---:|---:|---:|---:|")
     cases = [(seen, None) for seen in seen_files] + ([(real, f"{folder}/real")] if real else [])
     for seen, where in cases:
         place = f"{folder}/state-{seen}-{bool(where)}"
         found = list(run_in_child(planning, seen=seen, folder=where, state=place, rounds=15))
-        plan, all_of_it, state, peak = (statistics.median(sample[at] for sample in found) for at in range(4))
+        plan = statistics.median(plan - wait for plan, wait, *_ in found)
+        wait, all_of_it, state, peak = (
+            statistics.median(sample[at] for sample in found) for at in range(1, 5)
+        )
         listing = "local disk" if where else "simulated"
         print(
-            f"| {seen:,} | {listing} | {plan:.0f} | {all_of_it:.0f} | {state:,.0f} | {peak:.0f} |", flush=True
+            f"| {seen:,} | {listing} | {plan:.0f} | {wait:.0f} | {all_of_it:.0f} | {state:,.0f} "
+            f"| {peak:.0f} |",
+            flush=True,
         )
 
 

@@ -16,8 +16,8 @@ def test_planning_takes_in_all_files_and_then_plans_the_new_ones(tmp_path: Path,
         files.planning(300, str(tmp_path / "real") if is_real else None, str(tmp_path / "state"), rounds=2)
     )
     assert len(found) == 2
-    assert all(0 < plan <= whole for plan, whole, _, _ in found)
-    assert all(state < 65_536 for _, _, state, _ in found)
+    assert all(0 < plan <= whole and 0 <= wait <= plan for plan, wait, whole, _, _ in found)
+    assert all(state < 65_536 for _, _, _, state, _ in found)
 
 
 def test_memory_is_that_of_a_whole_read(tmp_path: Path) -> None:

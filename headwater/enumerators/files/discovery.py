@@ -17,6 +17,9 @@ from headwater.enumerators.files.split import FileStatus
 _SHORT_MS = 50
 """A listing that took longer than this is followed by a rest."""
 
+_GIVE_WAY_S = 0.0002
+"""How long a listing rests after each page."""
+
 _MOST_TAKEN = 10_000
 """So many files at the most come out of one `FileDiscovery.take`: a look at each takes some microseconds."""
 
@@ -192,7 +195,9 @@ class FileDiscovery:
         listed: set[int] = set()
         for lister in self._listers():
             for page in lister.pages():
-                if self._closing.is_set():
+                # A rest, however short: a plan needs the interpreter for a moment, again and again, and would
+                # wait some milliseconds for it each time.
+                if self._closing.wait(_GIVE_WAY_S):
                     return False
                 in_time = [file for file in page if self._selection.in_time(file.modified_us, now_us)]
                 listed.update(map(hash, in_time))
