@@ -117,6 +117,14 @@ def test_texts_that_are_times_or_decimals(parity: FilesParity) -> None:
     same(parity, [[f'{{"a":{number}}}', '{"a":7}'] for number in numbers], prefersDecimal="true")
 
 
+def test_numbers_that_are_to_be_strings_are_no_times(parity: FilesParity) -> None:
+    lines = [
+        '{"a":1,"b":"2024-01-01T00:00:00","c":[1],"d":{"x":true}}',
+        '{"a":null,"c":["2024-01-01T00:00:00"],"d":{"y":"2024-01-01"}}',
+    ]
+    same(parity, [lines], inferTimestamp="true", primitivesAsString="true")
+
+
 def test_what_is_no_number_breaks_a_record_of_decimals(parity: FilesParity) -> None:
     lines = [
         '{"b":1,"a":NaN}',

@@ -13,6 +13,7 @@ from headwater.readers.formats.json.exact_numbers import to_integer
 from headwater.readers.formats.json.scanner import APOSTROPHE, BACKSLASH, MINUS, QUOTE, is_digit
 from headwater.readers.formats.json.shape_tree import NO_ROOM, add_kind
 from headwater.readers.formats.json.shapes_layout import (
+    KIND_AS_STRING,
     KIND_BOOLEAN,
     KIND_DECIMAL,
     KIND_DOUBLE,
@@ -64,7 +65,7 @@ def _note_decimal(shape: int, precision: int, scale: int) -> None:
 @called
 def _note_number(state: int, shape: int, at: int, after: int) -> None:
     if get(state, STATE_PRIMITIVES_AS_STRING) == 1:
-        add_kind(shape, KIND_STRING)
+        add_kind(shape, KIND_AS_STRING)
         return
     is_integer = True
     for i in range(at, after):
@@ -100,7 +101,7 @@ def note_scalar(state: int, shape: int, at: int, after: int) -> bool:
                 return True
         add_kind(shape, KIND_STRING)
     elif byte == _TRUE or byte == _FALSE:
-        add_kind(shape, KIND_STRING if get(state, STATE_PRIMITIVES_AS_STRING) == 1 else KIND_BOOLEAN)
+        add_kind(shape, KIND_AS_STRING if get(state, STATE_PRIMITIVES_AS_STRING) == 1 else KIND_BOOLEAN)
     elif byte != _NULL:
         _note_number(state, shape, at, after)
     return True
