@@ -54,7 +54,8 @@ class DriftGuard:
             return columns
         if self._rescued is None and not self._drift.stops:
             return columns
-        own = inferred_columns([file], self._settings)
+        # A damaged file is an error here: the reader knows whether to skip it.
+        own = inferred_columns([file], replace(self._settings, ignore_corrupt=False))
         if self._drift.stops:
             new = new_names(self._schema, own)
             if new:
@@ -68,7 +69,8 @@ class DriftGuard:
     def _check_header(self, file: FileStatus, columns: pa.Schema) -> None:
         """Compare the first record of a CSV file with the schema: by names if it goes by names."""
         csv = self._settings.csv
-        own = inferred_columns([file], replace(self._settings, csv=replace(csv, infer_types=False)))
+        only_names = replace(self._settings, csv=replace(csv, infer_types=False), ignore_corrupt=False)
+        own = inferred_columns([file], only_names)
         new = new_names(self._schema, own) if csv.by_name else own.names[len(columns.names) :]
         if new:
             raise self._stopped(file, inferred_columns([file], self._settings), new)

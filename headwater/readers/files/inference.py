@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from heapq import nlargest
 from itertools import chain, islice
-from typing import Any
+from typing import IO, Any, Final
 
 import pyarrow as pa
 
@@ -34,6 +35,8 @@ STREAM_FILES = 1_000
 
 _STREAM_LISTED = 10_000
 _PATIENCE_MS = 120_000
+_ONE_ALONE: Final = frozenset({"parquet"})
+"""Of these Spark looks at no other file where the first one is damaged."""
 
 
 def infer_schema(
@@ -95,10 +98,38 @@ def _shown_by(listed: Sequence[FileStatus], settings: ReadSettings, is_stream: b
     the columns are in the order of the files' names then.
     """
     if settings.format in OWN_SCHEMA_FORMATS and not settings.merge_schema:
-        return sorted(listed, key=lambda file: file.url)[:1]
+        by_name = sorted(listed, key=lambda file: file.url)
+        skips = settings.ignore_corrupt and settings.format not in _ONE_ALONE
+        return _first_readable(by_name, settings) if skips else by_name[:1]
     oldest = sorted(listed, key=lambda file: (file.modified_us, file.url))
     shown_by = oldest[: STREAM_FILES if is_stream else None]
     return sorted(shown_by, key=lambda file: file.url) if settings.merge_schema else shown_by
+
+
+def _first_readable(files: list[FileStatus], settings: ReadSettings) -> list[FileStatus]:
+    """Return the first file that is not damaged; the first one if all are. Opens them."""
+    file_format = make_format(settings)
+    for file in files:
+        with _looked_at(file, settings) as handle:
+            file_format.infer(handle, file)
+            return [file]
+    return files[:1]
+
+
+@contextmanager
+def _looked_at(file: FileStatus, settings: ReadSettings) -> Iterator[IO[bytes]]:
+    """Open a file; what follows its damaged place, and is done with it, is left out if the user wants so.
+
+    Raises:
+        CorruptRecordError: it is damaged, and that fails the query.
+    """
+    try:
+        with opened(file, settings.storage_options) as handle:
+            yield handle
+    except CorruptRecordError as error:
+        if not settings.ignore_corrupt:
+            raise
+        log.warning("%s; no columns are inferred of what is there (ignoreCorruptFiles)", error)
 
 
 def inferred_columns(files: Sequence[FileStatus], settings: ReadSettings) -> pa.Schema:
@@ -108,18 +139,13 @@ def inferred_columns(files: Sequence[FileStatus], settings: ReadSettings) -> pa.
         SourceError: a file cannot be read, or the files do not agree.
     """
     file_format = make_format(settings)
-    together = file_format.infer_all(files, lambda file: opened(file, settings.storage_options))
+    together = file_format.infer_all(files, lambda file: _looked_at(file, settings))
     if together is not None:
         return together
     schemas: list[pa.Schema] = []
     for file in files:
-        try:
-            with opened(file, settings.storage_options) as handle:
-                schemas.append(file_format.infer(handle, file))
-        except CorruptRecordError as error:
-            if not settings.ignore_corrupt:
-                raise
-            log.warning("%s; no columns are inferred of it (ignoreCorruptFiles)", error)
+        with _looked_at(file, settings) as handle:
+            schemas.append(file_format.infer(handle, file))
     if not schemas:
         raise SourceError(
             "no file can be read to infer a schema from: give one with .schema(...)", source="files"

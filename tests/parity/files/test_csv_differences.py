@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
+from dataclasses import replace
+
 import pytest
 
 from tests.parity.files.files_parity import Failed, FilesParity, Outcome, reading
@@ -99,6 +102,9 @@ def test_what_comes_behind_a_record_that_cannot_be_read_is_skipped(
     parity.same(how, [b"a,b,c\nd,e\n" + broken + b"g,h,i\n", broken, b"j,k,l\n" + broken, b"m,n,o\n"])
 
 
+GOOD = "".join(f"{at % 7},b,c\n" for at in range(10_000)).encode()
+
+
 def test_the_record_before_one_that_cannot_be_read_differs(parity: FilesParity) -> None:
     limits = {"maxCharsPerColumn": "4", "ignoreCorruptFiles": "true"}
     how = reading("csv", TEXT, multiLine="true", **limits)
@@ -107,6 +113,16 @@ def test_the_record_before_one_that_cannot_be_read_differs(parity: FilesParity) 
     )
     assert sparks == [("a", "b", "c", None)]
     assert ours == [("a", "b", "c", None), ("d", "e", "f", None)]
+    sparks, ours = parity.differs(
+        "the record before one that cannot be read", replace(how, suffix=".csv.gz"), gzip.compress(GOOD)[:-20]
+    )
+    assert sparks == []
+    assert isinstance(ours, list)
+    assert len(ours) > 1_000
+    inferring = reading("csv", inferSchema="true", **limits)
+    sparks, ours = parity.differs("the record before one that cannot be read", inferring, b"a,b\n1,22222\n")
+    assert isinstance(sparks, Failed)
+    assert ours == [("a", "b")]
 
 
 def test_quotes_that_are_not_escaped_on_several_lines_differ(parity: FilesParity) -> None:

@@ -13,6 +13,12 @@ DIFFERENCES: dict[str, Difference] = {
         "fails, and names the file and the place",
         Reason.BUG,
     ),
+    "a file of Avro without a byte": Difference(
+        "A schema is inferred from Avro, and the first file by name has no byte.",
+        "fails; where a schema is given it reads the others",
+        "goes by the first one that has some",
+        Reason.BUG,
+    ),
     "damage that one library passes over": Difference(
         "A file of Parquet, ORC or Avro is damaged where only one of two libraries looks, such as in the "
         "encoding of levels that a column of Parquet does not have.",

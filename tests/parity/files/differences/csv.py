@@ -48,8 +48,10 @@ DIFFERENCES: dict[str, Difference] = {
         Reason.BUG,
     ),
     "the record before one that cannot be read": Difference(
-        "With `ignoreCorruptFiles` and `multiLine`, a record has too many columns, or too long a value.",
-        "leaves it out, with what is behind it and the good record before it",
+        "With `ignoreCorruptFiles`, and `multiLine` or an inferred schema, a record has too many columns, or "
+        "too long a value; or, with `multiLine`, a compressed file breaks off.",
+        "leaves it out, with what is behind it, and good records before it that its parser still holds; "
+        "fails where it infers a schema",
         "leaves it out, with what is behind it",
         Reason.BUG,
     ),

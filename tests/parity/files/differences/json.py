@@ -27,7 +27,8 @@ DIFFERENCES: dict[str, Difference] = {
         Reason.REFUSED,
     ),
     "base64 that breaks off": Difference(
-        "Base64 in a `binary` ends behind the first character of four, or has one of two equals signs.",
+        "Base64 in a `binary` ends behind the first character of four, has one of two equals signs, or a "
+        "character that is not ASCII.",
         "its parser loses its place: the whole document is a row of nulls",
         "null for that column, and the record is bad",
         Reason.BUG,
