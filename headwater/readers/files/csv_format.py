@@ -87,7 +87,7 @@ class CsvFormat(LineFormat):
         for whole in super().blocks(file, status, start, stop, columns):
             block = whole
             if wanted:
-                header, block = self._past_header(whole)
+                header, block = self._past_header(whole, status.url)
                 if header is None:
                     continue
                 wanted = False
@@ -97,13 +97,13 @@ class CsvFormat(LineFormat):
     def _names_of(self, file: Any, status: FileStatus, columns: pa.Schema) -> tuple[str, ...] | None:
         """Return the names in the header, which is in the range of another task."""
         for block in super().blocks(file, status, 0, status.size_bytes, columns):
-            header, _ = self._past_header(block)
+            header, _ = self._past_header(block, status.url)
             if header is not None:
                 file.seek(0)
                 return self._checked(header, columns, status.url)
         return None
 
-    def _past_header(self, block: FileBlock) -> tuple[list[str] | None, FileBlock]:
+    def _past_header(self, block: FileBlock, url: str) -> tuple[list[str] | None, FileBlock]:
         """Return the values of the header, and what follows it; None if it is not in this block."""
         lines = lines_of(block.text, self.settings.lines)
         row = header_row(lines, self._dialect.comment)
@@ -111,7 +111,7 @@ class CsvFormat(LineFormat):
             return None, block
         line = (lines.spans.value(row) or b"").removeprefix(BYTE_ORDER_MARK)
         end = int(lines.places[row + 1]) if row + 1 < len(lines.places) else len(block.text)
-        values = record_values(line, self._dialect, self.settings.lines.separator or "\n")
+        values = record_values(line, self._dialect, self.settings.lines.separator or "\n", url)
         return values or [], FileBlock(block.text[end:], block.start + end, block.stop)
 
     def _checked(self, header: Sequence[str], columns: pa.Schema, url: str) -> tuple[str, ...]:

@@ -108,7 +108,7 @@ class _Lines(_Sample):
                 self._header = records.spans.value(0) or b""
                 separator = lines.separator or "\n"
                 first = self._header.removeprefix(BYTE_ORDER_MARK)
-                self.begin(record_values(first, self.dialect, separator) or [], separator)
+                self.begin(record_values(first, self.dialect, separator, file.url) or [], separator)
             if self.done:
                 return
             if self.names is not None:

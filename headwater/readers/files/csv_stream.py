@@ -17,6 +17,7 @@ from headwater.readers.files.line_settings import UTF_8, LineSettings
 from headwater.readers.files.lines import Bytes
 from headwater.readers.formats.csv.csv_decoder import CsvDecoder
 from headwater.readers.formats.csv.csv_settings import CsvDialect
+from headwater.readers.formats.csv.layout import REASON_FATAL
 from headwater.readers.formats.format import BadValues
 from headwater.readers.formats.format_options import FormatOptions
 from headwater.readers.formats.value_addresses import BEHIND
@@ -118,7 +119,13 @@ class CsvStream:
         if not self._has_records:
             return None
         values, size = _first_values(
-            self._dialect, self.line_separator, self._data, self._start, self._stop, last=self._last
+            self._dialect,
+            self.line_separator,
+            self._data,
+            self._start,
+            self._stop,
+            last=self._last,
+            url=self._url,
         )
         if values is None and not self._last:
             self._has_records = False
@@ -145,18 +152,30 @@ def stream_pieces(source: Any) -> Iterator[bytes]:
     yield b""
 
 
-def record_values(line: bytes, dialect: CsvDialect, line_separator: str) -> list[str] | None:
-    """Return the values of a record; None if it has none."""
+def record_values(line: bytes, dialect: CsvDialect, line_separator: str, url: str) -> list[str] | None:
+    """Return the values of the first record of a file; None if it has none.
+
+    Raises:
+        UnreadableRestError: it has too many, or too long a one.
+    """
     data = np.frombuffer(line + bytes(BEHIND), np.uint8)
-    values, _ = _first_values(dialect, line_separator, data, 0, len(line), last=True)
+    values, _ = _first_values(dialect, line_separator, data, 0, len(line), last=True, url=url)
     return values
 
 
 def _first_values(
-    dialect: CsvDialect, line_separator: str, data: ByteArray, start: int, stop: int, *, last: bool
+    dialect: CsvDialect, line_separator: str, data: ByteArray, start: int, stop: int, *, last: bool, url: str
 ) -> tuple[list[str] | None, int]:
     decoder = CsvDecoder(pa.schema([]), FormatOptions(), dialect, line_separator)
     part = decoder.append_stream(data, start, stop, last=last, most=1)
+    fatal = [] if part.bad is None else part.bad.reasons[part.bad.reasons >= REASON_FATAL].tolist()
+    if fatal:
+        raise UnreadableRestError(
+            f"the first record of the file {CsvDecoder.reason_of(fatal[0])}",
+            source="files",
+            split=url,
+            position=0,
+        )
     return (decoder.last_values() if part.rows else None), part.size
 
 

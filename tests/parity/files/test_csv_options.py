@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -79,6 +80,18 @@ def test_names_in_the_header_matter_where_the_option_says_so(
     )
     found = parity.same(how, HEADED, one_by_one=True)
     assert [isinstance(each, Failed) for each in found] == [False, False, *[enforced == "false"] * 3]
+
+
+@pytest.mark.parametrize("multi_line", ["false", "true"])
+@pytest.mark.parametrize("limit", [{"maxColumns": "3"}, {"maxCharsPerColumn": "4"}], ids=str)
+def test_a_header_that_is_beyond_a_limit_fails_or_is_skipped_with_its_file(
+    parity: FilesParity, limit: dict[str, str], multi_line: str
+) -> None:
+    files = [b"a,b,longer,d\n1,2,3\n", b"a,b,c\n4,5,6\n"]
+    how = reading("csv", TEXT, header="true", multiLine=multi_line, **limit)
+    assert isinstance(parity.same(how, files[:1])[0], Failed)
+    assert parity.same(replace(how, options={**how.options, "ignoreCorruptFiles": "true"}), files)[0] == []
+    assert isinstance(parity.same(replace(how, schema=None), files[:1])[0], Failed)
 
 
 def test_other_names_of_options(parity: FilesParity) -> None:
