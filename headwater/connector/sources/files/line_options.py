@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from headwater.connector.options import Option, ParsedOptions, boolean, one_of
+from headwater.connector.sources.files.refused_options import refused
 from headwater.readers.files.line_settings import ENCODINGS, LineSettings
 
 
@@ -34,7 +35,17 @@ _CHARSET: Final[Option[str | None]] = Option(
 )
 _WHOLETEXT: Final = Option("wholetext", boolean, False, "Text: whether a file is one row.")
 
-LINE_OPTIONS: Final = (_LINE_SEP, _ENCODING, _CHARSET, _WHOLETEXT)
+_COMPRESSION: Final = refused(
+    "compression", "it is for writers, in Spark too: the suffix of a file's name says how it is compressed"
+)
+
+LINE_OPTIONS: Final[tuple[Option[Any], ...]] = (
+    _LINE_SEP,
+    _ENCODING,
+    _CHARSET,
+    _WHOLETEXT,
+    _COMPRESSION,
+)
 
 
 def line_settings(options: ParsedOptions) -> LineSettings:

@@ -57,6 +57,7 @@ def test_each_option_becomes_a_setting() -> None:
         ("samplingRatio", "0", "greater than 0"),
         ("samplingRatio", "many", "greater than 0"),
         ("badRecordsPath", "bad", "absolute"),
+        ("compression", "gzip", "suffix of a file's name"),
         ("rescuedDataColumn", "_corrupt_record", "columnNameOfCorruptRecord"),
     ],
 )
