@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from headwater.core.errors import OptionError, SourceError, StateLocationError
+from headwater.core.errors import CorruptRecordError, OptionError, SourceError, StateLocationError
 from headwater.core.state_location import open_state_store
 from headwater.readers.files.schema_history import SchemaHistory
 from tests.connector.sources.files.files_queries import NOW_S, Query, batch, text
@@ -179,6 +179,22 @@ def test_fail_stops_until_the_schema_has_them_and_none_leaves_them_out(folder: F
         assert rows(query.replay()) == [{"id": 2, "x": "a"}]
     with folder.query(given, schemaEvolutionMode="none") as query:
         assert rows(query.step()) == [{"id": 1}, {"id": 2}]
+
+
+@pytest.mark.parametrize("mode", ["fail", "rescue"])
+def test_a_damaged_file_is_skipped_if_the_user_wants_so(inbox: Path, mode: str) -> None:
+    folder = Folder(inbox, "parquet")
+    folder.drop({"id": 1})
+    (inbox / "damaged.parquet").write_bytes(b"no parquet file")
+    given = columns(id=pa.int64(), _rescued_data=pa.string())
+    options = {"schemaEvolutionMode": mode, "rescuedDataColumn": "_rescued_data"}
+    with folder.query(given, **options, ignoreCorruptFiles="true") as query:
+        assert [row["id"] for row in rows(query.step())] == [1]
+    with (
+        folder.query(given, **options) as query,
+        pytest.raises(CorruptRecordError, match=r"damaged\.parquet"),
+    ):
+        query.step()
 
 
 def test_a_name_in_another_case_and_a_folder_are_no_new_columns(inbox: Path) -> None:
