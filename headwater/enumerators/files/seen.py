@@ -71,7 +71,7 @@ class SeenFiles:
     Memory: about 110 bytes a name.
 
     Args:
-        window_ms: names of files that are so much older than the newest one are forgotten.
+        window_ms: names of files that are more than so much older than the newest one are forgotten.
         can_spill: whether names may be kept outside of the offset.
     """
 
@@ -121,8 +121,9 @@ class SeenFiles:
         newest_ms = max((name.modified_ms for name in self._names.values()), default=self.frontier_ms)
         first_unread_ms = newest_ms if oldest_unread_ms is None else min(newest_ms, oldest_unread_ms)
         highest_ms = first_unread_ms - 1
-        window_begins_ms = min(newest_ms, now_ms) - self._window_ms
-        self._raise_frontier(min(window_begins_ms, highest_ms))
+        # A file that is exactly as much older than the newest one as the window is long is inside of it.
+        before_window_ms = min(newest_ms, now_ms) - self._window_ms - 1
+        self._raise_frontier(min(before_window_ms, highest_ms))
         if self._can_spill:
             return self._overflow() if len(self._names) > SPILL_FILES else None
         if len(self._names) <= INLINE_FILES:

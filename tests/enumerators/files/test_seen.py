@@ -50,8 +50,8 @@ def test_an_etag_stands_for_the_content_whatever_the_time() -> None:
 def test_a_late_file_inside_the_window_is_new_and_one_outside_is_not() -> None:
     seen = SeenFiles(DAY_MS, can_spill=False)
     add(seen, file(1, NOW_MS))
-    assert seen.sighting(file(2, NOW_MS - DAY_MS + 1)) is Sighting.NEW
-    assert seen.sighting(file(3, NOW_MS - DAY_MS)) is Sighting.OUTSIDE
+    assert seen.sighting(file(2, NOW_MS - DAY_MS)) is Sighting.NEW
+    assert seen.sighting(file(3, NOW_MS - DAY_MS - 1)) is Sighting.OUTSIDE
 
 
 def test_a_file_from_the_future_does_not_drag_the_window_along() -> None:
