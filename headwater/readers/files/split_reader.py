@@ -97,7 +97,9 @@ class FilesSplitReader(SplitReader[FileBlock, FileSplit, int]):
 
     def _skipped(self, piece: SplitRange[FileSplit, int], reason: str) -> None:
         """Tell that the rest of a range is not read."""
-        self._report(piece.split, min(self._reached, piece.stop), piece.stop, reason)
+        # What was read of a compressed file is often more than it has bytes, and still not all: its last one.
+        first = min(self._reached, piece.stop - 1)
+        self._report(piece.split, first, piece.stop, reason)
 
 
 class FilesRecordEmitter(RecordEmitter[FileBlock, FileSplit, int]):

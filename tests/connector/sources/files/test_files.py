@@ -339,6 +339,20 @@ def test_what_is_skipped_while_it_is_decoded_is_counted_too(inbox: Path, drop: D
         assert [each["until"] for each in lost["ranges"]] == [2 * len(rows) + len("a,too long\n")]
 
 
+def test_the_skipped_end_of_a_compressed_file_is_counted_though_more_than_its_size_was_read(
+    inbox: Path,
+) -> None:
+    whole = gzip.compress("".join(f"{at}\n" for at in range(100_000)).encode())
+    (inbox / "cut.gz").write_bytes(whole[: len(whole) // 2])
+    with text(inbox, ignoreCorruptFiles="true") as query:
+        assert len(values(query.step())) > 10_000
+        (inbox / "good").write_text("x")
+        query.step()
+        lost: Any = query.log[-1]["losses"]
+        assert [each["until"] - each["first"] for each in lost["ranges"]] == [1]
+        assert lost["at_least_rows"] == 1
+
+
 def test_a_file_that_vanished_or_changed_under_a_planned_batch(
     inbox: Path, drop: Drop, caplog: pytest.LogCaptureFixture
 ) -> None:
