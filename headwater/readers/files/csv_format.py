@@ -22,7 +22,7 @@ from headwater.readers.files.file_format import FileBlock, Opener, UnreadableRes
 from headwater.readers.files.line_format import LineFormat
 from headwater.readers.files.lines import Bytes
 from headwater.readers.files.quarantine import Quarantine
-from headwater.readers.files.settings import METADATA_COLUMN, ReadSettings
+from headwater.readers.files.settings import ReadSettings, is_metadata
 from headwater.readers.formats.csv.csv_decoder import CsvDecoder
 from headwater.readers.formats.csv.layout import REASON_FATAL
 from headwater.readers.formats.format import BadValues
@@ -170,8 +170,9 @@ class CsvFormat(LineFormat):
     def _places(self, columns: pa.Schema) -> tuple[list[str], int]:
         """Return the columns of files and folders in their order, and how many end with one of the file."""
         assert self.settings.schema is not None, "files are read with a schema"
-        elsewhere = {METADATA_COLUMN, *self.settings.special_columns}
-        names = [name for name in self.settings.schema.names if name not in elsewhere]
+        elsewhere = self.settings.special_columns
+        of_files = (field for field in self.settings.schema if not is_metadata(field))
+        names = [field.name for field in of_files if field.name not in elsewhere]
         return names, names.index(columns.names[-1]) + 1 if columns.names else 0
 
     def _decoder_of(

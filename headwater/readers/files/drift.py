@@ -15,7 +15,7 @@ from headwater.readers.files.drift_settings import OWN_SCHEMA_FORMATS
 from headwater.readers.files.inference import inferred_columns, newest_columns
 from headwater.readers.files.rescue_json import json_objects
 from headwater.readers.files.schema_history import new_names, widened
-from headwater.readers.files.settings import ReadSettings
+from headwater.readers.files.settings import ReadSettings, is_metadata
 
 _SHOWN = 20
 
@@ -36,7 +36,11 @@ class DriftGuard:
         self._drift = settings.drift
         self._schema = settings.schema
         self._rescued = settings.records.rescued_column
-        self._known_names = {name.lower() for name in settings.schema.names}
+        # A column that is made here hides none of the file: what has its name there is unknown.
+        made = settings.special_columns
+        self._known = pa.schema(
+            [field for field in settings.schema if field.name not in made and not is_metadata(field)]
+        )
 
     def columns_to_read(self, file: FileStatus, columns: pa.Schema) -> pa.Schema:
         """Return which columns of a file are to be read: also those to be rescued, if it tells its columns.
@@ -62,7 +66,8 @@ class DriftGuard:
                 raise self._stopped(file, own, new)
         if self._rescued is None:
             return columns
-        of_folders = self._known_names.difference(name.lower() for name in columns.names)
+        known = {name.lower() for name in self._known.names}
+        of_folders = known.difference(name.lower() for name in columns.names)
         # With the new fields of structs: formats give what is asked for, and no more.
         return pa.schema([field for field in widened(columns, own) if field.name.lower() not in of_folders])
 
@@ -84,7 +89,8 @@ class DriftGuard:
             for name, column in zip(batch.schema.names, batch.columns, strict=True)
             if (part := self._unknown_part(name, column)) is not None
         }
-        return batch.append_column(self._rescued, json_objects(parts, batch.num_rows))
+        own = [name for name in batch.schema.names if name != self._rescued]
+        return batch.select(own).append_column(self._rescued, json_objects(parts, batch.num_rows))
 
     def checked(self, rows: pa.RecordBatch, file: FileStatus) -> pa.RecordBatch:
         """Return rows of text as the user wants them, if they have no new columns or these may be there.
@@ -108,7 +114,7 @@ class DriftGuard:
         """Return what the schema does not have of a column; None if that is nothing."""
         if not name:
             return None  # stands for the number of rows
-        at = [field for field in self._schema if field.name.lower() == name.lower()]
+        at = [field for field in self._known if field.name.lower() == name.lower()]
         return column if not at else _unknown_fields(column, at[0].type)
 
     def _stopped(self, file: FileStatus, found: pa.Schema, new: list[str]) -> SourceError:

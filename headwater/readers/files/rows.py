@@ -12,7 +12,7 @@ import pyarrow as pa
 from headwater.core.errors import CorruptRecordError
 from headwater.enumerators.files.split import FileStatus
 from headwater.readers.files.partitions import partition_scalar
-from headwater.readers.files.settings import METADATA_COLUMN, METADATA_TYPE, ReadSettings
+from headwater.readers.files.settings import METADATA_TYPE, ReadSettings, is_metadata
 
 _NOT_IN_URI = re.compile(r"[^A-Za-z0-9_.!~'()*:@&=+$,;/\x80-\U0010ffff-]")
 """What Java writes with percent signs in the path of a URI."""
@@ -39,12 +39,12 @@ class RowAssembler:
     def file_columns(self, url: str) -> pa.Schema:
         """Return the columns of the schema that are to be found in this file."""
         folders = self._partitions(url)
-        elsewhere = {METADATA_COLUMN, *self._settings.special_columns}
+        elsewhere = self._settings.special_columns
         return pa.schema(
             [
                 field
                 for field in self._schema
-                if field.name not in elsewhere and field.name.lower() not in folders
+                if not (field.name in elsewhere or is_metadata(field) or field.name.lower() in folders)
             ]
         )
 
@@ -71,7 +71,7 @@ class RowAssembler:
         if raw is not None:
             value = _partition(field, raw, file, self._settings.records.time_zone)
             return cast("pa.Array[Any]", pa.repeat(value, batch.num_rows))
-        if field.name == METADATA_COLUMN:
+        if is_metadata(field):
             return _metadata(file, start, stop, batch.num_rows)
         at = batch.schema.get_field_index(field.name)
         if at < 0:

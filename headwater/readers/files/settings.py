@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -95,8 +95,7 @@ class ReadSettings:
         """Whether a time in the files may be written without its zone, and nobody has said which it is."""
         if self.format not in RECORD_FORMATS or self.records.time_zone is not None or self.schema is None:
             return False
-        fields = (field for field in self.schema if field.name != METADATA_COLUMN)
-        return any(_has_times(field.type) for field in fields)
+        return any(_has_times(field.type) for field in self.schema if not is_metadata(field))
 
     @property
     def has_local_bounds(self) -> bool:
@@ -119,6 +118,11 @@ class ReadSettings:
     def folder_columns(self) -> FolderColumns:
         """What finds the columns in the paths of files."""
         return FolderColumns(self.paths, self.base_path)
+
+
+def is_metadata(field: pa.Field[Any]) -> bool:
+    """Whether a column is the one about the file; one of that name with another type is in the file."""
+    return field.name == METADATA_COLUMN and field.type == METADATA_TYPE
 
 
 def moment_us(time: datetime, zone: str) -> int:

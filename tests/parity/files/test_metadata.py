@@ -37,6 +37,21 @@ def test_what_is_known_of_a_file_is_what_spark_says(parity: FilesParity, tmp_pat
         assert found.count() == 2
 
 
+@pytest.mark.parametrize("schema", [None, "a int, _metadata struct<x:int>"])
+def test_a_column_of_the_file_with_that_name_is_one_like_others(
+    parity: FilesParity, tmp_path: Path, schema: str | None
+) -> None:
+    (tmp_path / "a.json").write_text('{"a":1,"_metadata":{"x":5}}\n')
+    rows = []
+    for reader in (
+        parity.spark.read.format("json"),
+        parity.spark.read.format("headwater").options(source="files", format="json"),
+    ):
+        frame = (reader if schema is None else reader.schema(schema)).load(str(tmp_path))
+        rows.append((frame.schema, frame.collect()))
+    assert rows[1] == rows[0]
+
+
 def test_a_filter_of_names_counts_for_a_file_that_is_named_as_in_spark(
     parity: FilesParity, tmp_path: Path
 ) -> None:

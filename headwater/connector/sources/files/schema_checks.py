@@ -13,7 +13,7 @@ from headwater.connector.sources.files.record_options import (
     RESCUED_DATA_COLUMN,
 )
 from headwater.core.errors import OptionError
-from headwater.readers.files.settings import METADATA_COLUMN, METADATA_TYPE, ReadSettings
+from headwater.readers.files.settings import METADATA_COLUMN, METADATA_TYPE, ReadSettings, is_metadata
 
 
 def check_schema(
@@ -37,7 +37,7 @@ def check_schema(
         )
     _check_metadata(schema, needed=needs_metadata)
     _check_special_columns(schema, read)
-    _check_types(pa.schema([field for field in schema if field.name != METADATA_COLUMN]), read.format)
+    _check_types(pa.schema([field for field in schema if not is_metadata(field)]), read.format)
 
 
 def check_binary_schema(schema: pa.Schema) -> None:
@@ -61,13 +61,15 @@ def check_binary_schema(schema: pa.Schema) -> None:
 def _check_metadata(schema: pa.Schema, *, needed: bool) -> None:
     from pyspark.sql.pandas.types import from_arrow_type
 
+    if not needed:
+        return
     if METADATA_COLUMN in schema.names and schema.field(METADATA_COLUMN).type != METADATA_TYPE:
         wanted = from_arrow_type(METADATA_TYPE)
         raise OptionError(
             f"the column {METADATA_COLUMN} must be {wanted.simpleString()} in the schema",
             option=INCLUDE_METADATA.name,
         )
-    if needed and METADATA_COLUMN not in schema.names:
+    if METADATA_COLUMN not in schema.names:
         raise OptionError(
             f"needs the column {METADATA_COLUMN} in the schema that is given with .schema(...)",
             option=INCLUDE_METADATA.name,

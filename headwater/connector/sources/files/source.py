@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 import pyarrow as pa
 
 from headwater.connector.cpus import available_cpus, known_parallelism
+from headwater.connector.options import Option
 from headwater.connector.planned.admission import ReadLimits
 from headwater.connector.planned.options import MIN_PARTITIONS, PARALLELISM, target_duration
 from headwater.connector.planned.planning import PlanningHints
@@ -33,6 +34,7 @@ from headwater.connector.sources.files.read_options import (
     PUSH_FILTERS,
     read_settings,
 )
+from headwater.connector.sources.files.record_options import RESCUED_DATA_COLUMN
 from headwater.connector.sources.files.schema_checks import check_binary_schema, check_schema
 from headwater.connector.sources.files.split_definitions import deserialized_files, serialized_files
 from headwater.connector.sources.files.task_settings import settings_in_task
@@ -102,9 +104,10 @@ class FilesSource(PlannedSource[FileBlock, FileSplit, int]):
         found = self._inferred_schema()
         rescued = self.read.records.rescued_column
         if rescued is not None:
-            found = pa.schema([*found, pa.field(rescued, pa.string())])
+            found = _with_own(found, pa.field(rescued, pa.string()), RESCUED_DATA_COLUMN, "Give another name")
         if self.metadata:
-            found = pa.schema([*found, pa.field(METADATA_COLUMN, METADATA_TYPE)])
+            way_out = "Read the files without it"
+            found = _with_own(found, pa.field(METADATA_COLUMN, METADATA_TYPE), INCLUDE_METADATA, way_out)
         if self.columns is not None:
             found = pa.schema([_column(found, name) for name in self.columns])
         return found
@@ -271,6 +274,17 @@ def _is_for_stream(options: Mapping[str, str], boundedness: Boundedness | None) 
         if row.only is Boundedness.CONTINUOUS_UNBOUNDED or row is SCHEMA_NAME
     }
     return any(key.lower() in of_streams for key in options)
+
+
+def _with_own(found: pa.Schema, own: pa.Field[Any], option: Option[Any], way_out: str) -> pa.Schema:
+    """Return columns of files with one that an option makes.
+
+    Raises:
+        OptionError: the files have one of this name.
+    """
+    if any(field.name.lower() == own.name.lower() for field in found):
+        raise OptionError(f"the files have a column {own.name!r} of their own. {way_out}", option=option.name)
+    return found.append(own)
 
 
 def _column(schema: pa.Schema, name: str) -> pa.Field[Any]:

@@ -197,6 +197,29 @@ def test_a_damaged_file_is_skipped_if_the_user_wants_so(inbox: Path, mode: str) 
         query.step()
 
 
+def test_a_column_of_a_file_that_is_called_as_one_that_is_made_here_is_rescued(
+    folder: Folder, tmp_path: Path
+) -> None:
+    state: Any = {"schemaName": "s", "stateLocation": str(tmp_path / "state"), "includeMetadata": "true"}
+    folder.drop({"id": 1})
+    with folder.query(**state) as query:
+        query.step()
+        folder.drop({"id": 2, "_rescued_data": "old", "_metadata": "mine"})
+        found = rows(query.step())[0]
+    assert json.loads(found["_rescued_data"]) == {"_rescued_data": "old", "_metadata": "mine"}
+    assert found["_metadata"]["file_name"] == f"1.{folder.kind}"
+
+
+def test_a_column_that_is_made_here_is_refused_where_the_files_have_one_of_its_name(folder: Folder) -> None:
+    folder.drop({"a": 1, "_metadata": {"x": 5}})
+    how: Any = {"format": folder.kind, "path": str(folder.inbox)}
+    with pytest.raises(OptionError, match=r"'rescuedDataColumn': .* 'A' .*another name"):
+        batch(**how, rescuedDataColumn="A")
+    with pytest.raises(OptionError, match=r"'includeMetadata': .*'_metadata' of their own.*without it"):
+        batch(**how, includeMetadata="true")
+    assert rows(batch(**how).select(["a", "_metadata"])) == [{"a": 1, "_metadata": {"x": 5}}]
+
+
 def test_a_name_in_another_case_and_a_folder_are_no_new_columns(inbox: Path) -> None:
     (inbox / "day=1").mkdir()
     folder = Folder(inbox / "day=1", "parquet")

@@ -55,12 +55,12 @@ def test_batches_of_each_format_are_those_of_sparks_own_readers(spark: SparkSess
     assert sorted(with_path.select(*about).collect()) == sorted(
         spark.read.parquet(str(tmp_path / "parquet")).select(*about).collect()
     )
-    for wrong, said in (
-        ("notes int not null", "NOT NULL"),
-        ("_metadata string", "must be struct<file_path:string"),
+    for wrong, said, with_metadata in (
+        ("notes int not null", "NOT NULL", "false"),
+        ("_metadata string", "must be struct<file_path:string", "true"),
     ):
         with pytest.raises(PySparkException, match=said):
-            load(spark, "parquet", tmp_path / "parquet", wrong).collect()
+            load(spark, "parquet", tmp_path / "parquet", wrong, includeMetadata=with_metadata).collect()
 
 
 @pytest.mark.slow
