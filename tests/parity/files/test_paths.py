@@ -195,6 +195,9 @@ def test_a_file_beside_folders_of_columns_differs(parity: FilesParity) -> None:
     beside = {"k=1/other.csv": b"x"}
     spark, ours = parity.differs("a file beside folders of columns", how, b"x", at="a.txt", beside=beside)
     assert (spark, ours) == ([], [("x", None)])
+    spark, ours = parity.differs("a file beside folders of columns", how, b"x", at="a/b.txt", beside=beside)
+    assert isinstance(spark, Failed)
+    assert ours == []
 
 
 def test_columns_of_folders_beside_a_given_schema_differ(parity: FilesParity) -> None:
