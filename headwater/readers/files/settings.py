@@ -46,7 +46,8 @@ class ReadSettings:
         schema: of the rows: columns of the files, of the folders, and ``_metadata``, in the order in which
             they come out. None until it is known.
         records: how the values in records of text are written, and what becomes of bad ones.
-        ignore_missing: whether a file that vanished before it was read is skipped with a warning.
+        ignore_missing: whether a file that vanished before it was read is skipped with a warning; None where
+            nobody has said so.
         ignore_corrupt: whether what comes after a damaged place of a file is skipped with a warning.
         lines: how lines are written.
         json: how JSON is written.
@@ -68,8 +69,8 @@ class ReadSettings:
     paths: tuple[SelectedPath, ...]
     schema: pa.Schema | None
     records: RecordSettings = field(default_factory=RecordSettings)
-    ignore_missing: bool = False
-    ignore_corrupt: bool = False
+    ignore_missing: bool | None = None
+    ignore_corrupt: bool | None = None
     base_path: str | None = None
     merge_schema: bool = False
     avro_schema: str | None = None

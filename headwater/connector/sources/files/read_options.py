@@ -33,19 +33,21 @@ FORMAT: Final = Option(
     None,
     f"What the files are: {', '.join(f'`{name}`' for name in sorted(FORMATS))}. Required.",
 )
-_IGNORE_MISSING_FILES: Final = Option(
+_IGNORE_MISSING_FILES: Final[Option[bool | None]] = Option(
     "ignoreMissingFiles",
     boolean,
-    False,
+    None,
     "Whether a planned file that vanished, or was overwritten, before it was read is skipped with a warning, "
     "or fails the query.",
+    shown_default="that of the session, else `false`",
 )
-_IGNORE_CORRUPT_FILES: Final = Option(
+_IGNORE_CORRUPT_FILES: Final[Option[bool | None]] = Option(
     "ignoreCorruptFiles",
     boolean,
-    False,
+    None,
     "Whether a file that is damaged, or not of the format, is skipped with a warning from the damaged place "
-    "on, or fails the query.",
+    "on, or fails the query. Where a schema is inferred only the option counts.",
+    shown_default="that of the session, else `false`",
 )
 COLUMNS: Final = Option(
     "columns",

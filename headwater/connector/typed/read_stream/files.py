@@ -171,10 +171,11 @@ def files(
         schema_name: Under this name an inferred schema is kept at `stateLocation`, and is the same after
             a restart; queries that give the same name share it. (``schemaName``)
         ignore_missing_files: Whether a planned file that vanished, or was overwritten, before it was read
-            is skipped with a warning, or fails the query. Default: `false`. (``ignoreMissingFiles``)
+            is skipped with a warning, or fails the query. Default: that of the session, else `false`.
+            (``ignoreMissingFiles``)
         ignore_corrupt_files: Whether a file that is damaged, or not of the format, is skipped with a
-            warning from the damaged place on, or fails the query. Default: `false`.
-            (``ignoreCorruptFiles``)
+            warning from the damaged place on, or fails the query. Where a schema is inferred only the
+            option counts. Default: that of the session, else `false`. (``ignoreCorruptFiles``)
         mode: What to do with a record of CSV or JSON that cannot be read: null where a value is bad,
             leave it out, or fail. Default: `PERMISSIVE`.
         column_name_of_corrupt_record: The string column that takes the whole text of such a record, if

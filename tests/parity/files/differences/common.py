@@ -40,6 +40,23 @@ DIFFERENCES: dict[str, Difference] = {
         "fails, and names the option",
         Reason.JVM,
     ),
+    "settings of the session": Difference(
+        "The session has `spark.sql.caseSensitive=true` (Parquet, ORC, Avro), "
+        "`spark.sql.legacy.timeParserPolicy=LEGACY` (dates and times of CSV and JSON); or, where a schema is "
+        "inferred, `spark.sql.timestampType=TIMESTAMP_NTZ` (CSV, JSON), "
+        "`spark.sql.parquet.binaryAsString=true`, `spark.sql.parquet.mergeSchema=true` or "
+        "`spark.sql.orc.mergeSchema=true`.",
+        "goes by it",
+        "fails, and names the setting",
+        Reason.REFUSED,
+    ),
+    "types of folders by the session": Difference(
+        "A schema is inferred, with columns of folders `key=value`, and the session has "
+        "`spark.sql.sources.partitionColumnTypeInference.enabled=false`.",
+        "takes them for strings",
+        "infers their types: a Python source is not told of the session when its schema is asked for",
+        Reason.JVM,
+    ),
     "a schema from empty files": Difference(
         "A schema is inferred from CSV or JSON, and no file has a single byte.",
         "makes a frame without columns, which shows nothing of what is written later",
