@@ -216,7 +216,10 @@ def check_types(kind: DataType, path: str = "") -> None:
             raise ValueError(f"has a map at {path[:-1]!r} whose keys are no strings")
         check_types(kind.valueType, path)
     elif kind.typeName() not in _MADE:
-        raise ValueError(f"has {kind.simpleString()} at {path[:-1]!r}, a type that no format makes")
+        raise ValueError(
+            f"has {kind.simpleString()} at {path[:-1]!r}, a type that this format does not become: read it "
+            "as a string"
+        )
 
 
 _MADE: Final = frozenset({"decimal", *(make().typeName() for make in _SIMPLE.values())})

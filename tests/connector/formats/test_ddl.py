@@ -55,7 +55,7 @@ def test_what_is_no_schema_is_refused_with_the_place(text: str, reason: str) -> 
 
 def test_a_type_that_no_format_makes_is_refused_in_json_too() -> None:
     field = {"name": "at", "type": "interval day to second", "nullable": True, "metadata": {}}
-    with pytest.raises(ValueError, match="a type that no format makes"):
+    with pytest.raises(ValueError, match="a type that this format does not become: read it as a string"):
         schema(json.dumps({"type": "struct", "fields": [field]}))
 
 

@@ -157,6 +157,9 @@ def test_numbers_in_digits_of_other_scripts_differ(parity: FilesParity, kind: st
     how = reading("csv", f"n {kind}, {CORRUPT}")
     _, ours = parity.differs("numbers in digits of other scripts", how, f"{text}\n".encode())
     assert ours == [(None, text)]
+    inferring = reading("csv", inferSchema="true")
+    with pytest.raises(AssertionError, match="the schemas differ"):
+        parity.differs("numbers in digits of other scripts", inferring, "\u0663\n".encode())
 
 
 def test_doubles_and_dates_in_digits_of_other_scripts_are_bad_in_both(parity: FilesParity) -> None:

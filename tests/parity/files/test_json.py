@@ -211,6 +211,10 @@ def test_partial_rows_differ(parity: FilesParity) -> None:
 def test_times_without_a_date_differ(parity: FilesParity) -> None:
     how = reading("json", "t timestamp", **ZONE)
     assert parity.differs("a time without a date", how, b'{"t":"12:30"}')[1] == [(None,)]
+    with pytest.raises(AssertionError, match="the schemas differ"):
+        parity.differs(
+            "a time without a date", reading("json", inferTimestamp="true", **ZONE), b'{"t":"12:30"}'
+        )
 
 
 def test_times_of_day_differ(with_times_of_day: FilesParity) -> None:
@@ -219,6 +223,11 @@ def test_times_of_day_differ(with_times_of_day: FilesParity) -> None:
     assert not isinstance(sparks, Failed)
     assert isinstance(ours, Failed)
     assert "time(6) at 't'" in ours.said
+    days = reading("json", "t interval day to second")
+    sparks, ours = with_times_of_day.differs("times of day in JSON", days, b'{"t":"INTERVAL \'1\' DAY"}\n')
+    assert not isinstance(sparks, Failed)
+    assert isinstance(ours, Failed)
+    assert "interval day to second at 't'" in ours.said
 
 
 def test_base64_that_breaks_off_differs(parity: FilesParity) -> None:
@@ -259,7 +268,8 @@ def test_halves_of_surrogate_pairs_matter_where_spark_looks(parity: FilesParity)
     parity.same(reading("json", ddl, multiLine="true"), HALVES)
 
 
-def test_dates_in_digits_of_other_scripts_differ(parity: FilesParity) -> None:
-    how = reading("json", "d date")
+@pytest.mark.parametrize("kind", ["date", "decimal(10,2)"])
+def test_dates_in_digits_of_other_scripts_differ(parity: FilesParity, kind: str) -> None:
+    how = reading("json", f"d {kind}")
     content = '{"d":"\u0661\u0662"}'.encode()
     assert parity.differs("dates in digits of other scripts", how, content)[1] == [(None,)]

@@ -74,10 +74,10 @@ DIFFERENCES: dict[str, Difference] = {
         Reason.VARIES,
     ),
     "numbers in digits of other scripts": Difference(
-        "An integer or a decimal has digits that are not ASCII.",
+        "An integer or a decimal has digits that are not ASCII; or a column of such integers is inferred.",
         "takes them: Java's `Integer.parseInt` and `BigDecimal` know each digit of the Unicode version that "
         "the JVM has; `double`, dates and times take none of them",
-        "null, and the record is bad",
+        "null, and the record is bad; `string` where it is inferred",
         Reason.JVM,
     ),
     "a part of the records of CSV": Difference(

@@ -15,13 +15,13 @@ DIFFERENCES: dict[str, Difference] = {
         Reason.JVM,
     ),
     "a time without a date": Difference(
-        "A `timestamp` is written as `12:30`.",
+        "A `timestamp` is written as `12:30`; or such a field is inferred with `inferTimestamp`.",
         "takes the day on which the query runs: a replay gives another row",
-        "null, and the record is bad",
+        "null, and the record is bad; `string` where it is inferred",
         Reason.VARIES,
     ),
     "times of day in JSON": Difference(
-        "A column is `time`, which `spark.sql.timeType.enabled` allows.",
+        "A column is an interval; or `time`, which `spark.sql.timeType.enabled` allows.",
         "reads it",
         "fails, and names the column",
         Reason.REFUSED,
@@ -65,7 +65,7 @@ DIFFERENCES: dict[str, Difference] = {
         Reason.VARIES,
     ),
     "dates in digits of other scripts": Difference(
-        "A `date` is a number of days in digits that are not ASCII.",
+        "A `date` is a number of days, or a `decimal` a text, in digits that are not ASCII.",
         "takes it",
         "null, and the record is bad",
         Reason.JVM,
