@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise, takewhile
@@ -134,6 +134,20 @@ class FileSelection:
     def is_unsure(self, modified_us: int) -> bool:
         """Whether only a task knows if a file with this modification time is read."""
         return any(start <= modified_us <= stop for start, stop in self.unsure_us)
+
+
+def is_read(paths: Iterable[SelectedPath], url: str) -> bool:
+    """Whether one of the paths selects a file, as far as its URL shows."""
+    plain = _without_local_protocol(url)
+    for path in paths:
+        root = _without_local_protocol(path.root).rstrip("/") + "/"
+        if plain.startswith(root) and path.takes([name for name in plain[len(root) :].split("/") if name]):
+            return True
+    return False
+
+
+def _without_local_protocol(url: str) -> str:
+    return url.removeprefix("file://").removeprefix("file:")
 
 
 def protocol_of(url: str) -> str:

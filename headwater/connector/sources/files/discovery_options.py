@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -18,14 +19,14 @@ from headwater.connector.options import (
 from headwater.connector.planned.options import DURATION_OPTIONS
 from headwater.connector.sources.files.cleaning_options import CLEANING_OPTIONS, clean_source
 from headwater.connector.sources.files.notification_options import NOTIFICATION_OPTIONS, queue_settings
-from headwater.connector.sources.files.record_options import TIME_ZONE
+from headwater.connector.sources.files.record_options import BAD_RECORDS_PATH, TIME_ZONE
 from headwater.core.errors import OptionError
 from headwater.core.retry import Backoff
 from headwater.core.source import Boundedness
 from headwater.core.state_location import open_state_store
 from headwater.core.state_store import StateStore
 from headwater.enumerators.files.backlog import BatchLimits
-from headwater.enumerators.files.selection import FileSelection, SelectedPath
+from headwater.enumerators.files.selection import FileSelection, SelectedPath, is_read
 from headwater.enumerators.files.settings import FilesSettings, OnChange, OnLateFile
 from headwater.readers.files.settings import moment_us
 
@@ -233,6 +234,22 @@ def _time_us(options: ParsedOptions, option: Option[datetime | None]) -> int | N
     if time is None:
         return None
     return moment_us(time, options[TIME_ZONE] or "UTC")
+
+
+def check_own_folders(options: ParsedOptions, paths: Sequence[SelectedPath]) -> None:
+    """Refuse folders that are written to where their files would be read.
+
+    Raises:
+        OptionError: what is kept there would come as rows.
+    """
+    for option, inside in ((_STATE_LOCATION, "files-schemas/s/0"), (BAD_RECORDS_PATH, "bad.csv-0/0.jsonl")):
+        folder = options[option]
+        if folder is not None and is_read(paths, f"{folder.rstrip('/')}/{inside}"):
+            raise OptionError(
+                f"must not be below what is read ({', '.join(path.url for path in paths)}): what is written "
+                "there would come as rows",
+                option=option.name,
+            )
 
 
 def state_store(options: ParsedOptions) -> StateStore | None:

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Final
 
 from headwater.connector.formats.csv_dialect import TIME_FALLBACK
-from headwater.connector.formats.options import BAD_RECORDS_PATH, BAD_RECORDS_STORAGE, datetime_pattern
+from headwater.connector.formats.options import BAD_RECORDS_PATH as _OF_FORMATS
+from headwater.connector.formats.options import BAD_RECORDS_STORAGE, datetime_pattern
 from headwater.connector.formats.settings import bad_records_location
 from headwater.connector.options import Option, ParsedOptions, boolean, one_of, text
 from headwater.core.errors import OptionError
@@ -64,8 +65,8 @@ RESCUED_DATA_COLUMN: Final = Option(
     "A string column that takes, as JSON, what the schema does not name; of CSV and JSON also what did not "
     "fit its type, which makes no record bad then. An inferred schema gets it; a given one must have it.",
 )
-_BAD_RECORDS_PATH: Final = replace(
-    BAD_RECORDS_PATH,
+BAD_RECORDS_PATH: Final = replace(
+    _OF_FORMATS,
     help="CSV, JSON: a folder, on any file system of fsspec, for records that cannot be read: they are not "
     "in the output, whatever `mode` says. See [Records that cannot be read](#records-that-cannot-be-read).",
 )
@@ -112,7 +113,7 @@ RECORD_OPTIONS: Final = (
     _MODE,
     COLUMN_NAME_OF_CORRUPT_RECORD,
     RESCUED_DATA_COLUMN,
-    _BAD_RECORDS_PATH,
+    BAD_RECORDS_PATH,
     BAD_RECORDS_STORAGE,
     MULTI_LINE,
     TIME_ZONE,
@@ -138,7 +139,7 @@ def record_settings(options: ParsedOptions, file_format: str) -> RecordSettings:
     rescued = options[RESCUED_DATA_COLUMN]
     for option, formats in (
         (RESCUED_DATA_COLUMN, RESCUE_FORMATS | {"csv"}),
-        (_BAD_RECORDS_PATH, RECORD_FORMATS),
+        (BAD_RECORDS_PATH, RECORD_FORMATS),
     ):
         if options[option] is not None and file_format not in formats:
             raise OptionError(

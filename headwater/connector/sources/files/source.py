@@ -18,6 +18,7 @@ from headwater.connector.sources.configured import ConfiguredPlannedSource
 from headwater.connector.sources.files.discovery_options import (
     MAX_FILES,
     STORAGE_OPTIONS,
+    check_own_folders,
     files_settings,
     local_bounds,
     state_store,
@@ -237,6 +238,7 @@ def configure_files(options: Mapping[str, str], boundedness: Boundedness | None)
     parsed = FILES_OPTIONS.parse(options, boundedness)
     mode = boundedness or Boundedness.BOUNDED
     paths = selected_paths(parsed)
+    check_own_folders(parsed, paths)
     store = state_store(parsed)
     base = base_path(parsed, paths)
     read = read_settings(parsed, paths, base, parsed[STORAGE_OPTIONS])

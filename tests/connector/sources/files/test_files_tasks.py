@@ -114,6 +114,23 @@ def test_a_state_location_must_be_safe() -> None:
         Query(VALUE, format="text", path="/data", stateLocation="http://host/x")
 
 
+@pytest.mark.parametrize("option", ["stateLocation", "badRecordsPath"])
+def test_what_is_written_must_not_be_read(inbox: Path, option: str) -> None:
+    def ask(path: str, **options: Any) -> None:
+        options[option] = f"{inbox}/own"
+        with Query(VALUE, format="csv", path=path, **options):
+            pass
+
+    for path in (str(inbox), f"file://{inbox}"):
+        with pytest.raises(OptionError, match=rf"'{option}': must not be below what is read \({path}\)"):
+            ask(path, recursiveFileLookup="true")
+    with pytest.raises(OptionError, match=rf"'{option}': must not be below what is read"):
+        ask(f"{inbox}/*/*/*")
+    # Other folders than `key=value` are not looked into.
+    ask(str(inbox))
+    ask(str(inbox / "in"), recursiveFileLookup="true")
+
+
 def test_secrets_in_storage_options_are_not_shown(inbox: Path) -> None:
     with text(inbox, storageOptions='{"secret":"hush"}') as query:
         assert "hush" not in repr(query._configured)
