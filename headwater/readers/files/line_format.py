@@ -113,15 +113,17 @@ def whole_block(file: Any, status: FileStatus) -> Iterator[FileBlock]:
     """Yield a whole file, after decompression, as one block.
 
     Raises:
-        CorruptRecordError: it is larger than 512 MiB.
+        CorruptRecordError: it is larger than 512 MiB, or damaged: a part of it is no record.
     """
-    data = decompressed(status.url, file).read(LONGEST_LINE_BYTES + 1)
+    whole = decompressed(status.url, file)
+    data = whole.read(LONGEST_LINE_BYTES + 1)
     if len(data) > LONGEST_LINE_BYTES:
         raise CorruptRecordError(
             f"the file holds more than {LONGEST_LINE_BYTES} bytes, too much for one record",
             source="files",
             split=status.url,
         )
+    whole.read(1)  # What was read before a damaged place is no error yet.
     yield FileBlock(data, 0, status.size_bytes)
 
 

@@ -73,6 +73,25 @@ def test_files_that_are_cut_short_fail_or_give_what_spark_gives(
         parity.same(replace(how, options={"ignoreCorruptFiles": "true"}), [long, *cut])
 
 
+@pytest.mark.parametrize(
+    "how",
+    [
+        reading("text", "value string", wholetext="true"),
+        reading("json", "a int, _corrupt_record string", multiLine="true"),
+        reading("json", "a int", multiLine="true", mode="DROPMALFORMED"),
+        reading("json", multiLine="true"),
+    ],
+    ids=str,
+)
+def test_a_part_of_a_file_that_is_one_record_is_none(parity: FilesParity, how: Reading) -> None:
+    whole = b"[" + b",".join(b'{"a":%d}' % at for at in range(10_000)) + b"]"
+    files = [gzip.compress(whole)[:5_000], gzip.compress(b'[{"a":1}]')]
+    how = replace(how, suffix=".gz")
+    assert isinstance(parity.same(how, files[:1])[0], Failed)
+    skipping = replace(how, options={**how.options, "ignoreCorruptFiles": "true"})
+    assert [len(rows) for rows in parity.same(skipping, files) if isinstance(rows, list)] == [0, 1]
+
+
 @pytest.mark.parametrize("schema", ["value binary", "value int", "value string, more string"])
 def test_another_column_than_one_of_strings_is_refused(parity: FilesParity, schema: str) -> None:
     for skips in ("false", "true"):
