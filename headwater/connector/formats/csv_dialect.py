@@ -143,6 +143,12 @@ def csv_dialect(
             f"{handling} does not go with multiLine, where Spark's parser reads parts of values as records",
             option=_UNESCAPED.name,
         )
+    if multi_line and options[_COMMENT] and options[_COMMENT] == options[_QUOTE]:
+        raise OptionError(
+            "must be another character than quote with multiLine, where Spark's parser gives the text of bad "
+            "records in part",
+            option=_COMMENT.name,
+        )
     return CsvDialect(
         separator=separator,
         quote=options[_QUOTE],

@@ -11,7 +11,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise, takewhile
+from typing import Final
 
+SUMMARY_NAMES: Final = ("_common_metadata", "_metadata")
+"""Files of Parquet that tell the columns of others, and are not read. To Spark, longer names are such too."""
 _WILDCARD = re.compile(r"[*?\[{]")
 _TOKEN = re.compile(r"\\(?P<escaped>.)|\[(?P<negated>[!^]?)(?P<members>[^\]]+)\]|(?P<single>.)", re.DOTALL)
 _OUTSIDE_BRACES = {"*": ".*", "?": ".", "{": "(?:"}
@@ -28,12 +31,15 @@ class SelectedPath:
             all that are in them.
         name_filter: a pattern that the names of files must match, or None.
         in_columns: whether the path lies in such a folder, so that all below are read.
+        summaries: whether files whose names begin as `SUMMARY_NAMES` are taken too, for the columns that they
+            tell.
     """
 
     url: str
     recursive: bool = False
     name_filter: str | None = None
     in_columns: bool = False
+    summaries: bool = False
 
     @property
     def root(self) -> str:
@@ -59,7 +65,8 @@ class SelectedPath:
         if not names:
             name = self.root.rpartition("/")[2]
             return not _is_hidden(name) and (self._filter is None or bool(self._filter.fullmatch(name)))
-        if len(names) < len(self.patterns) or _is_hidden(names[-1]):
+        is_summary = self.summaries and names[-1].startswith(SUMMARY_NAMES)
+        if len(names) < len(self.patterns) or (_is_hidden(names[-1]) and not is_summary):
             return False
         if self._filter is not None and not self._filter.fullmatch(names[-1]):
             return False

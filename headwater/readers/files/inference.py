@@ -19,7 +19,7 @@ from headwater.core.clock import SystemClock
 from headwater.core.errors import CorruptRecordError, OptionError, SourceError
 from headwater.core.retry import Backoff, retrying
 from headwater.enumerators.files.listing import FileLister, lister_for
-from headwater.enumerators.files.selection import FileSelection
+from headwater.enumerators.files.selection import SUMMARY_NAMES, FileSelection
 from headwater.enumerators.files.split import FileStatus
 from headwater.readers.files.drift_settings import OWN_SCHEMA_FORMATS
 from headwater.readers.files.file_format import make_format
@@ -44,8 +44,9 @@ def infer_schema(
 ) -> pa.Schema:
     """Return the columns that the files seem to have, then those of the folders.
 
-    Of files that tell their columns one is opened, or all with ``mergeSchema``; of text all of them. In a
-    stream these are `STREAM_FILES` at most, and a stream lists no more than 10,000.
+    Of files that tell their columns one is opened, or all with ``mergeSchema``; of text all of them. Of
+    Parquet, the listers bring files that only tell columns, too: they count first, as in Spark. In a stream
+    these are `STREAM_FILES` at most, and a stream lists no more than 10,000.
 
     Raises:
         OptionError: whether a file is to be looked at depends on a time zone that is not known here.
@@ -63,6 +64,7 @@ def infer_schema(
             source="files",
         )
     shown_by = _shown_by(listed, settings, is_stream)
+    listed = [file for file in listed if not _name(file).startswith(SUMMARY_NAMES)]
     # Of a format that has always the same columns, without a file.
     found = (
         inferred_columns(shown_by, settings) if shown_by else file_format.infer(None, FileStatus("", 0, 0))
@@ -98,12 +100,24 @@ def _shown_by(listed: Sequence[FileStatus], settings: ReadSettings, is_stream: b
     the columns are in the order of the files' names then.
     """
     if settings.format in OWN_SCHEMA_FORMATS and not settings.merge_schema:
-        by_name = sorted(listed, key=lambda file: file.url)
+        by_name = sorted(listed, key=lambda file: (_place(file), file.url))
         skips = settings.ignore_corrupt and settings.format not in _ONE_ALONE
         return _first_readable(by_name, settings) if skips else by_name[:1]
     oldest = sorted(listed, key=lambda file: (file.modified_us, file.url))
     shown_by = oldest[: STREAM_FILES if is_stream else None]
-    return sorted(shown_by, key=lambda file: file.url) if settings.merge_schema else shown_by
+    if not settings.merge_schema:
+        return shown_by
+    return sorted(shown_by, key=lambda file: (-_place(file), file.url))
+
+
+def _name(file: FileStatus) -> str:
+    return file.url.rpartition("/")[2]
+
+
+def _place(file: FileStatus) -> int:
+    """Return how early a file tells columns: those that only tell them come before those with rows."""
+    name = _name(file)
+    return SUMMARY_NAMES.index(name) if name in SUMMARY_NAMES else len(SUMMARY_NAMES)
 
 
 def _first_readable(files: list[FileStatus], settings: ReadSettings) -> list[FileStatus]:

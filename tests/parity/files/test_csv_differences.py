@@ -133,6 +133,15 @@ def test_quotes_that_are_not_escaped_on_several_lines_differ(parity: FilesParity
     assert "option 'unescapedQuoteHandling'" in ours.said
 
 
+def test_a_comment_that_begins_as_a_quoted_value_differs(parity: FilesParity) -> None:
+    how = reading("csv", TEXT, multiLine="true", comment="'", quote="'")
+    sparks, ours = parity.differs("a comment that begins as a quoted value", how, b"a,b\n'x\n")
+    assert isinstance(sparks, list)
+    assert isinstance(ours, Failed)
+    assert "option 'comment'" in ours.said
+    parity.same(reading("csv", TEXT, comment="'", quote="'"), [b"a,b\n'x\n"])
+
+
 @pytest.mark.parametrize("handling", ["BACK_TO_DELIMITER", "SKIP_VALUE"])
 def test_quotes_that_are_not_escaped_differ_with_a_long_separator(parity: FilesParity, handling: str) -> None:
     how = reading("csv", TEXT, sep="ab", unescapedQuoteHandling=handling)

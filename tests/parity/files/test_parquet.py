@@ -218,6 +218,32 @@ def test_merged_columns_are_in_the_order_of_the_files_names(parity: FilesParity,
     assert parity.both_of(paths, str(tmp_path), how, streaming=False)[1] == [[(0, None, 0)], [(1, 1, None)]]
 
 
+@pytest.mark.parametrize("merges", ["false", "true"])
+@pytest.mark.parametrize(
+    "summaries",
+    [
+        {"_metadata": {"m": pa.int32(), "a": pa.int64()}},
+        {"_metadata": {"m": pa.int32(), "a": pa.int64()}, "_common_metadata": {"c": pa.string()}},
+        {"k=1/_common_metadata": {"c": pa.string(), "b": pa.int64()}, "_metadata": {"m": pa.int32()}},
+        {"_metadata_of": {"m": pa.int32()}},
+    ],
+    ids=str,
+)
+def test_a_file_that_only_tells_columns_shows_the_schema_as_in_spark(
+    parity: FilesParity, tmp_path: Path, summaries: dict[str, dict[str, pa.DataType]], merges: str
+) -> None:
+    paths = [tmp_path / "k=1" / "a.parquet", tmp_path / "k=1" / "b.parquet"]
+    paths[0].parent.mkdir()
+    for path, column in zip(paths, ("a", "b"), strict=True):
+        path.write_bytes(one(**{column: pa.array([1])}))
+    for name, fields in summaries.items():
+        pq.write_metadata(pa.schema(list(fields.items())), str(tmp_path / name))
+    how = reading("parquet", mergeSchema=merges)
+    sparks, ours = parity.both_of(paths, str(tmp_path), how, streaming=False)
+    assert ours == sparks
+    assert not any(isinstance(each, Failed) for each in ours)
+
+
 # The end of the description of a column c: string, as pyarrow writes it, and others of the same length.
 STRING = b"\x18\x01c\x25\x00\x4c\x1c\x00\x00\x00"
 ANNOTATED = {

@@ -121,10 +121,13 @@ class FilesSource(PlannedSource[FileBlock, FileSplit, int]):
         kept = None if history is None else history.latest()
         if kept is not None:
             return kept
-        listers = self.files.listers(SystemClock())
-        found = infer_schema(
-            listers, self.read, is_stream=self.infers_as_stream, selection=self.files.selection
-        )
+        selection = self.files.selection
+        if self.read.format == "parquet":
+            selection = replace(
+                selection, paths=tuple(replace(path, summaries=True) for path in selection.paths)
+            )
+        listers = replace(self.files, selection=selection).listers(SystemClock())
+        found = infer_schema(listers, self.read, is_stream=self.infers_as_stream, selection=selection)
         return found if history is None else history.begin(found)
 
     def with_schema(self, schema: pa.Schema, *, given: bool) -> FilesSource:

@@ -61,6 +61,12 @@ DIFFERENCES: dict[str, Difference] = {
         "fails, and names the option",
         Reason.REFUSED,
     ),
+    "a comment that begins as a quoted value": Difference(
+        "`comment` and `quote` are the same character, and `multiLine` is on.",
+        "takes records that begin with it for comments, and loses the text of some bad ones",
+        "fails, and names the option",
+        Reason.REFUSED,
+    ),
     "quotes that are not escaped with a long separator": Difference(
         "`unescapedQuoteHandling` is `BACK_TO_DELIMITER` or `SKIP_VALUE`, and `sep` has several characters.",
         "reads what is well written, and fails, or finds no separator, where a quote is not escaped",
