@@ -29,10 +29,10 @@ from headwater.readers.kernels.memory import (
 
 
 @called
-def find_lines(  # noqa: PLR0917 - compiled code has no keywords
-    data: int, end: int, one: int, other: int, room: int, starts: int, sizes: int
+def split_lines(  # noqa: PLR0917 - compiled code has no keywords
+    data: int, end: int, one: int, other: int, room: int, places: int, sizes: int, text: int
 ) -> int:
-    """Note where lines lie, of ``room`` lines at most, and return how many there are.
+    """Find lines, note ``room`` of them at most, and return how many there are.
 
     Args:
         data: the address of the first byte.
@@ -40,46 +40,27 @@ def find_lines(  # noqa: PLR0917 - compiled code has no keywords
         one: a byte that ends a line.
         other: another one, or the same.
         room: for how many lines there is memory.
-        starts: an int64 for each line: where it begins, counted from ``data``.
-        sizes: an int64 for each line: how many bytes it has.
+        places: if ``text`` is 0, an int64 for each line: where it begins, counted from ``data``. Else an
+            int32 for 0, and one for each line: where in ``text`` it ends.
+        sizes: if ``text`` is 0, an int64 for each line: how many bytes it has.
+        text: where to copy the lines, one behind the other. Has room for all bytes, and `layout.BEHIND` more.
     """
-    count = 0
-    begin = data
-    while begin < end:
-        stop = _line_end(begin, end, one, other)
-        if count < room:
-            store_int64(starts + 8 * count, begin - data)
-            store_int64(sizes + 8 * count, stop - begin)
-        count += 1
-        begin = _behind(stop, end, one != other)
-    return count
-
-
-@called
-def copy_lines(  # noqa: PLR0917 - compiled code has no keywords
-    data: int, end: int, one: int, other: int, room: int, offsets: int, text: int
-) -> int:
-    """Copy lines one behind the other, note ends of ``room`` of them at most, and return how many there are.
-
-    Args:
-        data: the address of the first byte.
-        end: the address behind the last one.
-        one: a byte that ends a line.
-        other: another one, or the same.
-        room: for how many lines there is memory.
-        offsets: an int32 for 0, and one for each line: where in ``text`` it ends.
-        text: has room for all bytes, and `layout.BEHIND` more.
-    """
-    store_int32(offsets, 0)
     count = 0
     begin = data
     to = text
+    if text != 0:
+        store_int32(places, 0)
     while begin < end:
         stop = _line_end(begin, end, one, other)
-        _copy(to, begin, stop - begin, end)
-        to += stop - begin
+        if text != 0:
+            _copy(to, begin, stop - begin, end)
+            to += stop - begin
         if count < room:
-            store_int32(offsets + 4 * count + 4, to - text)
+            if text != 0:
+                store_int32(places + 4 * count + 4, to - text)
+            else:
+                store_int64(places + 8 * count, begin - data)
+                store_int64(sizes + 8 * count, stop - begin)
         count += 1
         begin = _behind(stop, end, one != other)
     return count

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headwater.readers.formats.lines.kernel import copy_lines, find_lines
+from headwater.readers.formats.lines.kernel import split_lines
 from headwater.readers.formats.lines.layout import ENTRY_ARGUMENTS
 from headwater.readers.kernels.compiling import compile_function
 
@@ -10,9 +10,7 @@ from headwater.readers.kernels.compiling import compile_function
 def _enter(  # noqa: PLR0917 - C has no keywords
     data: int, end: int, one: int, other: int, room: int, places: int, sizes: int, text: int
 ) -> int:
-    if text != 0:
-        return copy_lines(data, end, one, other, room, places, text)
-    return find_lines(data, end, one, other, room, places, sizes)
+    return split_lines(data, end, one, other, room, places, sizes, text)
 
 
 def compile_kernel() -> tuple[str, bytes]:
