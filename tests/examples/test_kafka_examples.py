@@ -57,10 +57,11 @@ def test_kafka_stream_goes_on_where_it_stopped_and_ctrl_c_ends_it_quietly(
     assert "ended after batch 0" in run(*program, "--available-now")
     kafka.produce(topic, [b"second"] * 20)
     printed = run_until("batch 1,", *program)
-    # No traceback of the program. PySpark's process of the source shows the beginning of one where the
-    # query is stopped in the middle of a call of the source: the connection is gone when it answers.
+    # When the JVM ends, PySpark's workers find their connections closed, and its daemon prints a traceback of
+    # that: as much of it is seen as comes before the JVM is gone.
+    frames = re.findall(r'^  File "(.*)", line ', printed, re.MULTILINE)
+    assert [frame for frame in frames if not frame.endswith("pyspark/daemon.py")] == []
     assert "KeyboardInterrupt" not in printed
-    assert "Py4J" not in printed
     rows = pq.read_table(str(tmp_path / "rows"))["value"].to_pylist()
     assert (rows.count("first"), rows.count("second")) == (30, 20)
 
