@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import unquote
 
 from headwater.core.errors import SourceError
-from headwater.enumerators.files.selection import SelectedPath
+from headwater.enumerators.files.selection import SelectedPath, names_below
 
 
 @dataclass(frozen=True)
@@ -73,9 +72,9 @@ class FolderColumns:
         if any(path.recursive for path in self.paths):
             return ()
         if self.base_path is not None:
-            return _names_below(url, self.base_path)[:-1]
+            return names_below(url, self.base_path)[:-1]
         # Of a pattern, folders count below what it matches.
-        found = [_names_below(url, path.root)[path.depth : -1] for path in self.paths]
+        found = [names_below(url, path.root)[path.depth : -1] for path in self.paths]
         return min((names for names in found if names), key=len, default=())
 
 
@@ -103,20 +102,3 @@ def _check_name(name: str) -> None:
 
 def _folder(url: str) -> str:
     return url.rpartition("/")[0]
-
-
-def _names_below(url: str, root: str) -> list[str]:
-    """Return the names of a path below a folder; none if it is not there."""
-    folder = _plain(root).rstrip("/") + "/"
-    plain = _plain(url)
-    return plain[len(folder) :].split("/") if plain.startswith(folder) else []
-
-
-def _plain(url: str) -> str:
-    """Return a URL without its protocol, in the one form that all spellings of a path share.
-
-    ``s3a://b/x`` and ``s3://b/x`` are ``/b/x``; ``file:/x`` and ``/x`` are ``/x``.
-    """
-    if ":" not in url.partition("/")[0]:
-        return url
-    return re.sub(r"^[a-z0-9+.-]+:/*", "/", url).replace("//", "/")

@@ -15,6 +15,8 @@ from typing import Final
 
 SUMMARY_NAMES: Final = ("_common_metadata", "_metadata")
 """Files of Parquet that tell the columns of others, and are not read. To Spark, longer names are such too."""
+_SAME_STORES: Final = {"s3a": "s3", "gcs": "gs", "abfss": "abfs"}
+"""Second names of protocols, and the first ones."""
 _WILDCARD = re.compile(r"[*?\[{]")
 _TOKEN = re.compile(r"\\(?P<escaped>.)|\[(?P<negated>[!^]?)(?P<members>[^\]]+)\]|(?P<single>.)", re.DOTALL)
 _OUTSIDE_BRACES = {"*": ".*", "?": ".", "{": "(?:"}
@@ -145,22 +147,34 @@ class FileSelection:
 
 def is_read(paths: Iterable[SelectedPath], url: str) -> bool:
     """Whether one of the paths selects a file, as far as its URL shows."""
-    plain = _without_local_protocol(url)
-    for path in paths:
-        root = _without_local_protocol(path.root).rstrip("/") + "/"
-        if plain.startswith(root) and path.takes([name for name in plain[len(root) :].split("/") if name]):
-            return True
-    return False
+    return any(
+        path.takes(names)
+        for path in paths
+        if store_of(url) == store_of(path.root) and (names := names_below(url, path.root))
+    )
 
 
-def _without_local_protocol(url: str) -> str:
-    return url.removeprefix("file://").removeprefix("file:")
+def names_below(url: str, root: str) -> list[str]:
+    """Return the names of a path below a folder of the same store; none if it is not there."""
+    folder = _plain(root).rstrip("/") + "/"
+    plain = _plain(url)
+    return plain[len(folder) :].split("/") if plain.startswith(folder) else []
 
 
-def protocol_of(url: str) -> str:
-    """Return the protocol of a path; ``file`` where none is written."""
+def _plain(url: str) -> str:
+    """Return a URL without its protocol, in the one form that all spellings of a path share.
+
+    ``s3a://b/x`` and ``s3://b/x`` are ``/b/x``; ``file:/x`` and ``/x`` are ``/x``.
+    """
+    if ":" not in url.partition("/")[0]:
+        return url
+    return re.sub(r"^[a-z0-9+.-]+:/*", "/", url).replace("//", "/")
+
+
+def store_of(url: str) -> str:
+    """Return the protocol of a path, by the first of its names; ``file`` where none is written."""
     protocol, separator, _ = url.partition("://")
-    return protocol if separator else "file"
+    return _SAME_STORES.get(protocol, protocol) if separator else "file"
 
 
 def alternatives(pattern: str) -> list[str]:

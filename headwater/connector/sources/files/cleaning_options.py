@@ -9,7 +9,7 @@ from headwater.connector.options import Option, ParsedOptions, one_of, text
 from headwater.core.errors import OptionError
 from headwater.core.source import Boundedness
 from headwater.enumerators.files.cleaner import CleanSource
-from headwater.enumerators.files.selection import SelectedPath, protocol_of
+from headwater.enumerators.files.selection import SelectedPath, names_below, store_of
 
 _STREAM: Final = Boundedness.CONTINUOUS_UNBOUNDED
 
@@ -52,14 +52,14 @@ def clean_source(
     if options[_CLEAN_SOURCE] == "delete":
         return CleanSource(archive_dir=None, storage_options=storage)
     archive = options.require(_SOURCE_ARCHIVE_DIR, " for cleanSource=archive")
-    if any(f"{archive.rstrip('/')}/".startswith(f"{root.rstrip('/')}/") for root in roots):
-        raise OptionError(
-            f"must not be below what is read ({', '.join(roots)}): archived files would be found again",
-            option=_SOURCE_ARCHIVE_DIR.name,
-        )
-    if {protocol_of(archive)} != {protocol_of(root) for root in roots}:
+    if {store_of(archive)} != {store_of(root) for root in roots}:
         raise OptionError(
             "must be on the file system of what is read: files are moved, not copied",
+            option=_SOURCE_ARCHIVE_DIR.name,
+        )
+    if any(names_below(f"{archive}/x", root) for root in roots):
+        raise OptionError(
+            f"must not be below what is read ({', '.join(roots)}): archived files would be found again",
             option=_SOURCE_ARCHIVE_DIR.name,
         )
     return CleanSource(archive_dir=archive, storage_options=storage)

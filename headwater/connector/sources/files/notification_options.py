@@ -10,7 +10,7 @@ from headwater.connector.options import Option, ParsedOptions, duration_ms, json
 from headwater.core.errors import OptionError
 from headwater.core.source import Boundedness
 from headwater.enumerators.files.event_queue import QueueSettings
-from headwater.enumerators.files.selection import SelectedPath, protocol_of
+from headwater.enumerators.files.selection import SelectedPath, store_of
 
 _STREAM: Final = Boundedness.CONTINUOUS_UNBOUNDED
 
@@ -73,7 +73,7 @@ def queue_settings(
     url = options[_NOTIFICATIONS]
     if url is None:
         return None
-    others = [path.url for path in paths if protocol_of(path.url) not in ("s3", "s3a")]
+    others = [path.url for path in paths if store_of(path.url) != "s3"]
     if others:
         raise OptionError(
             f"tells of objects in S3, and {', '.join(others)} is not there: remove one of the two",

@@ -92,6 +92,10 @@ def test_small_files_are_packed_into_few_tasks_and_compressed_ones_are_not_cut(
             "'sourceArchiveDir'.*below",
         ),
         (
+            {"format": "csv", "cleanSource": "archive", "sourceArchiveDir": "file:///data/old"},
+            "'sourceArchiveDir'.*below",
+        ),
+        (
             {"format": "csv", "cleanSource": "archive", "sourceArchiveDir": "s3://b/old"},
             "'sourceArchiveDir'.*on the file system",
         ),
