@@ -14,6 +14,7 @@ from typing import Any, TypeAlias, cast
 
 from headwater.core.errors import UnknownSplitError
 from headwater.enumerators.files.filesystem import file_errors, open_file_system, status_url
+from headwater.enumerators.files.path_listing import PathListing
 from headwater.enumerators.files.selection import SelectedPath
 from headwater.enumerators.files.split import FileStatus
 
@@ -44,7 +45,8 @@ class FileLister(ABC):
 
         Raises:
             UnknownSplitError: the root of the path does not exist.
-            SourceError: what the store says, after passing failures were retried.
+            SourceError: what the store says, after passing failures were retried; or files lie in folders
+                that are columns, and others in folders that are not.
         """
 
 
@@ -80,12 +82,17 @@ class LocalLister(FileLister):
             return
         # Folders that are still to be listed, each with its names below the root.
         pending: list[tuple[str, tuple[str, ...]]] = [(self.root, ())]
+        listing = PathListing(self.path)
         while pending:
             folder, names = pending.pop()
-            yield from self._folder(folder, names, pending)
+            yield from self._folder(folder, names, pending, listing)
 
     def _folder(
-        self, folder: str, names: tuple[str, ...], pending: list[tuple[str, tuple[str, ...]]]
+        self,
+        folder: str,
+        names: tuple[str, ...],
+        pending: list[tuple[str, tuple[str, ...]]],
+        listing: PathListing,
     ) -> Iterator[list[FileStatus]]:
         page: list[FileStatus] = []
         try:
@@ -95,7 +102,7 @@ class LocalLister(FileLister):
                     if entry.is_dir():
                         if self.path.descends(below):
                             pending.append((entry.path, below))
-                    elif self.path.takes(below):
+                    elif listing.takes(below):
                         page += _present(entry)
                     if len(page) >= _PAGE_FILES:
                         yield page
@@ -130,6 +137,7 @@ class S3Lister(FileLister):
     def pages(self) -> Iterator[list[FileStatus]]:
         bucket, _, prefix = self.root.partition("/")
         more: dict[str, str] = {}
+        listing = PathListing(self.path)
         while True:
             list_page = partial(self._list, Bucket=bucket, Prefix=prefix, **more)
             answer = self.ask(list_page, what=f"listing of s3://{self.root}")
@@ -138,7 +146,7 @@ class S3Lister(FileLister):
             yield [
                 FileStatus(f"s3://{path}", item["Size"], _time_us(item), item["ETag"].strip('"'))
                 for path, item in found
-                if self.takes(path)
+                if (names := self._names(path)) is not None and listing.takes(names)
             ]
             if not answer.get("IsTruncated"):
                 break
@@ -156,7 +164,8 @@ class S3Lister(FileLister):
             SourceError: what the store says, after passing failures were retried.
         """
         path = f"{bucket}/{key}"
-        if not self.takes(path):
+        names = self._names(path)
+        if names is None or not self.path.takes(names):
             return None
         try:
             found: FileStatus = self.ask(partial(self._look, path), what=f"a look at s3://{path}")
@@ -168,13 +177,13 @@ class S3Lister(FileLister):
         with file_errors("looking", f"s3://{path}"):
             return present_status(self.fs, path)
 
-    def takes(self, path: str) -> bool:
-        """Whether an object is a file that the path selects."""
+    def _names(self, path: str) -> list[str] | None:
+        """Return the names of an object below the root; None if it is elsewhere."""
         below = path[len(self.root) :]
         # S3's prefix is text: `in` lists `inside/a` too.
         if below and not below.startswith("/"):
-            return False
-        return self.path.takes([name for name in below.split("/") if name])
+            return None
+        return [name for name in below.split("/") if name]
 
 
 @dataclass(frozen=True)
@@ -189,6 +198,7 @@ class FolderLister(FileLister):
     def pages(self) -> Iterator[list[FileStatus]]:
         root = self.root.rstrip("/")
         pending: list[tuple[str, tuple[str, ...]]] = [(root, ())]
+        listing = PathListing(self.path)
         while pending:
             folder, names = pending.pop()
             list_folder = partial(self._list, folder, is_root=not names)
@@ -201,7 +211,7 @@ class FolderLister(FileLister):
                 if item["type"] == "directory":
                     if below and self.path.descends(below):
                         pending.append((item["name"], below))
-                elif item["size"] and self.path.takes(below):
+                elif item["size"] and listing.takes(below):
                     page.append(_status_of(self.fs, item))
             yield page
 

@@ -64,6 +64,10 @@ class SelectedPath:
 
         A root that is a file itself has none, and is read if its own name is.
         """
+        return self.fits(names) and self.is_open(names)
+
+    def fits(self, names: Sequence[str]) -> bool:
+        """Whether this file would be read in a folder whose files are read."""
         if not names:
             name = self.root.rpartition("/")[2]
             return not _is_hidden(name) and (self._filter is None or bool(self._filter.fullmatch(name)))
@@ -75,10 +79,11 @@ class SelectedPath:
         # The last pattern may match a file as well as a folder of files.
         if len(names) == len(self.patterns) and not self.patterns[-1].fullmatch(names[-1]):
             return False
-        return self._is_open(names[self.depth : -1]) and self.descends(names[:-1])
+        return self.descends(names[:-1])
 
-    def _is_open(self, folders: Sequence[str]) -> bool:
-        """Whether the files in a folder are read, given as names below what the patterns match."""
+    def is_open(self, names: Sequence[str]) -> bool:
+        """Whether the files in a file's folder are read."""
+        folders = names[self.depth : -1]
         return not folders or self.recursive or self.in_columns or any("=" in name for name in folders)
 
     @cached_property

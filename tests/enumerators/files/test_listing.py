@@ -30,7 +30,7 @@ from headwater.enumerators.files.selection import SelectedPath
 from headwater.enumerators.files.split import FileStatus
 from tests.s3_server import S3Server
 
-NAMES = {"a.csv", "k=1/b.csv", "k=1/l=2/c.csv", "sub/d.csv", "_hidden", "k=1/.x"}
+NAMES = {"a.csv", "k=1/b.csv", "k=1/l=2/c.csv", "_hidden", "k=1/.x"}
 
 
 def ask(call: Callable[[], Any], what: str) -> Any:
@@ -64,6 +64,8 @@ def root(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, dict[str,
     if request.param == "s3":
         options = request.getfixturevalue("s3").storage_options
     fs, path = open_file_system(url, options)
+    if fs.exists(path):
+        fs.rm(path, recursive=True)
     for name in NAMES:
         fs.makedirs(f"{path}/{name}".rpartition("/")[0], exist_ok=True)
         fs.pipe(f"{path}/{name}", b"x")
@@ -80,11 +82,32 @@ def test_the_same_files_are_found_everywhere(root: tuple[str, dict[str, Any]]) -
         "a.csv",
         "k=1/b.csv",
         "k=1/l=2/c.csv",
-        "sub/d.csv",
     ]
-    assert names(lister_for(SelectedPath(f"{url}/s*"), options, ask)) == ["sub/d.csv"]
     assert names(lister_for(SelectedPath(f"{url}/a.csv"), options, ask)) == ["a.csv"]
     assert names(lister_for(SelectedPath(url, name_filter="b*"), options, ask)) == ["k=1/b.csv"]
+
+
+def test_files_beside_folders_of_columns_are_refused_as_in_spark_if_these_have_any(
+    root: tuple[str, dict[str, Any]],
+) -> None:
+    url, options = root
+    fs, path = open_file_system(url, options)
+    fs.makedirs(f"{path}/sub", exist_ok=True)
+    fs.pipe(f"{path}/sub/_d.csv", b"x")
+    assert "a.csv" in names(lister_for(SelectedPath(url), options, ask))
+    fs.pipe(f"{path}/sub/d.csv", b"x")
+    said = r"files lie in key=value folders, and elsewhere: .*/k=1/(b|l=2/c)\.csv and .*/sub/d\.csv"
+    with pytest.raises(SourceError, match=said):
+        names(lister_for(SelectedPath(url), options, ask))
+    assert names(lister_for(SelectedPath(url, name_filter="[bc]*"), options, ask)) == [
+        "k=1/b.csv",
+        "k=1/l=2/c.csv",
+    ]
+    assert "sub/d.csv" in names(lister_for(SelectedPath(url, recursive=True), options, ask))
+    assert names(lister_for(SelectedPath(f"{url}/s*"), options, ask)) == ["sub/d.csv"]
+    for name in ("k=1/b.csv", "k=1/l=2/c.csv"):
+        fs.rm(f"{path}/{name}")
+    assert names(lister_for(SelectedPath(url), options, ask)) == ["a.csv"]
 
 
 def test_a_pattern_of_a_batch_must_match_a_file_or_a_folder(root: tuple[str, dict[str, Any]]) -> None:

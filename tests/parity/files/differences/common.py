@@ -14,10 +14,9 @@ DIFFERENCES: dict[str, Difference] = {
         Reason.BUG,
     ),
     "a file beside folders of columns": Difference(
-        "A file, or a folder of another name with files in it, lies beside folders `key=value`.",
-        "leaves out the file, without a word, once there are such folders; fails where there is the folder, "
-        "which it leaves out where there are none",
-        "reads the file, with null for `key`; leaves out the folder",
+        "A file lies beside folders `key=value`.",
+        "leaves it out, without a word, once there are such folders",
+        "reads it, with null for `key`",
         Reason.BUG,
     ),
     "columns of folders beside a given schema": Difference(
