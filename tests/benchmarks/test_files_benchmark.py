@@ -6,14 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import files
+from benchmarks import files, files_planning
 from benchmarks.files_ceiling import FilesCeilingDataSource, make_batches
 
 
 @pytest.mark.parametrize("is_real", [False, True])
 def test_planning_takes_in_all_files_and_then_plans_the_new_ones(tmp_path: Path, is_real: bool) -> None:
     found = list(
-        files.planning(300, str(tmp_path / "real") if is_real else None, str(tmp_path / "state"), rounds=2)
+        files_planning.planning(
+            300, str(tmp_path / "real") if is_real else None, str(tmp_path / "state"), rounds=2
+        )
     )
     assert len(found) == 2
     assert all(0 < plan <= whole and 0 <= wait <= plan for plan, wait, whole, _, _ in found)
