@@ -1,27 +1,23 @@
 """What needs real threads.
 
-Functions that block or call back, the life of loop and functions, the watchdog.
+Functions that block or call back, and the life of loop and functions.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import pickle
 import signal
 import threading
-import time
-import traceback
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 
 from headwater.core.errors import AsyncCallError, CallTimeoutError
-from headwater.readers.async_io import event_loop, shared_functions
 from headwater.readers.async_io.async_wait_operator import AsyncWaitOperator
 from headwater.readers.async_io.event_loop import acquire_loop, process_loop, release_loop
 from headwater.readers.async_io.function import (
@@ -33,7 +29,6 @@ from headwater.readers.async_io.function import (
     OpenContext,
     Result,
     ResultFuture,
-    Scope,
 )
 from headwater.readers.async_io.settings import (
     AsyncSettings,
@@ -44,16 +39,9 @@ from headwater.readers.async_io.settings import (
     RateLimit,
     RetryPolicy,
 )
-from headwater.readers.async_io.shared_functions import close_shared_functions
-from headwater.readers.async_io.watchdog import where_blocked
 from tests.patience import PATIENCE_S
+from tests.readers.async_io.counting import Counting, ask
 from tests.readers.async_io.outputs import drained, results_of
-
-
-def ask(function: Any, rows: list[Any], **settings: Any) -> tuple[list[Any], AsyncWaitOperator]:
-    operator = AsyncWaitOperator(function, AsyncSettings(**settings))
-    with operator:
-        return [output for outputs in operator.process([rows]) for output in outputs], operator
 
 
 def test_a_plain_async_function() -> None:
@@ -200,103 +188,6 @@ def test_posts_from_many_threads_all_arrive() -> None:
     assert sorted(seen) == list(range(4000))
 
 
-class Counting(AsyncFunction):
-    """Counts its openings in the process."""
-
-    scope = Scope.TASK
-    opened: ClassVar[list[OpenContext]] = []
-    closed: ClassVar[list[int]] = []
-
-    async def open(self, context: OpenContext) -> None:
-        self.opened.append(context)
-
-    async def close(self) -> None:
-        self.closed.append(1)
-
-    async def async_invoke(self, row: InputRow) -> Result:
-        return row
-
-
-class SharedCounting(Counting):
-    scope = Scope.PROCESS
-    opened: ClassVar[list[OpenContext]] = []
-    closed: ClassVar[list[int]] = []
-
-
-def test_a_function_of_scope_task_is_opened_and_closed_by_each_task() -> None:
-    for _ in range(2):
-        with AsyncWaitOperator(Counting(), AsyncSettings(capacity=7), task="task 3"):
-            pass
-    assert Counting.opened == [OpenContext("Counting", Scope.TASK, 7, "task 3")] * 2
-    assert len(Counting.closed) == 2
-
-
-def test_a_function_of_scope_process_is_opened_once_for_all_tasks_of_an_id() -> None:
-    for share_id in ("a", "a", "b"):
-        with AsyncWaitOperator(SharedCounting(), share_id=share_id) as operator:
-            operator.feed([1])
-            assert operator.poll(10) == [(1, 1)]
-    assert len(SharedCounting.opened) == 2
-    assert SharedCounting.closed == []
-    close_shared_functions()
-    assert len(SharedCounting.closed) == 2
-
-
-def test_a_shared_function_that_no_task_asks_for_is_closed_and_opened_again_by_the_next(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(shared_functions, "_IDLE_S", 0.01)
-    opened: list[OpenContext] = []
-    closed = threading.Semaphore(0)
-
-    class Idles(AsyncFunction):
-        async def open(self, context: OpenContext) -> None:
-            opened.append(context)
-
-        async def close(self) -> None:
-            closed.release()
-
-        async def async_invoke(self, row: int) -> int:
-            return row
-
-    for times in (1, 2):
-        with AsyncWaitOperator(Idles(), share_id="idles") as operator:
-            operator.feed([1])
-            assert results_of(drained(operator)) == [1]
-            assert not closed.acquire(timeout=0.05), "not while a task has it"
-        assert closed.acquire(timeout=PATIENCE_S)
-        assert len(opened) == times
-
-
-def test_the_close_of_a_shared_function_is_given_up_after_its_timeout(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    class NeverCloses(AsyncFunction):
-        async def async_invoke(self, row: int) -> int:
-            return row
-
-        async def close(self) -> None:
-            await asyncio.Event().wait()
-
-    with AsyncWaitOperator(NeverCloses(), AsyncSettings(close_timeout_ms=50), share_id="never"):
-        pass
-    close_shared_functions()
-    assert "NeverCloses.close failed" in caplog.text
-
-
-def test_one_client_a_process_is_the_default() -> None:
-    assert AsyncFunction.scope is Scope.PROCESS
-
-
-def test_without_an_id_nothing_is_shared() -> None:
-    SharedCounting.opened.clear()
-    SharedCounting.closed.clear()
-    for _ in range(2):
-        with AsyncWaitOperator(SharedCounting()):
-            pass
-    assert (len(SharedCounting.opened), len(SharedCounting.closed)) == (2, 2)
-
-
 VARIABLE: ContextVar[str] = ContextVar("VARIABLE", default="")
 
 
@@ -349,133 +240,6 @@ def test_to_thread_has_as_many_threads_as_there_are_calls() -> None:
         assert len(drained(operator)) == 40
 
 
-def test_tasks_of_one_client_get_the_threads_that_each_of_them_asks_for() -> None:
-    class Blocks(AsyncFunction):
-        def __init__(self, calls: int) -> None:
-            self.calls = calls
-
-        async def async_invoke(self, row: threading.Barrier) -> bool:
-            await asyncio.to_thread(row.wait, PATIENCE_S)
-            return True
-
-    for calls in (2, 40):
-        together = threading.Barrier(calls)
-        with AsyncWaitOperator(Blocks(calls), AsyncSettings(capacity=calls), share_id="grows") as operator:
-            operator.feed([together] * calls)
-            assert results_of(drained(operator)) == [True] * calls
-    close_shared_functions()
-
-
-def test_threads_that_hang_are_not_missing_in_the_next_task_and_are_counted() -> None:
-    release = threading.Event()
-
-    class Hangs(AsyncFunction):
-        async def async_invoke(self, row: int) -> int:
-            await asyncio.to_thread(release.wait if row < 0 else int, PATIENCE_S)
-            return row
-
-    settings = AsyncSettings(capacity=2, timeout_ms=200, on_failure=OnFailure.NULL)
-    with AsyncWaitOperator(Hangs(), settings, share_id="hangs") as hanging:
-        hanging.feed([-1, -2])
-        assert len(drained(hanging)) == 2
-    assert hanging.metrics.left_behind == 2
-    patient = AsyncSettings(capacity=2, timeout_ms=60_000)
-    with AsyncWaitOperator(Hangs(), patient, share_id="hangs") as operator:
-        operator.feed([1, 2, 3])
-        assert sorted(results_of(drained(operator))) == [1, 2, 3]
-    assert operator.metrics.left_behind == 0
-    release.set()
-    close_shared_functions()
-
-
-def test_a_client_has_threads_between_its_tasks_too(caplog: pytest.LogCaptureFixture) -> None:
-    closed = threading.Event()
-
-    class ClosesOnThread(AsyncFunction):
-        async def async_invoke(self, row: int) -> int:
-            return row
-
-        async def close(self) -> None:
-            await asyncio.to_thread(closed.set)
-
-    settings = AsyncSettings(close_timeout_ms=5_000)
-    with AsyncWaitOperator(ClosesOnThread(), settings, share_id="closes on a thread"):
-        pass
-    close_shared_functions()
-    assert closed.is_set()
-    assert not caplog.records
-
-
-def test_a_client_is_made_anew_for_a_task_that_makes_more_calls_than_it_was_made_for() -> None:
-    opened: list[int] = []
-    closed: list[int] = []
-
-    class Sized(AsyncFunction):
-        async def open(self, context: OpenContext) -> None:
-            self.size = context.capacity
-            opened.append(self.size)
-
-        async def close(self) -> None:
-            closed.append(self.size)
-
-        async def async_invoke(self, row: int) -> int:
-            return self.size
-
-    def operator(capacity: int) -> AsyncWaitOperator:
-        return AsyncWaitOperator(Sized(), AsyncSettings(capacity=capacity), share_id="sized")
-
-    def sizes(operator: AsyncWaitOperator) -> list[Any]:
-        operator.feed([1])
-        return results_of(drained(operator))
-
-    with operator(5) as small:
-        with operator(50) as large:
-            assert sizes(large) == [50]
-        with operator(7) as also_small:
-            assert sizes(also_small) == [50]
-        assert sizes(small) == [5]
-        assert closed == []
-    assert closed == [5], "replaced, and no task uses it any more"
-    close_shared_functions()
-    assert (opened, closed) == ([5, 50], [5, 50])
-
-
-@pytest.mark.parametrize("form", ["def", "to_thread"])
-def test_a_call_that_hangs_on_a_thread_costs_its_task_nothing_and_is_counted(form: str) -> None:
-    release = threading.Event()
-
-    def hangs(row: int) -> int:
-        if row == 0:
-            release.wait(PATIENCE_S)
-        return row
-
-    async def hangs_on_thread(row: int) -> int:
-        return await asyncio.to_thread(hangs, row)
-
-    function: Any = hangs if form == "def" else hangs_on_thread
-    settings = AsyncSettings(timeout_ms=50, on_failure=OnFailure.NULL, close_timeout_ms=60_000)
-    began = time.monotonic()
-    with AsyncWaitOperator(function, settings) as operator:
-        operator.feed(range(10))
-        assert len(drained(operator)) == 10
-    assert time.monotonic() - began < 30, "not the time that closing may take"
-    assert operator.metrics.left_behind == 1
-    release.set()
-
-
-def test_the_watchdog_blames_no_function_for_many_calls() -> None:
-    """The loop is busy with asyncio's own work or ours, on a machine that has other work too."""
-    stack = traceback.extract_stack()[:1]
-    ours = traceback.FrameSummary(event_loop.__file__, 1, "_run")
-    theirs = traceback.FrameSummary(asyncio.base_events.__file__, 1, "run_forever")
-    users = traceback.FrameSummary("/users/function.py", 7, "blocks")
-    runner = traceback.FrameSummary(event_loop.__file__.replace("event_loop", "call_runner"), 1, "_attempt")
-    assert where_blocked([*stack, ours, theirs]) is None
-    assert where_blocked([*stack, ours, theirs, ours, theirs]) is None
-    blamed = where_blocked([*stack, ours, theirs, runner, users])
-    assert blamed == "in blocks (/users/function.py:7), now at blocks (/users/function.py:7)"
-
-
 def test_a_lambda_that_makes_a_coroutine_is_awaited() -> None:
     async def answer(row: int) -> int:
         await asyncio.sleep(0)
@@ -497,32 +261,6 @@ def test_what_is_no_exception_ends_a_call_too() -> None:
         operator.feed([0, 1])
         failures = sorted(str(failure.error) for failure in results_of(drained(operator)))
     assert failures == ["", "complete_exceptionally was given a str: no such customer"]
-
-
-@pytest.mark.parametrize("raises", [False, True])
-def test_open_and_close_that_block_run_beside_the_loop(raises: bool) -> None:
-    threads: list[int] = []
-
-    class Blocking(BlockingFunction):
-        def open(self, context: OpenContext) -> None:  # type: ignore[override]
-            threads.append(threading.get_ident())
-            if raises:
-                raise ConnectionError("refused")
-
-        def close(self) -> None:  # type: ignore[override]
-            threads.append(threading.get_ident())
-
-        def invoke(self, row: InputRow) -> Result:
-            return row
-
-    if raises:
-        with pytest.raises(AsyncCallError, match=r"Blocking.open raised ConnectionError: refused"):
-            AsyncWaitOperator(Blocking()).open()
-    else:
-        out, _ = ask(Blocking(), [1])
-        assert out == [(1, 1)]
-        assert len(threads) == 2
-    assert threading.get_ident() not in threads
 
 
 def test_an_open_that_ends_its_thread_fails_at_once_and_spares_the_loop() -> None:
@@ -548,41 +286,6 @@ def test_a_close_that_raises_is_logged_and_spoils_nothing(caplog: pytest.LogCapt
     out, _ = ask(Raises(), [1])
     assert out == [(1, 1)]
     assert "Raises.close failed" in caplog.text
-
-
-def test_the_watchdog_names_a_function_that_blocks_the_loop(caplog: pytest.LogCaptureFixture) -> None:
-    named = threading.Event()
-
-    class Handler(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            named.set()
-
-    async def reads_a_file(row: int) -> int:
-        named.wait(20)  # blocks, as a client without await does
-        return row
-
-    log = logging.getLogger("headwater.readers.async_io.watchdog")
-    log.addHandler(handler := Handler())
-    try:
-        out, operator = ask(reads_a_file, [1], block_warning_ms=20)
-    finally:
-        log.removeHandler(handler)
-    assert out == [(1, 1)]
-    assert operator.metrics.blocked >= 1
-    assert "reads_a_file blocks the event loop" in caplog.text
-    assert f"in reads_a_file ({__file__}:" in caplog.text
-    assert "now at wait (" in caplog.text
-
-
-def test_calls_that_wait_are_no_blockade(caplog: pytest.LogCaptureFixture) -> None:
-    async def waits(row: int) -> int:
-        await asyncio.sleep(1.5)
-        return row
-
-    # Long, since a busy machine may keep the loop from turning for a moment too.
-    _, operator = ask(waits, [1], block_warning_ms=1_000)
-    assert operator.metrics.blocked == 0
-    assert not caplog.records
 
 
 def test_closing_gives_up_calls_that_ignore_their_cancellation(caplog: pytest.LogCaptureFixture) -> None:

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own habit
 
 import headwater as hw
 from headwater.core.errors import OptionError
-from tests.connector.async_io.carry_over.test_processor import PROVIDER, ROCKSDB, written
+from tests.connector.async_io.carry_over.test_carried_queries import PROVIDER, ROCKSDB, written
 from tests.connector.async_io.functions import slow_for_some
 from tests.exactly_once.processes import Program
 from tests.exactly_once.waiting import until
