@@ -4,58 +4,67 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
-
-import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md")), ROOT / "benchmarks" / "README.md"]
 COLUMNS = 110
 
-each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+
+def show(offenders: Iterable[str]) -> None:
+    """Fail with all offenders, one in a line."""
+    lines = list(offenders)
+    assert not lines, "\n".join(["", *lines])
 
 
-@each_page
-def test_every_link_leads_somewhere(page: Path) -> None:
-    for target in re.findall(r"\]\((?!https?:)([^)#]*)(?:#[^)]*)?\)", page.read_text()):
-        assert (page.parent / target).exists(), target
+def test_every_link_leads_somewhere() -> None:
+    show(
+        f"{page.name}: {target}"
+        for page in PAGES
+        for target in re.findall(r"\]\((?!https?:)([^)#]*)(?:#[^)]*)?\)", page.read_text())
+        if not (page.parent / target).exists()
+    )
 
 
-@each_page
-def test_every_path_in_code_style_exists(page: Path) -> None:
+def test_every_path_in_code_style_exists() -> None:
     """A path begins at the top of the repository or in ``tests/``; one that ends in ``/`` is a folder.
 
     The project that the tutorial makes has files of its own.
     """
+    path = r"`([\w.-]+(?:/[\w.-]+)*(?:\.py|\.md|\.toml|/))(?:::\w+[\w\[\] *]*)?`"
     places = (ROOT, ROOT / "tests")
     first = {entry.name for place in places for entry in place.iterdir()}
-    named = re.findall(
-        r"`([\w.-]+(?:/[\w.-]+)*(?:\.py|\.md|\.toml|/))(?:::\w+[\w\[\] *]*)?`", page.read_text()
+    show(
+        f"{page.name}: {name}"
+        for page in PAGES
+        for name in re.findall(path, page.read_text())
+        if name.split("/")[0] in first and "my_lines" not in name
+        if not any((place / name).exists() for place in places)
     )
-    paths = [name for name in named if name.split("/")[0] in first and "my_lines" not in name]
-    assert [path for path in paths if not any((place / path).exists() for place in places)] == []
 
 
-@each_page
-def test_every_test_that_is_named_exists(page: Path) -> None:
-    named = re.findall(r"`(?:([\w./-]+\.py)::)?(test_\w+)(?:\[[^`]*\])?(\*?)`", page.read_text())
-    missing = [
-        (file, name)
-        for file, name, rest in named
-        if not any(found.startswith(name) if rest else found == name for found in _tests(file))
-    ]
-    assert not missing
+def test_every_test_that_is_named_exists() -> None:
+    test = r"`(?:([\w./-]+\.py)::)?(test_\w+)(?:\[[^`]*\])?(\*?)`"
+    show(
+        f"{page.name}: {file}::{name}{rest}"
+        for page in PAGES
+        for file, name, rest in re.findall(test, page.read_text())
+        if not any(there.startswith(name) if rest else there == name for there in _tests(file))
+    )
 
 
-@each_page
-def test_lines_are_not_too_long(page: Path) -> None:
+def test_lines_are_not_too_long() -> None:
+    show(f"{page.name}, line {number}: {line}" for page in PAGES for number, line in _long_lines(page))
+
+
+def _long_lines(page: Path) -> Iterator[tuple[int, str]]:
     code = False
     for number, line in enumerate(page.read_text().splitlines(), 1):
         code ^= line.startswith("```")
-        assert code or len(line) <= COLUMNS or line.startswith(("|", "#")) or "](" in line, (
-            f"line {number}: {line}"
-        )
+        if not (code or len(line) <= COLUMNS or line.startswith(("|", "#")) or "](" in line):
+            yield number, line
 
 
 def test_contributing_names_what_there_is_to_run() -> None:

@@ -1,89 +1,38 @@
 """Architecture as tests: imports point down, between the floors and inside them.
 
-A floor is a package in ``headwater/``; a room is a package or module inside of one. Each library outside of
-Python's own is imported in certain rooms only.
+A floor is a package in ``headwater/``. The rooms of a package are its modules and folders. Inside a
+package imports point down if its rooms have an order in which none imports a later one. Only for the folders
+of a floor this order is written down: a new module needs no line here. Each library outside of Python's own
+is imported in certain places only. A test names everything that breaks its rule.
 """
 
 from __future__ import annotations
 
 import ast
 import graphlib
+import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).resolve().parent.parent
-FLOORS = ("core", "enumerators", "readers", "connector")
+FLOORS = ("core", "enumerators", "readers", "connector", "tools")
+"""From the ground up. Only ``headwater`` itself imports the last one: command lines and monitoring."""
 ABOVE = ("testing", "async_io", "contracts", "errors", "options", "read", "read_stream")
 """What stands above the floors: the suites for sources, and the modules of public names."""
 SYSTEMS = ("files", "http", "kafka", "mqtt", "simple")
-"""One source: a room of this name on each floor."""
+"""One source: a folder of this name on each floor."""
 
-ROOMS: dict[str, list[tuple[str, ...]]] = {
+FOLDERS: dict[str, list[tuple[str, ...]]] = {
+    "headwater.core": [],
     "headwater.enumerators": [("event_time",), (*SYSTEMS, "hybrid")],
-    "headwater.enumerators.kafka": [
-        ("client", "java_regex", "split"),
-        (
-            "cluster_view",
-            "group_committer",
-            "offsets_initializer",
-            "open_range",
-            "record_sizes",
-            "subscription",
-            "time_index",
-        ),
-        ("empty_selection", "lookup_settings", "lost_records"),
-        ("mirrors", "partition_list"),
-        ("lookup",),
-        ("enumerator",),
-    ],
     "headwater.readers": [("async_io", "kernels"), ("formats", "runtime"), (*SYSTEMS, "demo", "hybrid")],
-    "headwater.readers.formats": [
-        ("format", "format_options", "table_layout", "time_zones", "bad_records_location"),
-        (
-            "bad_record_lines",
-            "column_table",
-            "corrupt_column",
-            "decoded_part",
-            "kernel_columns",
-            "lines",
-            "registry",
-            "row_arrays",
-            "value_addresses",
-        ),
-        ("bad_row_files", "kernel_text", "wire_format"),
-        ("row_emitter",),
-        ("avro", "confluent_json", "debezium_json", "json", "protobuf", "text"),
-        ("csv",),
-    ],
-    "headwater.readers.http": [
-        ("lookups", "pace", "response", "settings", "urls"),
-        ("connections", "kept_tokens"),
-        ("credentials", "kept_pools"),
-        ("client",),
-        ("pages",),
-        ("paging", "statuses"),
-        ("open_pages",),
-        ("paged_split_reader",),
-        ("incremental", "open_list"),
-        ("split_reader",),
-    ],
-    "headwater.readers.runtime": [
-        ("event_times",),
-        ("task_reports",),
-        ("batch_schema", "loss_reports", "partitions", "paused_splits"),
-        ("fetchers", "source_reader", "staging"),
-        ("epoch",),
-    ],
     "headwater.connector": [
-        ("cpus", "option_display", "program_arguments", "time_column"),
-        ("readable",),
-        ("options",),
-        ("coordination", "formats", "tls_options"),
+        ("coordination", "formats"),
         ("async_io",),
         ("planned", "barrier"),
         ("sources",),
@@ -91,72 +40,25 @@ ROOMS: dict[str, list[tuple[str, ...]]] = {
         ("monitoring",),
         ("commands",),
     ],
-    "headwater.connector.typed": [
-        ("argument_kinds",),
-        ("arguments",),
-        ("misuse", "writing"),
-        ("loading",),
-        ("read", "read_stream"),
-    ],
-    "headwater.connector.async_io": [
-        (
-            "batches",
-            "derived_id",
-            "event_time_segments",
-            "failures",
-            "input_rows",
-            "input_thread",
-            "metrics",
-            "misfit",
-            "output_stream",
-            "pickling",
-            "schemas",
-            "source_options",
-            "text_casts",
-        ),
-        ("arrow_casts", "carried_rows", "gathering", "time_casts"),
-        ("scalar_casts",),
-        ("conversions",),
-        ("results",),
-        ("arrow_results",),
-        ("arrow_task",),
-        ("options", "task"),
-        ("epoch_calls", "limits"),
-        ("plan",),
-        ("source_calls",),
-        ("carry_over",),
-        ("wait",),
-    ],
-    "headwater.connector.sources": [
-        ("configured", "source_options", "spark_schema"),
-        ("files", "http", "kafka", "mqtt", "simple"),
-        ("user_sources",),
-        ("demo",),
-        ("registry",),
-        ("hybrid",),
-    ],
+    "headwater.tools": [("monitoring",), ("commands",)],
 }
-"""The rooms of each package, from the ground up. Rooms of one line do not know each other."""
+"""The folders of each floor, from the ground up. Folders of one line do not know each other."""
 
 SPARK = {"pyspark", "py4j"}
 KAFKA = {"cramjam", "crc32c", "google_crc32c", "kafka", "llvmlite", "numba", "numpy", "zstandard"}
-KAFKA_ROOMS = (
-    "headwater.enumerators.event_time",
-    "headwater.enumerators.kafka",
-    "headwater.readers.files.csv_format",
-    "headwater.readers.files.csv_inference",
-    "headwater.readers.files.csv_lines",
-    "headwater.readers.files.csv_rescue",
-    "headwater.readers.files.csv_stream",
-    "headwater.readers.files.document_texts",
-    "headwater.readers.files.json_documents",
-    "headwater.readers.files.json_format",
-    "headwater.readers.files.json_inference",
-    "headwater.readers.files.json_times",
-    "headwater.readers.formats",
-    "headwater.readers.kafka",
-    "headwater.readers.kernels",
+KAFKA_PLACES = (
+    "headwater.enumerators.event_time.",
+    "headwater.enumerators.kafka.",
+    "headwater.readers.files.csv_",
+    "headwater.readers.files.document_",
+    "headwater.readers.files.json_",
+    "headwater.readers.formats.",
+    "headwater.readers.kafka.",
+    "headwater.readers.kernels.",
 )
+"""How the names of modules begin that may import these libraries: Kafka's, and the kernels of formats."""
+MQTT = {"paho"}
+MQTT_PLACE = "headwater.readers.mqtt"
 
 
 @dataclass(frozen=True)
@@ -171,64 +73,68 @@ class Module:
         return FLOORS.index(self.name.split(".")[1])
 
     @property
-    def in_kafka_room(self) -> bool:
-        return any(self.name == room or self.name.startswith(f"{room}.") for room in KAFKA_ROOMS)
+    def in_kafka_place(self) -> bool:
+        return f"{self.name}.".startswith(KAFKA_PLACES)
 
-    def imported_modules(self) -> Iterator[str]:
-        """Yield every module of headwater that it imports, also those inside functions and for types only."""
-        for module, names in self.imports():
+    @cached_property
+    def imported_modules(self) -> frozenset[str]:
+        """Every module of headwater that it imports, also those inside functions and for types only."""
+        modules = set[str]()
+        for module, names in self.imports:
             inside = [f"{module}.{name}" for name in names if f"{module}.{name}" in EVERY_MODULE]
-            yield from inside or ([module] if module in EVERY_MODULE else [])
+            modules.update(inside or ([module] if module in EVERY_MODULE else []))
+        return frozenset(modules)
 
-    def imports(self) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """Yield every import, wherever it stands: the module and the names taken from it."""
+    @cached_property
+    def imports(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """Every import, wherever it stands: the module and the names taken from it."""
+        imports: list[tuple[str, tuple[str, ...]]] = []
         for node in ast.walk(self.tree):
             if isinstance(node, ast.Import):
-                yield from ((alias.name, ()) for alias in node.names)
+                imports.extend((alias.name, ()) for alias in node.names)
             elif isinstance(node, ast.ImportFrom):
                 assert node.level == 0, f"{self.name} imports relatively"
-                yield node.module or "", tuple(alias.name for alias in node.names)
+                imports.append((node.module or "", tuple(alias.name for alias in node.names)))
+        return tuple(imports)
 
-    def packages(self) -> set[str]:
-        """Return the top-level packages that it imports."""
-        return {module.partition(".")[0] for module, _ in self.imports()}
+    @cached_property
+    def packages(self) -> frozenset[str]:
+        """The top-level packages that it imports."""
+        return frozenset(module.partition(".")[0] for module, _ in self.imports)
 
 
-def _modules() -> Iterator[Module]:
-    for file in sorted((ROOT / "headwater").rglob("*.py")):
+def modules_of(folder: str) -> Iterator[Module]:
+    for file in sorted((ROOT / folder).rglob("*.py")):
         name = ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
         yield Module(name, ast.parse(file.read_text()))
 
 
-EVERY_MODULE = {module.name: module for module in _modules()}
-MODULES = {
-    name: module
-    for name, module in EVERY_MODULE.items()
-    if name.startswith(tuple(f"headwater.{floor}" for floor in FLOORS))
-}
-each_module = pytest.mark.parametrize("module", MODULES.values(), ids=MODULES)
+EVERY_MODULE = {module.name: module for module in modules_of("headwater")}
+MODULES = {name: module for name, module in EVERY_MODULE.items() if f"{name}.".split(".")[1] in FLOORS}
 
 
-def test_every_floor_is_looked_at() -> None:
-    assert {module.floor for module in MODULES.values()} == {0, 1, 2, 3}
+def show(offenders: Iterable[str]) -> None:
+    """Fail with all offenders, one in a line."""
+    lines = sorted(offenders)
+    assert not lines, "\n".join(["", *lines])
 
 
-@each_module
-def test_imports_point_down(module: Module) -> None:
-    above = {f"headwater.{name}" for name in (*FLOORS[module.floor + 1 :], *ABOVE)}
-    assert not {other for other, _ in module.imports() if ".".join(other.split(".")[:2]) in above}
-    assert "pyspark_headwater" not in module.packages()
-    assert "headwater" not in {other for other, _ in module.imports()}, "the public names are for users"
+def arrows(modules: Iterable[Module]) -> Iterator[tuple[Module, str]]:
+    """Yield every import of one module of headwater by another."""
+    yield from ((module, other) for module in modules for other in sorted(module.imported_modules))
 
 
-@pytest.mark.parametrize("folder", ["headwater", "tests", "benchmarks", "examples", "scripts"])
-def test_nothing_imports_through_the_links_at_the_top_of_the_repository(folder: str) -> None:
-    """A user's site-packages does not have them, and a user's own modules may be called the same."""
-    files = {
-        str(file): Module(file.stem, ast.parse(file.read_text())) for file in (ROOT / folder).rglob("*.py")
-    }
-    assert files
-    assert [file for file, module in files.items() if module.packages() & set(FLOORS)] == []
+def is_inside(package: str, module: str) -> bool:
+    return f"{module}.".startswith(f"{package}.")
+
+
+def folder_of(module: str) -> str:
+    """Return the folder of a floor that a module is in, as ``headwater.readers.kafka``."""
+    return ".".join(module.split(".")[:3])
+
+
+def floor_of(folder: str) -> str:
+    return folder.rpartition(".")[0]
 
 
 def room_of(package: str, module: str) -> str | None:
@@ -236,44 +142,92 @@ def room_of(package: str, module: str) -> str | None:
     return module.removeprefix(f"{package}.").split(".")[0] if module.startswith(f"{package}.") else None
 
 
-@pytest.mark.parametrize("package", ROOMS)
-def test_each_room_has_its_place(package: str) -> None:
-    there = {room_of(package, name) for name in MODULES} - {None}
-    assert there == {room for line in ROOMS[package] for room in line}
+def test_every_floor_is_looked_at() -> None:
+    assert {FLOORS[module.floor] for module in MODULES.values()} >= set(FLOORS) - {"tools"}
 
 
-@pytest.mark.parametrize("package", ROOMS)
-def test_imports_point_down_inside_a_package(package: str) -> None:
-    height = {room: line for line, rooms in enumerate(ROOMS[package]) for room in rooms}
-    up = {
-        (module.name, other)
+def test_imports_point_down() -> None:
+    show(
+        f"{module.name} -> {other}"
         for module in MODULES.values()
-        for other in module.imported_modules()
-        if (here := room_of(package, module.name))
-        and (there := room_of(package, other))
+        for other, _ in module.imports
+        if any(is_inside(f"headwater.{name}", other) for name in (*FLOORS[module.floor + 1 :], *ABOVE))
+    )
+
+
+def test_only_the_public_names_know_the_tools() -> None:
+    tools = "headwater.tools"
+    others = (
+        module for name, module in EVERY_MODULE.items() if name != "headwater" and not is_inside(tools, name)
+    )
+    show(f"{module.name} -> {other}" for module, other in arrows(others) if is_inside(tools, other))
+
+
+def test_no_floor_knows_the_public_names_or_the_plugin() -> None:
+    public = {"headwater", "pyspark_headwater"}
+    show(module.name for module in MODULES.values() if public & {other for other, _ in module.imports})
+
+
+def test_nothing_imports_through_the_links_at_the_top_of_the_repository() -> None:
+    """A user's site-packages does not have them, and a user's own modules may be called the same."""
+    for folder in ("headwater", "tests", "benchmarks", "examples", "scripts"):
+        modules = list(modules_of(folder))
+        assert modules
+        show(module.name for module in modules if module.packages & set(FLOORS))
+
+
+def test_the_order_of_folders_names_each_folder_of_a_floor() -> None:
+    ordered = {f"{floor}.{folder}" for floor, lines in FOLDERS.items() for line in lines for folder in line}
+    show({folder_of(name) for name in MODULES if name.count(".") > 2} - ordered)
+
+
+def test_imports_between_the_folders_of_a_floor_point_down() -> None:
+    height = {
+        f"{floor}.{folder}": number
+        for floor, lines in FOLDERS.items()
+        for number, line in enumerate(lines)
+        for folder in line
+    }
+    show(
+        f"{module.name} -> {other}"
+        for module, other in arrows(MODULES.values())
+        if (here := folder_of(module.name)) in height
+        and (there := folder_of(other)) in height
+        and floor_of(here) == floor_of(there)
         and here != there
         and height[there] >= height[here]
-    }
-    assert not up
-
-
-def test_every_package_with_rooms_states_their_order() -> None:
-    """Packages of one line of modules, such as ``headwater.core``, have the check for circles only."""
-    packages = {module.rpartition(".")[0] for module in MODULES}
-    nested = {package for package in packages for other in packages if other.rpartition(".")[0] == package}
-    assert nested - {"headwater"} == set(ROOMS)
+    )
 
 
 def test_no_imports_go_in_a_circle() -> None:
-    graph = {name: set(module.imported_modules()) - {name} for name, module in EVERY_MODULE.items()}
-    graphlib.TopologicalSorter(graph).prepare()  # raises CycleError, which names the circle
+    """Neither modules nor, inside a package, its rooms: a folder and a module beside it, or two folders."""
+    circles = {
+        "modules": circle_in({name: set(module.imported_modules) for name, module in EVERY_MODULE.items()}),
+        **{package: circle_in(rooms) for package, rooms in rooms_of_packages().items()},
+    }
+    show(f"{place}: {' -> '.join(circle)}" for place, circle in circles.items() if circle)
 
 
-@each_module
-def test_a_system_knows_no_other_system(module: Module) -> None:
-    own = system_of(module.name)
-    others = {system_of(other) for other in module.imported_modules()} - {None, own}
-    assert own is None or not others
+def rooms_of_packages() -> dict[str, dict[str, set[str]]]:
+    """Return for each package which of its rooms import which others of its rooms."""
+    packages: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for module, other in arrows(EVERY_MODULE.values()):
+        package = os.path.commonpath([name.replace(".", "/") for name in (module.name, other)]).replace(
+            "/", "."
+        )
+        here, there = (room_of(package, name) for name in (module.name, other))
+        if here and there:
+            packages[package][here].add(there)
+    return packages
+
+
+def circle_in(graph: dict[str, set[str]]) -> list[str]:
+    others = {name: neighbours - {name} for name, neighbours in graph.items()}
+    try:
+        graphlib.TopologicalSorter(others).prepare()
+    except graphlib.CycleError as error:
+        return list(reversed(error.args[1]))
+    return []
 
 
 def system_of(module: str) -> str | None:
@@ -281,27 +235,39 @@ def system_of(module: str) -> str | None:
     return next((name for name in module.split(".")[2:] if name in SYSTEMS), None)
 
 
-@each_module
-def test_only_the_top_floor_knows_spark(module: Module) -> None:
-    assert module.floor == FLOORS.index("connector") or not module.packages() & SPARK
+def test_a_system_knows_no_other_system() -> None:
+    show(
+        f"{module.name} -> {other}"
+        for module, other in arrows(MODULES.values())
+        if (system := system_of(module.name)) and system_of(other) not in {None, system}
+    )
 
 
-@each_module
-def test_only_kafkas_own_rooms_know_its_libraries(module: Module) -> None:
-    assert module.in_kafka_room or not module.packages() & KAFKA
+def test_only_certain_places_know_a_library() -> None:
+    show(
+        f"{module.name}: {library}"
+        for module in MODULES.values()
+        for library in sorted(module.packages - libraries_of(module))
+        if library in SPARK | KAFKA | MQTT
+    )
 
 
-@each_module
-def test_only_mqtts_own_room_knows_its_library(module: Module) -> None:
-    assert module.name.startswith("headwater.readers.mqtt.") or "paho" not in module.packages()
+def libraries_of(module: Module) -> set[str]:
+    """Return which of these libraries a module may import."""
+    spark = SPARK if module.floor >= FLOORS.index("connector") else set()
+    kafka = KAFKA if module.in_kafka_place else set()
+    return spark | kafka | (MQTT if is_inside(MQTT_PLACE, module.name) else set())
 
 
-@each_module
-def test_modules_take_no_private_name_from_each_other(module: Module) -> None:
-    for other, names in module.imports():
-        if other in EVERY_MODULE:
-            private = {name for name in names if name.startswith("_")}
-            assert not private, f"{module.name} takes {sorted(private)} from {other}"
+def test_modules_take_no_private_name_from_each_other() -> None:
+    show(
+        f"{module.name} -> {other}: {name}"
+        for module in MODULES.values()
+        for other, names in module.imports
+        if other in EVERY_MODULE
+        for name in names
+        if name.startswith("_")
+    )
 
 
 WITHOUT_KAFKAS_LIBRARIES = f"""
@@ -313,7 +279,11 @@ for library in {sorted(KAFKA)}:
 
 def test_what_is_not_kafkas_can_be_imported_without_kafkas_libraries() -> None:
     """As where headwater is installed without extras."""
-    names = ["headwater", "pyspark_headwater", *(name for name in MODULES if not MODULES[name].in_kafka_room)]
+    names = [
+        "headwater",
+        "pyspark_headwater",
+        *(name for name in MODULES if not MODULES[name].in_kafka_place),
+    ]
     _run(f"for name in {names}: importlib.import_module(name)")
 
 
