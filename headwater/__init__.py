@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from headwater.connector.async_io.failures import split_failures
     from headwater.connector.async_io.wait import keyed_wait, ordered_wait, unordered_wait
     from headwater.connector.formats.row_decoding import decode
-    from headwater.connector.monitoring.board import Board
-    from headwater.connector.monitoring.metrics_export import export_metrics
     from headwater.connector.readable import explain, install_excepthook
     from headwater.connector.sources.registry import options_of
     from headwater.connector.spark.conf import recommended_conf, recommended_environment
@@ -46,6 +44,8 @@ if TYPE_CHECKING:
     )
     from headwater.core.errors import HeadwaterError, TransientSourceError
     from headwater.core.simple_source import AskAgain, Finished, NamedSplit, Page, SimpleSource
+    from headwater.tools.monitoring.board import Board
+    from headwater.tools.monitoring.metrics_export import export_metrics
 
 __version__ = "0.1.0"
 
@@ -96,8 +96,8 @@ _HOMES = {
     "headwater.connector.async_io.failures": ("split_failures",),
     "headwater.connector.async_io.wait": ("keyed_wait", "ordered_wait", "unordered_wait"),
     "headwater.connector.formats.row_decoding": ("decode",),
-    "headwater.connector.monitoring.board": ("Board",),
-    "headwater.connector.monitoring.metrics_export": ("export_metrics",),
+    "headwater.tools.monitoring.board": ("Board",),
+    "headwater.tools.monitoring.metrics_export": ("export_metrics",),
     "headwater.connector.sources.registry": ("options_of",),
     "headwater.connector.spark.conf": ("recommended_conf", "recommended_environment"),
     "headwater.connector.spark.lag": ("LagListener", "QueryLag"),

@@ -43,7 +43,7 @@ COLUMNS: dict[str, dict[str, str]] = {
 
 @pytest.mark.parametrize("source", COLUMNS)
 def test_every_column_of_the_source_stands_on_its_page(source: str) -> None:
-    from headwater.connector.commands.peek import configured_for_batch
+    from headwater.tools.commands.peek import configured_for_batch
 
     columns = configured_for_batch(source, COLUMNS[source]).schema().names
     shown = re.findall(r"`(\w+)", page(source))

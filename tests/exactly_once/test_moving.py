@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from headwater.connector.commands.main import main
+from headwater.tools.commands.main import main
 from local_kafka import LocalKafka
 from tests.exactly_once.checkpoint_steps import STEPS, Disk, Step
 from tests.exactly_once.processes import Program

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from headwater.connector.commands.new_source import new_source
+from headwater.tools.commands.new_source import new_source
 from tests.patience import PATIENCE_S
 
 PROGRAM = """

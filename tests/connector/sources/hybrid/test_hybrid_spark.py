@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from headwater.connector.commands.main import main
 from headwater.core.jsons import dumps
+from headwater.tools.commands.main import main
 
 pytestmark = pytest.mark.slow
 

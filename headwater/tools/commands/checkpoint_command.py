@@ -1,0 +1,69 @@
+"""What the commands of ``headwater checkpoint`` that say something about one checkpoint have in common."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
+
+from headwater.core.errors import HeadwaterError
+from headwater.tools.commands.checkpoint_folder import FolderError, open_folder
+from headwater.tools.commands.convert import json_object
+from headwater.tools.commands.spark_checkpoint import CheckpointError, SparkCheckpoint
+
+CheckpointCommand: TypeAlias = Callable[[SparkCheckpoint, argparse.Namespace], Iterator[str]]
+"""Does its work, and yields the lines that a user reads."""
+
+
+def add_checkpoint_command(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser],
+    name: str,
+    told: str,
+    told_all: str,
+    command: CheckpointCommand,
+) -> argparse.ArgumentParser:
+    """Add a command that takes the path of a checkpoint, and return its parser.
+
+    Its exit status is 1 where the checkpoint cannot be read or is not fit for it.
+
+    Args:
+        commands: those of ``headwater checkpoint``.
+        name: of the command.
+        told: what the list of commands says.
+        told_all: what the help of the command says.
+        command: what it does.
+    """
+    parser = commands.add_parser(name, help=told, description=told_all)
+    parser.add_argument("path", metavar="PATH", help="the query's checkpointLocation: a folder, or s3a://...")
+    parser.add_argument(
+        "--storage-options",
+        type=json_object,
+        default={},
+        metavar="JSON",
+        help="for an object store: options of its fsspec file system",
+    )
+    parser.set_defaults(run=lambda given: _run(name, command, given))
+    return parser
+
+
+def logged_batch(batch_id: int, logged: list[int]) -> int:
+    """Return a batch that a user named.
+
+    Raises:
+        CheckpointError: the offset log does not have it (Spark keeps the last 100).
+    """
+    if batch_id not in logged:
+        raise CheckpointError(f"the offset log has no batch {batch_id}, but {logged[0]} to {logged[-1]}")
+    return batch_id
+
+
+def _run(name: str, command: CheckpointCommand, given: argparse.Namespace) -> int:
+    try:
+        checkpoint = SparkCheckpoint(open_folder(given.path, given.storage_options))
+        for line in command(checkpoint, given):
+            sys.stdout.write(f"{line}\n")
+    except (CheckpointError, FolderError, HeadwaterError) as error:
+        sys.stderr.write(f"headwater checkpoint {name}: {given.path}: {error}\n")
+        return 1
+    return 0

@@ -1,0 +1,196 @@
+"""``headwater checkpoint rewind | skip PATH``: the next start goes on at other positions.
+
+Both change the end of the last committed batch in the offset log, which is where the next one begins. The
+ids of batches do not go back: a sink that remembers them, as Spark's file sink and Delta do, would leave out
+what comes with an id that it has seen.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from headwater.tools.commands.checkpoint_command import add_checkpoint_command, logged_batch
+from headwater.tools.commands.checkpoint_folder import FolderError
+from headwater.tools.commands.logged_positions import LoggedPositions, positions_by_source
+from headwater.tools.commands.offset_log import OffsetLogEntry
+from headwater.tools.commands.position_edits import (
+    require_positions,
+    start_in,
+    with_position,
+    with_start,
+    without_starts,
+)
+from headwater.tools.commands.spark_checkpoint import CheckpointError, SparkCheckpoint
+from headwater.tools.commands.text_table import text_table
+
+_WIDEST = 300
+"""Names of splits are not cut: a topic may have 249 characters."""
+
+
+def add_edits(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the commands to those of ``headwater checkpoint``. The query must not run beside them."""
+    rewind = add_checkpoint_command(
+        commands,
+        "rewind",
+        "read again what came after an earlier batch",
+        "Sets the positions back to those after an earlier batch, so that the next start reads everything "
+        "behind it again. The sink, the state of the query and its watermark do not go back: see what the "
+        "command says before it writes. Without --yes it writes nothing.",
+        _rewind,
+    )
+    rewind.add_argument("--to-batch", type=int, required=True, metavar="ID", help="a batch in the offset log")
+    skip = add_checkpoint_command(
+        commands,
+        "skip",
+        "leave out records of one split, for example one that cannot be read",
+        "Sets the position of one split forward, so that the next start does not read what lies before it. "
+        "For positions that are numbers. Without --yes it writes nothing.",
+        _skip,
+    )
+    skip.add_argument(
+        "--split", required=True, metavar="SPLIT", help="as `headwater checkpoint positions` has it"
+    )
+    skip.add_argument("--to", type=int, required=True, metavar="POSITION", help="the next record to read")
+    skip.add_argument("--source", metavar="ID", help="in a query with several sources: its number or name")
+    for parser in (rewind, skip):
+        parser.add_argument(
+            "--yes", action="store_true", help="write; a copy is kept in PATH/headwater-backup"
+        )
+
+
+def _rewind(checkpoint: SparkCheckpoint, given: argparse.Namespace) -> Iterator[str]:
+    seen = checkpoint.batches()
+    last = checkpoint.last_committed()
+    target = logged_batch(given.to_batch, seen[0])
+    if target == last:
+        raise CheckpointError(f"batch {target} is the last one: there is nothing behind it")
+    now = checkpoint.entry(last)
+    then = checkpoint.entry(target)
+    if now.offsets.keys() != then.offsets.keys():
+        raise CheckpointError(f"the query had other sources in batch {target}: {', '.join(then.offsets)}")
+    for entry in (now, then):
+        for name, logged in entry.offsets.items():
+            require_positions(name, logged)
+    yield from _compared(positions_by_source(then), positions_by_source(now))
+    yield f"the next start, batch {last + 1}, reads again what batches {target + 1} to {last} have read"
+    yield (
+        "the sink does not go back: rows that it has stay there, and come again. Nor do the state of the "
+        "query (aggregates count rows again, duplicates are dropped) and its watermark (rows that are late "
+        "for it are dropped)"
+    )
+    offsets = {name: without_starts(logged) for name, logged in then.offsets.items()}
+    # The batch before gets the same positions: should somebody take back the last commit, it is a batch of
+    # nothing, and not one that goes backwards.
+    changed = {
+        batch_id: checkpoint.entry(batch_id).with_offsets(offsets)
+        for batch_id in (last - 1, last)
+        if batch_id > target
+    }
+    yield from _write(checkpoint, changed, seen, given)
+
+
+def _skip(checkpoint: SparkCheckpoint, given: argparse.Namespace) -> Iterator[str]:
+    seen = checkpoint.batches()
+    logged, committed = seen
+    batches = {batch_id: checkpoint.entry(batch_id) for batch_id in logged if batch_id >= committed}
+    name = _source(given.source, batches[logged[-1]])
+    for entry in batches.values():
+        require_positions(name, entry.offsets[name])
+    found = _beginning(name, given.split, batches, committed)
+    if not isinstance(found.position, int):
+        raise CheckpointError(f"{given.split} is at {found.position!r}, which is no number")
+    if given.to <= found.position:
+        raise CheckpointError(f"{given.split} is at {found.position} already, and --to must lie behind it")
+    if logged[-1] > committed:
+        _require_before_end(name, given, logged[-1], batches[logged[-1]])
+    left_out = f"{given.to - found.position:,} positions from {found.position} on are left out"
+    yield f"{given.split} goes on at {given.to}: {left_out}"
+    edit = with_start if found.is_new else with_position
+    entry = batches[found.batch_id]
+    changed = entry.with_offsets({name: edit(entry.offsets[name], given.split, given.to)})
+    yield from _write(checkpoint, {found.batch_id: changed}, seen, given)
+
+
+@dataclass(frozen=True)
+class _Beginning:
+    """Where the log says that the next batch, or the one that is pending, begins for a split.
+
+    Attributes:
+        batch_id: the entry that says so.
+        position: what it says.
+        is_new: whether the entry is that of the pending batch itself, in which the split is new.
+    """
+
+    batch_id: int
+    position: object
+    is_new: bool
+
+
+def _beginning(name: str, split: str, batches: Mapping[int, OffsetLogEntry], committed: int) -> _Beginning:
+    known: set[str] = set()
+    for batch_id, entry in batches.items():
+        positions = positions_by_source(entry)[name].positions
+        if batch_id == committed and split in positions:
+            return _Beginning(batch_id, positions[split], is_new=False)
+        start = start_in(entry.offsets[name], split) if batch_id > committed else None
+        if start is not None:
+            return _Beginning(batch_id, start, is_new=True)
+        known.update(positions)
+    if split in known:
+        raise CheckpointError(
+            f"batch {max(batches)} is pending, and Spark's Kafka source does not log where {split} begins in "
+            "it: begin a query with a new checkpoint and startingOffsets"
+        )
+    raise CheckpointError(f"source {name} has no split {split!r}, but {', '.join(sorted(known))}")
+
+
+def _require_before_end(name: str, given: argparse.Namespace, batch_id: int, entry: OffsetLogEntry) -> None:
+    end = positions_by_source(entry)[name].positions.get(given.split)
+    if isinstance(end, int) and given.to > end:
+        raise CheckpointError(
+            f"batch {batch_id} is pending, and will be read again as it is logged: to {end} of "
+            f"{given.split}. Skip to {end} at the most; once that batch is committed, skip more"
+        )
+
+
+def _source(asked: str | None, entry: OffsetLogEntry) -> str:
+    if asked is None and len(entry.offsets) == 1:
+        return next(iter(entry.offsets))
+    if asked is None or asked not in entry.offsets:
+        raise CheckpointError(
+            f"{'there is no source ' + repr(asked) if asked else 'say which source, with --source'}: this "
+            f"query has {', '.join(sorted(entry.offsets))}"
+        )
+    return asked
+
+
+def _compared(then: Mapping[str, LoggedPositions], now: Mapping[str, LoggedPositions]) -> Iterator[str]:
+    for name, found in now.items():
+        earlier = then[name]
+        yield f"source {name}: {found.source}"
+        rows = [
+            (split, found.positions.get(split, "unknown"), earlier.positions.get(split, "new again"))
+            for split in sorted({*found.positions, *earlier.positions})
+        ]
+        yield from (f"  {line}" for line in text_table(("split", "now", "then"), rows, widest_cell=_WIDEST))
+
+
+def _write(
+    checkpoint: SparkCheckpoint,
+    changed: Mapping[int, OffsetLogEntry],
+    seen: tuple[list[int], int],
+    given: argparse.Namespace,
+) -> Iterator[str]:
+    if not given.yes:
+        yield "nothing was written: stop the query, and say --yes"
+        return
+    backup = checkpoint.back_up(sorted(changed))
+    restoring = f"to go back: {checkpoint.restoring(backup)}"
+    try:
+        checkpoint.replace(changed, seen)
+    except FolderError as error:
+        raise FolderError(f"{error}; start this command again, or {restoring}") from error
+    yield "done"
+    yield restoring

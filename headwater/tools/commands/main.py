@@ -1,0 +1,43 @@
+"""The command line ``headwater``."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+
+from headwater.tools.commands.board import add_board
+from headwater.tools.commands.checkpoint_edits import add_edits
+from headwater.tools.commands.checkpoint_views import add_views
+from headwater.tools.commands.compile_kernels import add_compile
+from headwater.tools.commands.convert import add_convert
+from headwater.tools.commands.doctor import add_doctor
+from headwater.tools.commands.new_source import add_new_source
+from headwater.tools.commands.peek import add_peek
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line ``headwater``; return its exit status."""
+    parser = argparse.ArgumentParser(
+        "headwater", description="Streaming sources for Apache Spark, in Python."
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    add_board(commands)
+    add_compile(commands)
+    add_doctor(commands)
+    add_new_source(commands)
+    add_peek(commands)
+    checkpoint = commands.add_parser("checkpoint", help="work on the checkpoint of a query")
+    views = checkpoint.add_subparsers(required=True, metavar="COMMAND")
+    add_views(views)
+    add_edits(views)
+    add_convert(views)
+    given = parser.parse_args(arguments)
+    run: Callable[[argparse.Namespace], int] = given.run
+    try:
+        return run(given)
+    except BrokenPipeError:
+        # Whoever read the output has seen enough: `| head`. What is still to be flushed goes nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0

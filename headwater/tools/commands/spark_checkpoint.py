@@ -1,0 +1,169 @@
+"""A checkpoint of Spark: which batches it holds, and how entries of its offset log are replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from headwater.tools.commands.checkpoint_folder import CheckpointFolder
+from headwater.tools.commands.hadoop_checksum import checksum_file, checksum_name
+from headwater.tools.commands.offset_log import LayoutError, OffsetLogEntry
+
+_BACKUPS = "headwater-backup"
+
+
+class CheckpointError(Exception):
+    """A checkpoint that cannot be rewritten as it is. The message says what to do."""
+
+
+class PendingBatchError(CheckpointError):
+    """The last batch is logged and not committed: it will be read again, exactly as it is logged.
+
+    Args:
+        batch_id: the batch.
+    """
+
+    def __init__(self, batch_id: int) -> None:
+        super().__init__(f"batch {batch_id} is pending: its offset is logged, and it is not committed")
+        self.batch_id = batch_id
+
+
+class SparkCheckpoint:
+    """The two logs of one query, seen while it does not run.
+
+    Spark logs the offset of a batch in ``offsets/<id>`` before it runs, and writes ``commits/<id>`` when it
+    is done.
+
+    Args:
+        folder: what the query has as ``checkpointLocation``.
+    """
+
+    def __init__(self, folder: CheckpointFolder) -> None:
+        self._folder = folder
+
+    def last_committed(self) -> int:
+        """Return the id of the last batch, which is committed, and whose entry and the one before are there.
+
+        Spark reads these two when a query starts.
+
+        Raises:
+            PendingBatchError: the last batch is not committed.
+            CheckpointError: there is no batch, or the logs are not as Spark needs them.
+            FolderError: the checkpoint cannot be read.
+        """
+        logged = self._batches("offsets")
+        if not logged:
+            raise CheckpointError(self._no_batches())
+        last = logged[-1]
+        committed = max(self._batches("commits"), default=-1)
+        if committed < last:
+            raise PendingBatchError(last)
+        if committed > last:
+            raise CheckpointError(
+                f"batch {committed} is committed, and the offset log ends at batch {last}: somebody removed "
+                "entries of it. Restore them; Spark cannot go on without them either"
+            )
+        if last > 0 and last - 1 not in logged:
+            raise CheckpointError(
+                f"the offset log has batch {last} and not {last - 1}: it was written with asynchronous "
+                "progress tracking, which leaves batches out, and without that Spark does not start from "
+                "such a log. Start the query with its present source and "
+                "asyncProgressTrackingCheckpointIntervalMs=0, let it run two batches, stop it, and try again"
+            )
+        return last
+
+    def batches(self) -> tuple[list[int], int]:
+        """Return the ids of the batches that are logged, sorted, and the id of the last one that is done.
+
+        That is -1 where none is committed.
+
+        Raises:
+            CheckpointError: no batch is logged.
+            FolderError: the checkpoint cannot be read.
+        """
+        logged = self._batches("offsets")
+        if not logged:
+            raise CheckpointError(self._no_batches())
+        return logged, max(self._batches("commits"), default=-1)
+
+    def entry(self, batch_id: int) -> OffsetLogEntry:
+        """Return what is logged for a batch.
+
+        Raises:
+            CheckpointError: the entry cannot be read.
+            FolderError: the same, because of the file system.
+        """
+        content = self._folder.read(f"offsets/{batch_id}")
+        if content is None:
+            raise CheckpointError(f"offsets/{batch_id} has just gone: stop the query first")
+        try:
+            return OffsetLogEntry.parse(content.decode())
+        except (LayoutError, UnicodeDecodeError) as error:
+            raise CheckpointError(f"offsets/{batch_id} {error}") from error
+
+    def back_up(self, batch_ids: list[int]) -> str:
+        """Copy entries, with their checksum files, and return the name of the folder with the copies.
+
+        Raises:
+            FolderError: a file cannot be read or written.
+        """
+        backup = f"{_BACKUPS}/{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}/offsets"
+        for batch_id in batch_ids:
+            for name in (f"offsets/{batch_id}", checksum_name(f"offsets/{batch_id}")):
+                content = self._folder.read(name)
+                if content is not None:
+                    self._folder.write(f"{backup}/{name.rpartition('/')[2]}", content)
+        return backup
+
+    def restoring(self, backup: str) -> str:
+        """Return the command that undoes what was done after `back_up`."""
+        return self._folder.copying(backup, "offsets")
+
+    def replace(self, entries: Mapping[int, OffsetLogEntry], seen: tuple[list[int], int]) -> None:
+        """Replace entries of the offset log, the oldest first.
+
+        After a kill between any two steps each entry is the old one or the new one, and Spark can read it:
+        see the comment below.
+
+        Args:
+            entries: by their batches.
+            seen: what `batches` returned when they were made.
+
+        Raises:
+            CheckpointError: the query has gone on meanwhile; nothing was changed.
+            FolderError: a file cannot be read or written.
+        """
+        if self.batches() != seen:
+            raise CheckpointError("the query has gone on meanwhile: stop it first")
+        for batch_id in sorted(entries):
+            name = f"offsets/{batch_id}"
+            checksum = checksum_name(name)
+            content = entries[batch_id].text().encode()
+            checked = self._folder.read(checksum) is not None
+            # An entry without a checksum file is read unchecked; one beside a checksum file that does not fit
+            # cannot be read at all. So the old checksum file goes before the entry changes, and the new one
+            # comes after.
+            if checked:
+                self._folder.delete(checksum)
+            self._folder.write(name, content)
+            if checked:
+                self._folder.write(checksum, checksum_file(content))
+
+    def _batches(self, log: str) -> list[int]:
+        return sorted(int(name) for name in self._folder.names(log) if name.isdecimal())
+
+    def _no_batches(self) -> str:
+        here = self._folder.names("")
+        if "offsets" in here:
+            return (
+                "the offset log is empty: no batch was planned yet, so the query can start with either source"
+            )
+        if any(name.isdecimal() for name in here):
+            return "this is one of the logs inside of a checkpoint: give the folder above it"
+        below = [name for name in here if "offsets" in self._folder.names(name)]
+        if below:
+            return f"this folder holds checkpoints, and is none: give one of {', '.join(below)} in it"
+        return (
+            "no checkpoint is here (a checkpoint has a folder offsets): give the folder that the query has "
+            "as checkpointLocation"
+        )

@@ -1,0 +1,218 @@
+"""What the board's page shows, as JSON: all queries in short, and one of them in full."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from itertools import pairwise
+from typing import Any, Final, Literal, TypeAlias, cast, get_args
+
+from headwater.core.jsons import JsonObject, JsonValue
+from headwater.tools.monitoring.batch_report import BatchReport, SplitReport
+from headwater.tools.monitoring.query_history import QueryHistories, QueryHistory
+
+SplitOrder: TypeAlias = Literal["lag", "rate", "front", "split"]
+
+_PAGE: Final = 50
+"""How many splits are shown at once: a page with thousands of them would be slow, and nobody reads it."""
+
+_POINTS: Final = 60
+_LOST_SHOWN: Final = 20
+_POSITION_CHARACTERS: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class ViewRequest:
+    """What of it a page asks for.
+
+    Attributes:
+        query: the id of the query to show in full; the first one if there is none of this id.
+        order: of its splits.
+        find: only splits whose id holds this text.
+        first: the number of the first split to show.
+    """
+
+    query: str = ""
+    order: SplitOrder = "lag"
+    find: str = ""
+    first: int = 0
+
+    @classmethod
+    def parse(cls, given: Mapping[str, str]) -> ViewRequest:
+        """Return the request that the parameters of a URL make. What makes no sense is left out."""
+        order = given.get("order", "lag")
+        first = given.get("first", "0")
+        return cls(
+            given.get("query", ""),
+            cast("SplitOrder", order) if order in get_args(SplitOrder) else "lag",
+            given.get("find", ""),
+            int(first) if first.isascii() and first.isdecimal() and len(first) < 10 else 0,
+        )
+
+
+def board_view(
+    histories: QueryHistories, request: ViewRequest, calls: Mapping[str, Mapping[str, float]], now_ms: int
+) -> JsonObject:
+    """Return what a page shows now.
+
+    Args:
+        histories: of the queries.
+        request: what of it.
+        calls: the counts of asynchronous I/O, by the name of the operator.
+        now_ms: in ms since 1970.
+    """
+    failures = histories.failures()
+    with histories.reading() as known:
+        queries = sorted(known, key=lambda each: (each.state in ("failed", "stopped"), each.name))
+        shown = next((each for each in queries if each.query_id == request.query), None)
+        shown = shown or (queries[0] if queries else None)
+        return {
+            "now_ms": now_ms,
+            "queries": [_query(each) for each in queries],
+            "shown": None if shown is None else _details(shown, request),
+            "calls": [{"name": name, **counts} for name, counts in calls.items()],
+            "failures": [cast("JsonObject", asdict(each)) for each in reversed(failures)],
+        }
+
+
+def rates(batches: Sequence[BatchReport], count: Callable[[BatchReport], int | None]) -> list[float | None]:
+    """Return how much a second came in up to each batch: since the one before it began.
+
+    That is how fast it came, and not how fast Spark is when it works. None where it is not known, as for the
+    first of several batches; a single one is held against its own duration.
+
+    Args:
+        batches: consecutive ones, the oldest first.
+        count: what came in with a batch.
+    """
+    if len(batches) == 1:
+        return [_per_second(count(batches[0]), batches[0].duration_ms or 0)]
+    since = [
+        _per_second(count(after), after.started_ms - before.started_ms) for before, after in pairwise(batches)
+    ]
+    return [None, *since] if batches else []
+
+
+def _query(history: QueryHistory) -> JsonObject:
+    batches = list(history.batches)[-_POINTS:]
+    last = history.last
+    lag = last.lag if last else None
+    rows_per_second = rates(batches, lambda batch: batch.rows)
+    return {
+        "id": history.query_id,
+        "name": history.name,
+        "state": history.state,
+        "runs": history.runs,
+        "started_ms": history.started_ms,
+        "heard_ms": history.heard_ms,
+        "rows": history.rows,
+        "retries": history.retries.total,
+        "bytes": history.read_bytes.total,
+        "failures": history.failures,
+        "message": history.message,
+        "batch_id": last.batch_id if last else None,
+        "splits": len(last.splits) if last else 0,
+        "lag": last.total_lag if last else None,
+        "rate": 0.0 if history.state == "idle" else rows_per_second[-1] if rows_per_second else None,
+        "duration_ms": last.duration_ms if last else None,
+        "watermark_ms": last.watermark_ms if last else None,
+        "front_ms": last.front_ms if last else None,
+        "skew_ms": lag.skew_ms if lag else 0,
+        "held_back_by": lag.held_back_by if lag else None,
+        "late_rows": lag.late_rows if lag else 0,
+        "calls_carried": last.calls_carried if last else 0,
+        "lost_rows": lag.lost_rows if lag else 0,
+        "lost_at_least_rows": lag.lost_at_least_rows if lag else 0,
+        "lost_splits": lag.lost_splits if lag else 0,
+        "rates": list(rows_per_second),
+        "lags": [batch.total_lag for batch in batches],
+    }
+
+
+def _details(history: QueryHistory, request: ViewRequest) -> JsonObject:
+    last = history.last
+    lost = last.lag.lost_ranges if last and last.lag else ()
+    return {
+        "id": history.query_id,
+        "batches": [_batch(batch) for batch in list(history.batches)[-_POINTS:]],
+        "epochs": [dict(epoch) for epoch in last.epochs] if last else [],
+        "splits": _splits(history, request),
+        "lost": [dict(each) for each in reversed(lost[-_LOST_SHOWN:])],
+    }
+
+
+def _batch(batch: BatchReport) -> JsonObject:
+    return {
+        "batch_id": batch.batch_id,
+        "started_ms": batch.started_ms,
+        "duration_ms": batch.duration_ms,
+        "phases_ms": dict(batch.phases_ms),
+        "rows": batch.rows,
+        "committed": batch.committed,
+    }
+
+
+def _splits(history: QueryHistory, request: ViewRequest) -> JsonObject:
+    batches = list(history.batches)[-_POINTS:]
+    if not batches:
+        return {"total": 0, "found": 0, "first": 0, "rows": [], "most_lag": 0, "most_rate": 0}
+    reports = batches[-1].splits
+    rate = {split: rates(batches[-2:], partial(_moved, split))[-1] for split in reports}
+    wanted = request.find.casefold()
+    found = [split for split in reports if wanted in split.casefold()]
+    found.sort(key=lambda split: _rank(request.order, split, reports[split], rate[split]))
+    first = request.first if request.first < len(found) else 0
+    return {
+        "total": len(reports),
+        "found": len(found),
+        "first": first,
+        "rows": [_split(split, batches, rate[split]) for split in found[first : first + _PAGE]],
+        "most_lag": max((each.lag or 0 for each in reports.values()), default=0),
+        "most_rate": max((each or 0 for each in rate.values()), default=0),
+    }
+
+
+def _split(split: str, batches: Sequence[BatchReport], rate: float | None) -> JsonObject:
+    report = batches[-1].splits[split]
+    history = [batch.splits.get(split) for batch in batches]
+    return {
+        "split": split,
+        "position": _shown_position(report.position),
+        "lag": report.lag,
+        "rate": rate,
+        "front_ms": report.front_ms,
+        "kept": report.kept,
+        "lags": [each.lag if each else None for each in history],
+        "rates": list(rates(batches, partial(_moved, split))),
+    }
+
+
+def _rank(order: SplitOrder, split: str, report: SplitReport, rate: float | None) -> tuple[float, str]:
+    """Return what splits are sorted by: those that a person looks for come first."""
+    match order:
+        case "lag":
+            return -(report.lag if report.lag is not None else -1), split
+        case "rate":
+            return -(rate if rate is not None else -1), split
+        case "front":  # the split that holds up the others
+            return report.front_ms if report.front_ms is not None else float("inf"), split
+        case "split":
+            return 0, split
+
+
+def _moved(split: str, batch: BatchReport) -> int | None:
+    report = batch.splits.get(split)
+    return report.moved if report else None
+
+
+def _per_second(count: int | None, lasted_ms: int) -> float | None:
+    return round(count * 1000 / lasted_ms, 1) if count is not None and lasted_ms > 0 else None
+
+
+def _shown_position(position: Any) -> JsonValue:
+    if isinstance(position, int):
+        return position
+    text = position if isinstance(position, str) else json.dumps(position)
+    return text if len(text) <= _POSITION_CHARACTERS else f"{text[:_POSITION_CHARACTERS]}..."

@@ -1,0 +1,49 @@
+"""``headwater new-source`` writes a project whose tests pass and whose source is found by name."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from headwater.tools.commands.main import main
+from tests.patience import PATIENCE_S
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def test_the_skeleton_passes_its_own_tests(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["new-source", "my-source", "--folder", str(tmp_path)]) == 0
+    assert f"{tmp_path}/my-source is ready" in capsys.readouterr().out
+    project = tmp_path / "my-source"
+    assert 'my-source = "my_source:MySource"' in (project / "pyproject.toml").read_text()
+    environment = {"PYTHONPATH": str(ROOT), "PATH": ""}
+    command = [sys.executable, "-m", "pytest", "-q", "-W", "error", "-p", "no:cacheprovider"]
+    done = subprocess.run(
+        command, cwd=project, env=environment, capture_output=True, text=True, timeout=PATIENCE_S, check=False
+    )
+    assert done.returncode == 0, done.stdout[-4_000:]
+    assert "28 passed" in done.stdout
+
+
+@pytest.mark.parametrize("name", ["My-Source", "1st", "a--b", "import", "json", "../x", ""])
+def test_a_name_that_is_no_good_is_refused(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["new-source", name, "--folder", str(tmp_path)]) == 1
+    assert "something like my-source" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_nothing_is_written_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "mine").mkdir()
+    assert main(["new-source", "mine", "--folder", str(tmp_path)]) == 1
+    assert "exists" in capsys.readouterr().err
+
+
+def test_the_name_of_a_built_in_source_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["new-source", "kafka", "--folder", str(tmp_path)]) == 1
+    assert "'kafka' is one of headwater's own sources" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
