@@ -87,7 +87,8 @@ def scan(data: ByteArray, split_id: str) -> BatchArray:
         return _NO_BATCHES
     if count > _USUALLY_AT_MOST:
         batches = np.empty(count, BATCH)
-        kernel().scan(data, batches)
+        # Only now all headers are looked at. One that is broken ends the scan before the count of above.
+        count = kernel().scan(data, batches)
     batches = batches[:count]
     last = batches[-1]
     if last["fault"]:

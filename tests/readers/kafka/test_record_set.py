@@ -99,13 +99,16 @@ def test_the_bytes_are_not_copied() -> None:
         (57, ">i", -1, "more records than its bytes"),
     ],
 )
-def test_headers_that_cannot_be_believed_are_named(at: int, layout: str, value: int, words: str) -> None:
-    first = batch([Record(0)], 10)
-    broken = bytearray(first + batch([Record(0)], 20))
-    struct.pack_into(layout, broken, len(first) + at, value)
-    with pytest.raises(CorruptRecordError, match=words) as raised:
-        following(bytes(broken))
-    assert (raised.value.source, raised.value.split) == ("kafka", "orders-3")
+def test_headers_that_cannot_be_believed_are_named_wherever_their_batch_stands(
+    at: int, layout: str, value: int, words: str
+) -> None:
+    for place in range(12):
+        whole = [batch([Record(0)], 10 + number) for number in range(14)]
+        broken = bytearray(b"".join(whole))
+        struct.pack_into(layout, broken, len(b"".join(whole[:place])) + at, value)
+        with pytest.raises(CorruptRecordError, match=words) as raised:
+            following(bytes(broken))
+        assert (raised.value.source, raised.value.split) == ("kafka", "orders-3")
 
 
 def offsets_in_range(data: bytes, position: int, stop: int) -> list[int]:
