@@ -211,7 +211,9 @@ def note_shapes(starts: int, sizes: int, first: int, count: int, state: int) -> 
             continue
         byte = load_byte(at)
         done = True
-        if skip_value(at, end, get(state, STATE_LEVELS), 0) == 0 or _is_no_decimal(at, end, state):
+        # Nothing behind the value is looked at: it may be anything, an unfinished string too.
+        after = skip_value(at, end, get(state, STATE_LEVELS), 0)
+        if after == 0 or _is_no_decimal(at, after, state):
             put(state, STATE_BROKEN, get(state, STATE_BROKEN) + 1)
         elif byte == OPEN_OBJECT:
             done = _note_object(state, at, end)

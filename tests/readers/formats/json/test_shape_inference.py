@@ -41,6 +41,14 @@ def test_values_that_are_no_objects_leave_nothing_but_their_number() -> None:
     assert (shapes.schema().names, shapes.broken, shapes.others) == (["c"], 1, 2)
 
 
+@pytest.mark.parametrize("behind", ['"', "'", ' "x', " NaN", "{", "[", ' {"b":', " -Infinity", "}", "\\", "\xff"])
+@pytest.mark.parametrize("prefers_decimal", [False, True])
+def test_whatever_stands_behind_a_whole_value_is_not_looked_at(behind: str, prefers_decimal: bool) -> None:
+    rules = InferenceRules(prefers_decimal=prefers_decimal)
+    shapes = inferred('{"a":1}' + behind, '[{"b":1}]' + behind, rules=rules)
+    assert (shapes.schema(), shapes.broken) == (pa.schema({"a": pa.int64(), "b": pa.int64()}), 0)
+
+
 def test_many_fields_and_long_names_are_found_again() -> None:
     values = [f'{{"{"k" * 40}{at}":{{"\\u00e9{at % 7}":{at}}}}}' for at in range(3_000)]
     schema = inferred(*values, *values).schema()
