@@ -189,3 +189,11 @@ def test_numbers_that_no_decimal_holds_differ(parity: FilesParity) -> None:
     how = reading("json", prefersDecimal="true")
     spark, ours = parity.differs("prefersDecimal and numbers that no decimal holds", how, b'{"a":1e5}')
     assert (spark, ours) == (Failed(), [(4681608360884174848,)])
+
+
+@pytest.mark.parametrize("options", [{}, {"multiLine": "true"}], ids=["lines", "whole"])
+def test_whatever_stands_behind_a_whole_value_is_not_looked_at(
+    parity: FilesParity, options: dict[str, str]
+) -> None:
+    for behind in ('"', "'", ' "x', " NaN", " {", " [1", " -Infinity", "}", " 'y'"):
+        same(parity, [['{"a":1.5}' + behind]], prefersDecimal="true", **options)

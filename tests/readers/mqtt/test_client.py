@@ -119,6 +119,24 @@ def test_a_retained_message_comes_once_however_often_we_connect(
     assert read(source, position)[0] == []
 
 
+def test_a_message_comes_once_however_many_filters_match_it(broker: LocalMqtt, tmp_path: Path) -> None:
+    source = configured(
+        broker.url,
+        topics="wide/#,wide/1,wide/+,wide",
+        clientid="overlapping",
+        messagekey="payload:id",
+        statelocation=str(tmp_path),
+    )
+    client = MqttClient(source.settings)
+    client.open(session(source))
+    client.begin()
+    broker.publish((f"wide/{number}", json.dumps({"id": number}).encode()) for number in range(3))
+    broker.publish([("wide/last", b'{"id": 9}')])
+    _, keys = taken(client, 4)
+    client.close()
+    assert keys == [b"0", b"1", b"2", b"9"]
+
+
 def test_a_connection_with_the_same_id_takes_over(source: MqttSource) -> None:
     first = MqttClient(source.settings)
     second = MqttClient(source.settings)

@@ -20,6 +20,7 @@ from headwater.connector.options import (
 )
 from headwater.connector.tls_options import TLS_OPTIONS
 from headwater.core.source import Boundedness
+from headwater.enumerators.mqtt.topic_filters import disjoint
 from headwater.readers.mqtt.settings import MqttVersion
 
 STREAM: Final = Boundedness.CONTINUOUS_UNBOUNDED
@@ -59,7 +60,7 @@ def _topics(raw: str) -> tuple[str, ...]:
         *before, _ = levels = topic.split("/")
         if "#" in before or any(sign in level != sign for level in levels for sign in "+#"):
             raise ValueError(f"must be topic filters: + is a whole level, and # the last one, not {topic!r}")
-    return found
+    return disjoint(found)
 
 
 def _key(raw: str) -> tuple[str, str]:

@@ -41,7 +41,7 @@ def test_values_that_are_no_objects_leave_nothing_but_their_number() -> None:
     assert (shapes.schema().names, shapes.broken, shapes.others) == (["c"], 1, 2)
 
 
-@pytest.mark.parametrize("behind", ['"', "'", ' "x', " NaN", "{", "[", ' {"b":', " -Infinity", "}", "\\", "\xff"])
+@pytest.mark.parametrize("behind", ['"', "'", ' "x', " NaN", "{", "[", ' {"b":', " -Infinity", "}", "\\"])
 @pytest.mark.parametrize("prefers_decimal", [False, True])
 def test_whatever_stands_behind_a_whole_value_is_not_looked_at(behind: str, prefers_decimal: bool) -> None:
     rules = InferenceRules(prefers_decimal=prefers_decimal)
