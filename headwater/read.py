@@ -8,20 +8,25 @@ Spark Connect.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NoReturn
+from typing import Any
 
-from headwater.connector.typed.read.demo import demo
-from headwater.connector.typed.read.files import files
-from headwater.connector.typed.read.http import http
-from headwater.connector.typed.read.hybrid import hybrid
-from headwater.connector.typed.read.kafka import kafka
-from headwater.connector.typed.read.mqtt import mqtt
-from headwater.core.errors import unknown_attribute
+from headwater.connector.sources.registry import BUILT_IN
 
-__all__ = ["demo", "files", "http", "hybrid", "kafka", "mqtt"]
+__all__ = list(BUILT_IN)
 
-if not TYPE_CHECKING:  # with it, type checkers would accept any name
 
-    def __getattr__(name: str) -> NoReturn:
-        """Say which source may be meant (PEP 562)."""
+def __getattr__(name: str) -> Any:
+    """Make a reader when it is first used (PEP 562): its table of options loads the source's rooms."""
+    if name not in __all__:
+        from headwater.core.errors import unknown_attribute
+
         raise unknown_attribute(__name__, name, __all__)
+    from headwater.connector.typed.readers import typed_reader
+
+    reader = typed_reader("read", name)
+    globals()[name] = reader
+    return reader
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

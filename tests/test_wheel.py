@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = {
     str(file.relative_to(ROOT))
     for file in (ROOT / "headwater").rglob("*")
-    if file.suffix == ".py" or file.name == "py.typed" or file.parent.name == "page"
+    if file.suffix in {".py", ".pyi"} or file.name == "py.typed" or file.parent.name == "page"
 }
 
 

@@ -1,7 +1,4 @@
-"""Writes into `docs/contracts.md` where Spark runs each row, and what the recorded runs have called.
-
-python -m tests.exactly_once.contract_page
-"""
+"""The page `docs/contracts.md`: where Spark runs each row, and what the recorded runs have called."""
 
 from __future__ import annotations
 
@@ -120,7 +117,3 @@ def _by_source() -> Iterator[str]:
 
 def _of_file(names: list[str], file: str) -> set[str]:
     return {name.partition(":")[2] for name in names if name.startswith(f"{file}:")}
-
-
-if __name__ == "__main__":
-    PAGE.write_text(page(PAGE.read_text()))

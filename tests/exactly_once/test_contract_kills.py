@@ -1,7 +1,7 @@
 """Every path of `docs/contracts.md` in Spark, killed, with what it calls: each row is written once.
 
 ``HEADWATER_RECORD_CONTRACTS=1 scripts/test --long tests/exactly_once/test_contract_kills.py`` records anew
-what the page says was run; then ``python -m tests.exactly_once.contract_page``.
+what the page says was run; then ``scripts/generate``.
 """
 
 from __future__ import annotations

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.exactly_once.contract_page import PAGE, page, rows, witnesses_of
+from tests.exactly_once.contract_page import PAGE, rows, witnesses_of
 from tests.exactly_once.contract_paths import FOLDERS, PATHS, ROOT, defined_functions, read_runs
 from tests.exactly_once.contract_witnesses import WITNESSES
-
-
-def test_the_page_is_what_its_command_writes() -> None:
-    assert page(PAGE.read_text()) == PAGE.read_text(), "python -m tests.exactly_once.contract_page"
 
 
 def test_each_statement_is_about_one_row() -> None:

@@ -1,7 +1,4 @@
-"""Writes ``docs/kafka-differences.md`` from the list of differences and the list of Spark's behaviours.
-
-``python -m tests.parity.page > docs/kafka-differences.md``
-"""
+"""The page ``docs/kafka-differences.md``, made from the lists of differences and of Spark's behaviours."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ HERE = Path(__file__).parent
 
 HEAD = """# Differences from Spark's own Kafka source
 
-<!-- Written by `python -m tests.parity.page`. -->
+<!-- Written by `scripts/generate`. -->
 
 `tests/parity/` runs the same scenarios on Spark's own Kafka source and on headwater, in one Spark session and
 on one broker, and compares rows, positions and errors exactly. Everything is the same but what stands in this
@@ -94,7 +91,3 @@ def render() -> str:
 def _links(tests: tuple[str, ...] | list[str]) -> str:
     files = files_of_tests()
     return ", ".join(f"[`{name}`](../tests/parity/{files[name]})" for name in tests)
-
-
-if __name__ == "__main__":
-    print(render(), end="")

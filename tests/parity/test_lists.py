@@ -1,4 +1,4 @@
-"""Each difference has its test, each behaviour of Spark's a test or a reason, and the page is both lists."""
+"""Each difference has its test, and each behaviour of Spark's a test or a reason."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from tests.parity.behaviours import SUITES, Behaviour
 from tests.parity.differences import DIFFERENCES
-from tests.parity.page import differing_tests, files_of_tests, functions, render
+from tests.parity.page import differing_tests, files_of_tests, functions
 
 ROOT = Path(__file__).parents[2]
 BEHAVIOURS = [each for behaviours in SUITES.values() for each in behaviours]
@@ -27,9 +27,3 @@ def test_no_two_tests_have_one_name() -> None:
 def test_each_behaviour_has_a_test_or_a_reason(behaviour: Behaviour) -> None:
     assert bool(behaviour.tests) != bool(behaviour.reason)
     assert set(behaviour.tests) <= files_of_tests().keys()
-
-
-def test_the_page_is_the_lists() -> None:
-    assert (ROOT / "docs" / "kafka-differences.md").read_text() == render(), (
-        "write it anew: python -m tests.parity.page > docs/kafka-differences.md"
-    )

@@ -25,7 +25,7 @@ ENTRY_POINTS: Final = "headwater.sources"
 
 
 @dataclass(frozen=True)
-class _BuiltIn:
+class BuiltIn:
     """One of headwater's own sources.
 
     Attributes:
@@ -33,22 +33,44 @@ class _BuiltIn:
         factory: its name there.
         options_module: which has the table of options; below this package.
         options: its name there.
+        title: the source in a sentence.
+        page: of the docs, with its table of options.
     """
 
     module: str
     factory: str
     options_module: str
     options: str
+    title: str
+    page: str
 
 
-_BUILT_IN: Final = {
-    "demo": _BuiltIn("demo", "configure_demo", "demo", "DEMO_OPTIONS"),
-    "files": _BuiltIn("files.source", "configure_files", "files.options", "FILES_OPTIONS"),
-    "http": _BuiltIn("http.configure", "configure_http", "http.options", "HTTP_OPTIONS"),
-    "hybrid": _BuiltIn("hybrid.configure", "configure_hybrid", "hybrid.options", "HYBRID_OPTIONS"),
-    "kafka": _BuiltIn("kafka.source", "configure_kafka", "kafka.options", "KAFKA_OPTIONS"),
-    "mqtt": _BuiltIn("mqtt.configure", "configure_mqtt", "mqtt.options", "MQTT_OPTIONS"),
+BUILT_IN: Final = {
+    "demo": BuiltIn(
+        "demo", "configure_demo", "demo", "DEMO_OPTIONS", "orders that are made up", "docs/demo.md"
+    ),
+    "files": BuiltIn(
+        "files.source", "configure_files", "files.options", "FILES_OPTIONS", "files", "docs/files.md"
+    ),
+    "http": BuiltIn(
+        "http.configure", "configure_http", "http.options", "HTTP_OPTIONS", "a REST API", "docs/http.md"
+    ),
+    "hybrid": BuiltIn(
+        "hybrid.configure",
+        "configure_hybrid",
+        "hybrid.options",
+        "HYBRID_OPTIONS",
+        "a chain of sources",
+        "docs/hybrid.md",
+    ),
+    "kafka": BuiltIn(
+        "kafka.source", "configure_kafka", "kafka.options", "KAFKA_OPTIONS", "Kafka", "docs/options.md"
+    ),
+    "mqtt": BuiltIn(
+        "mqtt.configure", "configure_mqtt", "mqtt.options", "MQTT_OPTIONS", "MQTT", "docs/mqtt.md"
+    ),
 }
+"""By the values of the option ``source``."""
 
 
 def source_factory(name: str | None) -> SourceFactory:
@@ -66,7 +88,7 @@ def source_factory(name: str | None) -> SourceFactory:
     if not name:
         known = ", ".join(_known(_offered()))
         raise OptionError(f"is required: .option('source', ...) with one of {known}", option="source")
-    built_in = _BUILT_IN.get(name.lower())
+    built_in = BUILT_IN.get(name.lower())
     if built_in is not None:
         return _Chosen(name.lower(), getattr(_module(built_in.module), built_in.factory))
     return _Chosen(name, _user_source(name))
@@ -96,7 +118,7 @@ class _Chosen:
 
     def _refuse_of_others(self, key: str) -> None:
         """Raise OptionError if an option that this source does not have is one of other sources."""
-        spellings = {source: _table(source).spelling(key) for source in _BUILT_IN}
+        spellings = {source: _table(source).spelling(key) for source in BUILT_IN}
         owners = [source for source, spelling in spellings.items() if spelling]
         if not owners:
             return
@@ -112,7 +134,7 @@ def _listed(names: list[str]) -> str:
 
 def is_built_in(name: str) -> bool:
     """Whether a name is that of one of headwater's own sources."""
-    return name.lower() in _BUILT_IN
+    return name.lower() in BUILT_IN
 
 
 @readable
@@ -139,7 +161,7 @@ def options_of(source: SourceClass | str) -> OptionTable:
 def _table(source: str) -> OptionTable:
     from headwater.connector.sources.user_sources import options_of_class
 
-    built_in = _BUILT_IN.get(source.lower())
+    built_in = BUILT_IN.get(source.lower())
     if built_in is not None:
         table: OptionTable = getattr(_module(built_in.options_module), built_in.options)
         return table
@@ -169,7 +191,7 @@ def _offered() -> dict[str, str]:
 
 
 def _known(offered: dict[str, str]) -> list[str]:
-    return sorted({*_BUILT_IN, *offered})
+    return sorted({*BUILT_IN, *offered})
 
 
 def _imported(target: str) -> UserSource:

@@ -22,9 +22,6 @@ from headwater.connector.sources.registry import options_of
 from headwater.connector.typed.argument_kinds import ArgumentKind
 from headwater.core.source import Boundedness
 
-SOURCES: Final = ("demo", "files", "http", "hybrid", "kafka", "mqtt")
-"""The sources that have typed readers: all that are built in."""
-
 
 @dataclass(frozen=True)
 class Argument:
@@ -162,7 +159,7 @@ def arguments_of(source: str, boundedness: Boundedness) -> tuple[Argument, ...]:
     Options of the other mode are left out, as are those that are refused, and other names of options.
 
     Args:
-        source: one of `SOURCES`.
+        source: one that is built in.
         boundedness: whether the reader is for batches or for streams.
     """
     found = tuple(_arguments(source, boundedness))

@@ -8,8 +8,8 @@ import keyword
 import pytest
 
 from headwater import options_of, read, read_stream
-from headwater.connector.sources.registry import is_built_in
-from headwater.connector.typed.arguments import _OF_FORMATS, _SPELLINGS, SOURCES, Argument, arguments_of
+from headwater.connector.sources.registry import BUILT_IN
+from headwater.connector.typed.arguments import _OF_FORMATS, _SPELLINGS, Argument, arguments_of
 from headwater.core.source import Boundedness
 
 BATCH = Boundedness.BOUNDED
@@ -18,7 +18,7 @@ MODULES = {BATCH: read, STREAM: read_stream}
 
 each_reader = pytest.mark.parametrize(
     ("source", "boundedness"),
-    [(source, boundedness) for source in SOURCES for boundedness in (BATCH, STREAM)],
+    [(source, boundedness) for source in BUILT_IN for boundedness in (BATCH, STREAM)],
     ids=lambda value: value if isinstance(value, str) else value.name.lower(),
 )
 
@@ -28,8 +28,7 @@ def _by_name(source: str, boundedness: Boundedness = BATCH) -> dict[str, Argumen
 
 
 def test_every_built_in_source_has_typed_readers() -> None:
-    assert all(map(is_built_in, SOURCES))
-    assert set(SOURCES) == set(_SPELLINGS) == set(read.__all__) == set(read_stream.__all__)
+    assert set(BUILT_IN) == set(_SPELLINGS) == set(read.__all__) == set(read_stream.__all__)
 
 
 @each_reader

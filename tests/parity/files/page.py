@@ -1,7 +1,4 @@
-"""Writes ``docs/files-differences.md`` from the list of differences.
-
-``python -m tests.parity.files.page > docs/files-differences.md``
-"""
+"""The page ``docs/files-differences.md``, made from the list of differences."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ HERE = Path(__file__).parent
 
 HEAD = """# Differences from Spark's own file readers
 
-<!-- Written by `python -m tests.parity.files.page`. -->
+<!-- Written by `scripts/generate`. -->
 
 `tests/parity/files/` reads the same files with Spark's own readers and with headwater, in one Spark session,
 and compares rows and schemas exactly: files made by hand, drawn by hypothesis, and mutated. Everything is the
@@ -49,7 +46,3 @@ def render() -> str:
             cells = (entry.behaviour, entry.spark, entry.headwater, entry.reason.value, tests)
             page += f"| {' | '.join(cells)} |\n"
     return page
-
-
-if __name__ == "__main__":
-    print(render(), end="")

@@ -1,11 +1,11 @@
-"""Each difference has its test, and the page is the list."""
+"""Each difference has its test."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from tests.parity.files.differences import BY_SUBJECT, FILES_DIFFERENCES
-from tests.parity.files.page import HERE, render
+from tests.parity.files.page import HERE
 from tests.parity.page import differing_tests
 
 ROOT = Path(__file__).parents[3]
@@ -17,9 +17,3 @@ def test_each_difference_is_shown_by_a_test_and_no_other_is() -> None:
 
 def test_no_two_differences_have_one_name() -> None:
     assert sum(len(differences) for differences in BY_SUBJECT.values()) == len(FILES_DIFFERENCES)
-
-
-def test_the_page_is_the_list() -> None:
-    assert (ROOT / "docs" / "files-differences.md").read_text() == render(), (
-        "write it anew: python -m tests.parity.files.page > docs/files-differences.md"
-    )

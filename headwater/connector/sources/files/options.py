@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import sys
 from collections import Counter
 from dataclasses import replace
 from typing import Final
@@ -106,11 +105,6 @@ FILES_OPTIONS: Final = OptionTable(
 """The table that parses, and that `docs/files.md` shows."""
 
 
-def render() -> str:
-    """Return the table of the page ``docs/files.md``."""
-    return FILES_OPTIONS.markdown()
-
-
 def base_path(options: ParsedOptions, paths: tuple[SelectedPath, ...]) -> str | None:
     """Return the folder below which folders are columns, if the user gave one.
 
@@ -174,7 +168,3 @@ def _absolute(path: str) -> str:
         return path.rstrip("/") if not path.endswith("://") else path
     # Pathlib would drop what a pattern may hold.
     return os.path.abspath(path.removeprefix("file:"))  # noqa: PTH100
-
-
-if __name__ == "__main__":
-    sys.stdout.write(render() + "\n")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from typing import Final
 
@@ -180,42 +179,3 @@ KAFKA_OPTIONS: Final = OptionTable(
     },
 )
 """The table that parses, and that `docs/options.md` shows."""
-
-
-def render() -> str:
-    """Return the table as the page ``docs/options.md``."""
-    return f"{_INTRODUCTION}\n{KAFKA_OPTIONS.markdown()}\n"
-
-
-_INTRODUCTION = """\
-# Options of the Kafka source
-
-<!-- Written by `python -m headwater.connector.sources.kafka.options`. -->
-
-`spark.read` and `spark.readStream` with `.format("headwater").option("source", "kafka")` take the options of
-Spark's own Kafka source, with the same names and meanings. What differs, each with its reason and its test,
-is in [kafka-differences.md](kafka-differences.md). Of options only these are different:
-
-- `columns`, `maxBytesPerTrigger`, `maxInflatedBatchBytes`, `parallelism`, the strategy `earliest`,
-  `startingOffsets=group:NAME` with `startingOffsetsFallback`, and `commitOffsetsToGroup` are ours.
-- An unknown option, or one for a batch in a stream, is an error that names the nearest valid one. One for a
-  stream in a batch is ignored with a warning.
-- Durations may have a unit: `500ms`, `10s`, `15m`, `1h`, `1d`. A number alone is milliseconds.
-- `subscribePattern` is a regular expression of Java, and is searched in the names of topics, as Spark does. A
-  few constructs are refused with an error that names them: look-behinds whose width is not fixed,
-  back-references with a quantifier around them, and rare properties (`\\p{IsThai}`). A pattern that matches
-  no topic is a warning, once a minute.
-- Topics that are named in `subscribe` or `assign` must exist when a query starts, as must the partitions in
-  `assign`. Partitions that go out of sight later keep their positions
-  ([guarantees.md](guarantees.md#what-is-out-of-sight)).
-- `acceptNewTopicIds` is ours: for a move to a cluster that mirrors this one and keeps the offsets of records,
-  which MirrorMaker 2 does not by default ([moving.md](moving.md#to-a-mirrored-cluster)).
-
-`kafka.bootstrap.servers` is required. Everything that begins with `kafka.` is described in
-[kafka-properties.md](kafka-properties.md). What a changed option means for an existing checkpoint is in
-[guarantees.md](guarantees.md#what-a-changed-option-means).
-"""
-
-
-if __name__ == "__main__":
-    sys.stdout.write(render())

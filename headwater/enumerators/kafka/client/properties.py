@@ -1,13 +1,11 @@
 """The table of ``kafka.*``: what becomes of each property of Kafka's Java clients here.
 
 It holds every property of the consumer and the admin client (4.1), and four of our own.
-``docs/kafka-properties.md`` is this table; ``python -m headwater.enumerators.kafka.client.properties`` prints
-it.
+``docs/kafka-properties.md`` shows this table (``scripts/generate``).
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 
 from headwater.enumerators.kafka.client.msk_iam import CALLBACK_HANDLERS
@@ -256,59 +254,13 @@ PROPERTIES: Mapping[str, Property] = {
 """By Kafka's name, without the prefix ``kafka.``; sorted."""
 
 
-def render() -> str:
-    """Return the table as the page ``docs/kafka-properties.md``."""
+def markdown() -> str:
+    """Return the table as the docs show it."""
     rows = "\n".join(_row(name, treatment) for name, treatment in PROPERTIES.items())
-    return f"{_INTRODUCTION}\n| property | here | default | note |\n|---|---|---|---|\n{rows}\n{_MSK}"
+    return f"| property | here | default | note |\n|---|---|---|---|\n{rows}"
 
 
 def _row(name: str, treatment: Property) -> str:
     default = treatment.default if isinstance(treatment, Mapped) else None
     shown = "" if default is None else f"`{default}`" if default else "(empty)"
     return f"| `kafka.{name}` | {type(treatment).__name__.lower()} | {shown} | {treatment.note} |"
-
-
-_INTRODUCTION = """\
-# `kafka.*` properties
-
-<!-- Written by `python -m headwater.enumerators.kafka.client.properties`. -->
-
-Options that begin with `kafka.` are the properties of Kafka's own Java clients. Each of them is
-
-- **mapped**: it does here what it does in Java;
-- **harmless**: it changes nothing here, and no row depends on it. It is named once in the log;
-- **refused**: if it were ignored, a query would silently do something else than was asked for. The note says
-  what to write instead.
-
-A property that is not in this table is an error that names the nearest one that is. Secrets appear in no
-message, log, plan or offset.
-"""
-
-
-_MSK = """
-## Amazon MSK with IAM
-
-Install `headwater[msk]` on driver and executors, and write what Spark's own source takes with
-`aws-msk-iam-auth`:
-
-```python
-options = {
-    "kafka.bootstrap.servers": "b-1.name.id.c2.kafka.eu-west-1.amazonaws.com:9098",
-    "kafka.security.protocol": "SASL_SSL",
-    "kafka.sasl.mechanism": "AWS_MSK_IAM",
-    "kafka.sasl.jaas.config": "software.amazon.msk.auth.iam.IAMLoginModule required;",
-    "kafka.sasl.client.callback.handler.class": "software.amazon.msk.auth.iam.IAMClientCallbackHandler",
-}
-```
-
-The last two may be left out. The log-in is a token of AWS's own signer, sent with OAUTHBEARER, which MSK
-takes at the same port; the form with `OAUTHBEARER` and `IAMOAuthBearerLoginCallbackHandler` is the same.
-Credentials are those that boto3 finds in each process; `awsProfileName` or `awsRoleArn` with
-`awsRoleSessionName` in the login module chooses others, and anything else there is refused. The region is
-read from the names of the brokers, or given by `kafka.sasl.msk.region`. The tests check the signature of the
-token by AWS's rules; they have no MSK cluster to log in to.
-"""
-
-
-if __name__ == "__main__":
-    sys.stdout.write(render())

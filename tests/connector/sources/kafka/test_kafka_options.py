@@ -6,14 +6,13 @@ No broker is asked.
 from __future__ import annotations
 
 import logging
-from pathlib import Path
 
 import pytest
 
 from headwater.connector.options import ParsedOptions
 from headwater.connector.sources.configured import ConfiguredPlannedSource
 from headwater.connector.sources.kafka.offset_options import ending_offsets, starting_offsets, subscription
-from headwater.connector.sources.kafka.options import KAFKA_OPTIONS, render
+from headwater.connector.sources.kafka.options import KAFKA_OPTIONS
 from headwater.connector.sources.kafka.source import KafkaSource
 from headwater.core.errors import OptionError
 from headwater.core.source import Boundedness
@@ -47,13 +46,6 @@ def refusal(mode: Boundedness | None = STREAM, /, **given: str) -> str:
     with pytest.raises(OptionError) as caught:
         configured(mode, **given)
     return str(caught.value)
-
-
-def test_the_page_is_the_table() -> None:
-    page = (Path(__file__).parents[4] / "docs" / "options.md").read_text()
-    assert page == render(), (
-        "write it anew: python -m headwater.connector.sources.kafka.options > docs/options.md"
-    )
 
 
 class TestWhatIsRead:

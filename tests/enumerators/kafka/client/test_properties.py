@@ -1,12 +1,11 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from headwater.enumerators.kafka.client.properties import PROPERTIES, render
+from headwater.enumerators.kafka.client.properties import PROPERTIES
 from headwater.enumerators.kafka.client.property_kinds import Harmless, Mapped, Refused
 from local_kafka_jars import classpath, java
 
@@ -25,13 +24,6 @@ public class Names {
     }
 }
 """
-
-
-def test_the_documentation_is_the_table() -> None:
-    page = (ROOT / "docs" / "kafka-properties.md").read_text()
-    assert page == render(), (
-        "write it anew: python -m headwater.enumerators.kafka.client.properties > docs/kafka-properties.md"
-    )
 
 
 def test_every_property_of_the_java_clients_is_in_the_table(tmp_path: Path) -> None:
@@ -70,14 +62,3 @@ def test_every_default_passes_its_own_check(name: str) -> None:
     treatment = PROPERTIES[name]
     assert isinstance(treatment, Mapped)
     assert treatment.default is None or treatment.value_of(None) == treatment.value_of(treatment.default)
-
-
-def test_the_page_can_be_printed() -> None:
-    printed = subprocess.run(
-        [sys.executable, "-m", "headwater.enumerators.kafka.client.properties"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert printed.stdout == render()

@@ -1,1 +1,0 @@
-"""Written by ``python -m headwater.connector.typed.writing``: a module for each source."""
