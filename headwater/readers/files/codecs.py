@@ -8,7 +8,6 @@ import lzma
 import sys
 import zlib
 from abc import ABC, abstractmethod
-from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from pathlib import PurePosixPath
 from typing import Any, Final, Literal
@@ -16,13 +15,18 @@ from typing import Any, Final, Literal
 import pyarrow as pa
 
 from headwater.core.errors import CorruptRecordError
+from headwater.readers.compression import (
+    DAMAGED,
+    checked_size,
+    lz4_block,
+    lz4_size,
+    snappy_block,
+    snappy_size,
+)
 
 _INPUT_BYTES: Final = 64 << 10
 _OUTPUT_BYTES: Final = 1 << 20
-_MOST_BLOCK_BYTES: Final = 1 << 30
 _LZ4_FRAME: Final = b"\x04\x22\x4d\x18"
-_DAMAGED: Final = (zlib.error, lzma.LZMAError, pa.ArrowInvalid, EOFError, ValueError)
-"""What decompressors raise, beside an OSError without a number."""
 
 
 class Decompressed(io.BufferedIOBase):
@@ -72,7 +76,7 @@ class Decompressed(io.BufferedIOBase):
         """Return what comes next, nothing at the end and at a damaged place."""
         try:
             return next(self._pieces, b"")
-        except (*_DAMAGED, OSError) as error:
+        except (*DAMAGED, OSError) as error:
             if isinstance(error, OSError) and (type(error) is not OSError or error.errno is not None):
                 raise  # of the file system
             self._damage = error
@@ -167,20 +171,26 @@ def _arrow(codec: Literal["brotli", "lz4", "zstd"]) -> Callable[[Any], Iterator[
     return pieces
 
 
-def _hadoop(codec: Literal["lz4_raw", "snappy"]) -> Callable[[Any], Iterator[bytes]]:
-    """Return what reads Hadoop's blocks: the size of the content, then chunks of it, each after its size."""
+def _hadoop(
+    size_of: Callable[[bytes, int], int], block: Callable[[bytes, int], bytes]
+) -> Callable[[Any], Iterator[bytes]]:
+    """Return what reads Hadoop's blocks: the size of the content, then chunks of it, each after its size.
+
+    Args:
+        size_of: returns the size of a chunk's content, given the most that is left of its block.
+        block: decompresses a chunk, given this size.
+    """
 
     def pieces(file: Any) -> Iterator[bytes]:
-        decompressor = pa.Codec(codec)
         while head := file.read(4):
             left = _length(head)
             while left > 0:
                 chunk = _exactly(file, _length(file.read(4)))
-                size = _snappy_size(chunk) if codec == "snappy" else _lz4_size(decompressor, chunk, left)
+                size = size_of(chunk, left)
                 if size > left:
                     raise ValueError("a block is longer than it says")
                 left -= size
-                yield decompressor.decompress(chunk, size, asbytes=True)
+                yield block(chunk, size)
 
     return pieces
 
@@ -189,32 +199,13 @@ def _lz4(file: Any) -> Iterator[bytes]:
     """Read a frame as the tool of Unix writes it, or Hadoop's blocks."""
     magic = file.read(4)
     file.seek(0)
-    return _arrow("lz4")(file) if magic == _LZ4_FRAME else _hadoop("lz4_raw")(file)
-
-
-def _lz4_size(codec: pa.Codec, chunk: bytes, most: int) -> int:
-    """Return how long the content of a chunk is, which no byte of it says: the least room that it fits in."""
-
-    def fits(room: int) -> bool:
-        try:
-            codec.decompress(chunk, room, asbytes=True)
-        except OSError:
-            return False
-        return True
-
-    # Mostly a block is one chunk.
-    if most == 1 or not fits(most - 1):
-        return most
-    return bisect_left(range(most), x=True, lo=1, key=fits)
+    return _arrow("lz4")(file) if magic == _LZ4_FRAME else _hadoop(lz4_size, lz4_block)(file)
 
 
 def _length(head: bytes) -> int:
     if len(head) < 4:
         raise EOFError("it ends in the middle")
-    found = int.from_bytes(head, "big")
-    if found > _MOST_BLOCK_BYTES:
-        raise ValueError(f"a block of {found} bytes")
-    return found
+    return checked_size(int.from_bytes(head, "big"))
 
 
 def _exactly(file: Any, size: int) -> bytes:
@@ -224,16 +215,6 @@ def _exactly(file: Any, size: int) -> bytes:
     return data
 
 
-def _snappy_size(chunk: bytes) -> int:
-    """Return how long the content of a chunk is: a number of 7 bits a byte at its beginning."""
-    size = 0
-    for at, byte in enumerate(chunk[:5]):
-        size |= (byte & 0x7F) << (7 * at)
-        if byte < 0x80:
-            return size
-    raise ValueError("a chunk without its length")
-
-
 _GZIP = _members(lambda: _Zlib(zlib.MAX_WBITS | 16))
 _CODECS: Final[dict[str, Callable[[Any], Iterator[bytes]]]] = {
     ".gz": _GZIP,
@@ -241,7 +222,7 @@ _CODECS: Final[dict[str, Callable[[Any], Iterator[bytes]]]] = {
     ".deflate": _members(lambda: _Zlib(zlib.MAX_WBITS)),
     ".bz2": _members(lambda: _Bounded(bz2.BZ2Decompressor())),
     ".xz": _members(lambda: _Bounded(lzma.LZMADecompressor())),
-    ".snappy": _hadoop("snappy"),
+    ".snappy": _hadoop(lambda chunk, _most: snappy_size(chunk), snappy_block),
     ".lz4": _lz4,
     ".zst": _arrow("zstd"),
     ".zstd": _arrow("zstd"),

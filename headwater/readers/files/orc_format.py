@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,7 +20,6 @@ from headwater.readers.files.decoder_messages import NUMBER, DecoderMessage
 from headwater.readers.files.decoder_process import DecoderProcess, DecoderProcessEndedError, decoder_process
 from headwater.readers.files.file_format import FileBlock
 from headwater.readers.files.orc_conversions import orc_conversion
-from headwater.readers.files.orc_excerpt import OrcExcerpt, with_fractions
 from headwater.readers.files.orc_tail import OrcTail
 from headwater.readers.files.rebase import Rebase
 from headwater.readers.files.rebase_modes import RebaseModes
@@ -31,7 +29,7 @@ _MODES: Final = RebaseModes("LEGACY")
 """ORC says by which calendar dates are, and pyarrow does not tell it: all but Spark write the old one."""
 _COUNTED_FROM: Final = datetime(2015, 1, 1)  # noqa: DTZ001 - by the writer's clock
 _FAR_TIME: Final = "out of range for nanosecond"
-"""What pyarrow says of a timestamp before 1677 or behind 2262."""
+"""Stands in pyarrow's error where a timestamp is before 1677 or after 2262: it holds nanoseconds."""
 _UTC: Final = frozenset({"", "GMT", "UTC", "Etc/UTC", "Z"})
 
 
@@ -94,9 +92,9 @@ class _OrcFile:
         self._process = process
         self._file = file
         self._status = status
-        self._has_far_times = False
         with self._damage("its end"):
-            content = self._open(file, status.size_bytes)
+            process.ask(DecoderMessage.OPEN, NUMBER.pack(status.size_bytes))
+            ((_, content),) = process.answers(file)
             self._tail = OrcTail(file, status.size_bytes)
         (self.stripes,) = NUMBER.unpack(content[: NUMBER.size])
         self.schema = pa.ipc.read_schema(content[NUMBER.size :])
@@ -109,66 +107,53 @@ class _OrcFile:
         return zone
 
     def rows(self, stripe: int, columns: list[str]) -> Iterator[pa.RecordBatch]:
-        """Yield some columns of a stripe, a part of it at a time."""
+        """Yield some columns of a stripe, a part of it at a time.
+
+        Raises:
+            CorruptRecordError: the stripe is damaged.
+            SourceError: it has timestamps that pyarrow does not hold. This is no damage, and never skipped.
+        """
         with self._damage(self._name(stripe)):
-            if not self._has_far_times:
-                try:
-                    yield from self._decoded(self._file, stripe, columns)
-                except pa.ArrowInvalid as error:
-                    # A stripe is decoded whole, so no row of it was handed over.
-                    self._has_far_times = _FAR_TIME in str(error)
-                    if not self._has_far_times:
-                        raise
-                else:
-                    return
-        with self._damage(self._name(stripe), self._tail.stripes[stripe].start):
-            yield from self._far_rows(stripe, columns)
+            self._process.ask(DecoderMessage.STRIPE, json.dumps([stripe, columns]).encode())
+            try:
+                for message, content in self._process.answers(self._file):
+                    if message is DecoderMessage.ROWS:
+                        yield from pa.ipc.open_stream(content)
+            except pa.ArrowInvalid as error:
+                # A stripe is decoded whole, so no row of it was handed over.
+                if _FAR_TIME not in str(error):
+                    raise
+                raise self._far_times(stripe, columns) from error
 
-    def _far_rows(self, stripe: int, columns: list[str]) -> Iterator[pa.RecordBatch]:
-        """Yield the same where there are timestamps that pyarrow does not hold."""
-        excerpt = OrcExcerpt(self._tail, stripe, columns)
-        fractions = list(self._rows_of(excerpt.fractions(), excerpt.time_columns))
-        seconds = self._rows_of(excerpt.seconds(), columns)
-        for part, fraction in zip(seconds, fractions, strict=True):
-            yield with_fractions(part, fraction)
-        self._open(self._file, self._status.size_bytes)
-
-    def _rows_of(self, content: bytes, columns: list[str]) -> Iterator[pa.RecordBatch]:
-        file = io.BytesIO(content)
-        self._open(file, len(content))
-        yield from self._decoded(file, 0, columns)
-
-    def _open(self, file: Any, size: int) -> pa.Buffer:
-        self._process.ask(DecoderMessage.OPEN, NUMBER.pack(size))
-        ((_, content),) = self._process.answers(file)
-        return content
-
-    def _decoded(self, file: Any, stripe: int, columns: list[str]) -> Iterator[pa.RecordBatch]:
-        self._process.ask(DecoderMessage.STRIPE, json.dumps([stripe, columns]).encode())
-        for message, content in self._process.answers(file):
-            if message is DecoderMessage.ROWS:
-                yield from pa.ipc.open_stream(content)
+    def _far_times(self, stripe: int, columns: list[str]) -> SourceError:
+        names = [name for name in columns if _has_times(self.schema.field(name).type)]
+        return SourceError(
+            f"{self._name(stripe)} has timestamps before 1677-09-22 or after 2262-04-11, which are not read "
+            f"here, in {' or '.join(map(repr, names))}: read the file with Spark's own reader, "
+            "spark.read.format('orc'), or leave out the column",
+            source="files",
+            split=self._status.url,
+        )
 
     def _name(self, stripe: int) -> str:
         return f"stripe {stripe + 1} of {self.stripes}"
 
     @contextmanager
-    def _damage(self, where: str, at: int | None = None) -> Iterator[None]:
+    def _damage(self, where: str) -> Iterator[None]:
         """Name file, part and byte in what is wrong with it."""
         try:
             yield
         except DecoderProcessEndedError as error:
-            raise self._error(error, where, at, error.kind) from error
+            raise self._error(error, where, error.kind) from error
         except ValueError as error:
-            raise self._error(error, where, at, CorruptRecordError) from error
+            raise self._error(error, where, CorruptRecordError) from error
 
-    def _error(self, error: Exception, where: str, at: int | None, kind: type[SourceError]) -> SourceError:
+    def _error(self, error: Exception, where: str, kind: type[SourceError]) -> SourceError:
         if kind is CorruptRecordError:
             message = f"this is no orc file, or a damaged one ({where}): {error}"
         else:
             message = f"{where} was not read: {error}"
-        position = self._process.last_read if at is None else at
-        return kind(message, source="files", split=self._status.url, position=position)
+        return kind(message, source="files", split=self._status.url, position=self._process.last_read)
 
 
 def _named(found: pa.Schema, columns: pa.Schema) -> pa.Schema:
@@ -189,6 +174,13 @@ def _named(found: pa.Schema, columns: pa.Schema) -> pa.Schema:
         )
     names = columns.names[: len(found.names)]
     return pa.schema([field.with_name(name) for field, name in zip(found, names, strict=True)])
+
+
+def _has_times(kind: pa.DataType) -> bool:
+    """Whether a type has timestamps, at any depth."""
+    return pa.types.is_timestamp(kind) or any(
+        _has_times(kind.field(at).type) for at in range(kind.num_fields)
+    )
 
 
 def _spark_type(field: pa.Field[Any]) -> pa.DataType:

@@ -1,49 +1,44 @@
-"""What pyarrow does not tell of an ORC file: where its stripes lie, and by which clocks they were written."""
+"""The end of an ORC file: its number of rows by stripe, and the time zone of each stripe's writer.
+
+pyarrow reads this too, and has no function that returns it.
+"""
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
-import pyarrow as pa
-
-from headwater.readers.files.protobuf_fields import DAMAGED, Fields, all_bytes, decoded, number, varint
+from headwater.readers.compression import (
+    DAMAGED,
+    inflated,
+    lz4_block,
+    lz4_size,
+    snappy_block,
+    snappy_size,
+    zstandard,
+)
 
 _LONGEST_POSTSCRIPT: Final = 256
-_COMPRESSIONS: Final = ("none", "zlib", "snappy", "lzo", "lz4", "zstd")
+_NO_COMPRESSION, _ZLIB, _SNAPPY, _LZO, _LZ4, _ZSTD = range(6)
+_DEFAULT_CHUNK: Final = 1 << 18
 _CHUNK_HEAD: Final = 3
-_LONGEST_CHUNK: Final = (1 << 23) - 1
 _ORIGINAL: Final = 1
 """The bit of a chunk that is not compressed."""
-# Numbers of fields in ORC's own schema of Protocol Buffers.
+# Field numbers of ORC's own schema of Protocol Buffers: postscript, footer, stripe, footer of a stripe.
 _FOOTER_SIZE, _COMPRESSION, _CHUNK_SIZE = 1, 2, 3
-_STRIPES: Final = 3
-_ALL_ROWS: Final = 6
+_STRIPES, _ALL_ROWS = 3, 6
 _OFFSET, _INDEX_SIZE, _DATA_SIZE, _STRIPE_FOOTER_SIZE, _ROWS = 1, 2, 3, 4, 5
 _WRITER_ZONE: Final = 3
+_VARINT, _EIGHT_BYTES, _BYTES, _FOUR_BYTES = 0, 1, 2, 5
+_MOST_VARINT_BITS: Final = 70
+_NOT_ORC: Final = "its end is not what ORC writes there"
 
-
-@dataclass(frozen=True)
-class OrcStripe:
-    """Where a stripe lies.
-
-    Attributes:
-        rows: how many it has.
-        start: its first byte in the file.
-        footer: where its footer begins.
-        stop: the byte behind it.
-    """
-
-    rows: int
-    start: int
-    footer: int
-    stop: int
+_Fields: TypeAlias = dict[int, list[int | bytes]]
+"""The values of a message, by the numbers of their fields."""
 
 
 class OrcTail:
-    """The end of a file, which says where all else is.
+    """The end of a file, which locates everything else in it.
 
     Args:
         file: an open binary file.
@@ -55,20 +50,19 @@ class OrcTail:
 
     def __init__(self, file: Any, size: int) -> None:
         self._file = file
-        # The last byte is the size of what is before it.
+        # The last byte is the size of the postscript, which lies before it.
         end = self._bytes(max(0, size - 1 - _LONGEST_POSTSCRIPT), size)
-        self.postscript = decoded(end[-1 - end[-1] : -1]) if end else {}
-        """How the file is compressed, among other things."""
-        self._compression = number(self.postscript, _COMPRESSION)
-        self._chunk_size = number(self.postscript, _CHUNK_SIZE, 1 << 18)
+        postscript = _fields(end[-1 - end[-1] : -1]) if end else {}
+        self._compression = _number(postscript, _COMPRESSION)
+        self._chunk_size = _number(postscript, _CHUNK_SIZE, _DEFAULT_CHUNK)
         stop = size - 1 - end[-1] if end else 0
-        self.footer = decoded(self._content(stop - number(self.postscript, _FOOTER_SIZE), stop))
-        """What the file holds: its types, and where its stripes are."""
-        self.stripes = [_stripe(decoded(raw)) for raw in all_bytes(self.footer, _STRIPES)]
-        """All of them, in the file's order."""
-        if sum(stripe.rows for stripe in self.stripes) != number(self.footer, _ALL_ROWS):
-            # What names a stripe is damaged: its rows would be left out.
-            raise ValueError(DAMAGED)
+        footer = _fields(self._content(stop - _number(postscript, _FOOTER_SIZE), stop))
+        stripes = [_fields(raw) for raw in _messages(footer, _STRIPES)]
+        if sum(_number(stripe, _ROWS) for stripe in stripes) != _number(footer, _ALL_ROWS):
+            # The list of stripes is damaged: pyarrow would skip the rows of one.
+            raise ValueError(_NOT_ORC)
+        self.footers = [_footer_place(stripe) for stripe in stripes]
+        """Where the footers of the stripes begin and end, in the file's order."""
 
     def writer_zone(self, stripe: int) -> str:
         """Return the zone of the clock by which times without a zone were written: Java's name of it.
@@ -76,39 +70,13 @@ class OrcTail:
         Raises:
             ValueError: the footer of the stripe is damaged.
         """
-        return b"".join(all_bytes(self.stripe_footer(stripe), _WRITER_ZONE)[-1:]).decode("ascii")
-
-    def stripe_footer(self, stripe: int) -> Fields:
-        """Return what a stripe, by its number, says of its columns.
-
-        Raises:
-            ValueError: it is damaged.
-        """
-        return decoded(self._content(self.stripes[stripe].footer, self.stripes[stripe].stop))
-
-    def raw(self, start: int, stop: int) -> bytes:
-        """Return bytes as they are in the file.
-
-        Raises:
-            ValueError: a damaged part of it has said that they are there.
-        """
-        found = self._bytes(start, stop)
-        if len(found) < stop - start:
-            raise ValueError(DAMAGED)
-        return found
-
-    def stored(self, content: bytes) -> bytes:
-        """Return what stands for this in a file that is compressed as this one is."""
-        if self._compression == 0:
-            return content
-        size = min(self._chunk_size, _LONGEST_CHUNK)
-        parts = (content[at : at + size] for at in range(0, len(content), size))
-        return b"".join((len(part) << 1 | _ORIGINAL).to_bytes(_CHUNK_HEAD, "little") + part for part in parts)
+        footer = _fields(self._content(*self.footers[stripe]))
+        return b"".join(_messages(footer, _WRITER_ZONE)[-1:]).decode("ascii")
 
     def _content(self, start: int, stop: int) -> bytes:
-        """Return a part of the file as it was before compression."""
+        """Return a part of the file, decompressed."""
         raw = self._bytes(start, stop)
-        return raw if self._compression == 0 else b"".join(self._chunks(raw))
+        return raw if self._compression == _NO_COMPRESSION else b"".join(self._chunks(raw))
 
     def _chunks(self, raw: bytes) -> Iterator[bytes]:
         while raw:
@@ -118,61 +86,83 @@ class OrcTail:
             yield chunk if head & _ORIGINAL else self._decompressed(chunk)
 
     def _decompressed(self, chunk: bytes) -> bytes:
-        name = _COMPRESSIONS[self._compression] if self._compression < len(_COMPRESSIONS) else "?"
+        if self._compression not in {_ZLIB, _SNAPPY, _LZ4, _ZSTD}:
+            name = "lzo" if self._compression == _LZO else "?"
+            raise ValueError(f"its end is compressed by {name}, which is not read here")
         try:
-            if name == "zlib":
-                return zlib.decompressobj(-zlib.MAX_WBITS).decompress(chunk, self._chunk_size)
-            if name == "zstd":
-                with pa.CompressedInputStream(pa.BufferReader(chunk), "zstd") as stream:
-                    return bytes(stream.read(self._chunk_size))
-            if name == "snappy":
-                size = min(varint(chunk, 0)[0], self._chunk_size)
-                return pa.Codec("snappy").decompress(chunk, decompressed_size=size, asbytes=True)
-            if name == "lz4":
-                return _lz4(chunk, self._chunk_size)
-        except (pa.ArrowException, OSError, zlib.error) as error:
-            raise ValueError(DAMAGED) from error
-        raise ValueError(f"its end is compressed by {name}, which is not read here")
+            if self._compression == _ZLIB:
+                return inflated(chunk, self._chunk_size)
+            if self._compression == _ZSTD:
+                return zstandard(chunk, self._chunk_size)
+            if self._compression == _SNAPPY:
+                return snappy_block(chunk, min(snappy_size(chunk), self._chunk_size))
+            return lz4_block(chunk, lz4_size(chunk, self._chunk_size))
+        except (*DAMAGED, OSError) as error:
+            raise ValueError(_NOT_ORC) from error
 
     def _bytes(self, start: int, stop: int) -> bytes:
         if not 0 <= start <= stop:
-            raise ValueError(DAMAGED)
+            raise ValueError(_NOT_ORC)
         self._file.seek(start)
         return bytes(self._file.read(stop - start))
 
 
-def _stripe(fields: Fields) -> OrcStripe:
-    start = number(fields, _OFFSET)
-    footer = start + number(fields, _INDEX_SIZE) + number(fields, _DATA_SIZE)
-    stop = footer + number(fields, _STRIPE_FOOTER_SIZE)
-    return OrcStripe(number(fields, _ROWS), start, footer, stop)
+def _footer_place(stripe: _Fields) -> tuple[int, int]:
+    """Return where a stripe's footer begins and ends: behind its index and its data."""
+    start = sum(_number(stripe, which) for which in (_OFFSET, _INDEX_SIZE, _DATA_SIZE))
+    return start, start + _number(stripe, _STRIPE_FOOTER_SIZE)
 
 
-def _lz4(block: bytes, most: int) -> bytes:
-    """Return what a block of LZ4 holds, which does not say how much that is."""
-    out = bytearray()
+def _fields(raw: bytes) -> _Fields:
+    """Return the fields of a message of Protocol Buffers.
+
+    Raises:
+        ValueError: it is damaged.
+    """
+    fields: _Fields = {}
     at = 0
-    while at < len(block):
-        token = block[at]
-        size, at = _lz4_size(block, at + 1, token >> 4)
-        out += block[at : at + size]
-        at += size
-        if at >= len(block):
-            break  # the last sequence has literals only
-        back = int.from_bytes(block[at : at + 2], "little")
-        size, at = _lz4_size(block, at + 2, token & 15)
-        if not 0 < back <= len(out) or len(out) + size > most:
-            raise ValueError(DAMAGED)
-        for _ in range(size + 4):
-            out.append(out[-back])
-    return bytes(out)
+    while at < len(raw):
+        tag, at = _varint(raw, at)
+        kind = tag & 7
+        value: int | bytes
+        if kind == _VARINT:
+            value, at = _varint(raw, at)
+        elif kind in {_BYTES, _EIGHT_BYTES, _FOUR_BYTES}:
+            size, at = _varint(raw, at) if kind == _BYTES else (8 if kind == _EIGHT_BYTES else 4, at)
+            value = raw[at : at + size]
+            at += size
+        else:
+            raise ValueError(_NOT_ORC)
+        fields.setdefault(tag >> 3, []).append(value)
+    return fields
 
 
-def _lz4_size(block: bytes, at: int, size: int) -> tuple[int, int]:
-    """Return a length whose first part is in a token, and where the rest of it ends."""
-    more = size == 15
-    while more and at < len(block):
-        size += block[at]
-        more = block[at] == 255
+def _number(fields: _Fields, which: int, default: int = 0) -> int:
+    """Return an integer of a message: the last one that stands there."""
+    numbers = [value for value in fields.get(which, [default]) if isinstance(value, int)]
+    if not numbers:
+        raise ValueError(_NOT_ORC)
+    return numbers[-1]
+
+
+def _messages(fields: _Fields, which: int) -> list[bytes]:
+    """Return all messages or texts of a field."""
+    values = fields.get(which, [])
+    messages = [value for value in values if isinstance(value, bytes)]
+    if len(messages) < len(values):
+        raise ValueError(_NOT_ORC)
+    return messages
+
+
+def _varint(raw: bytes, at: int) -> tuple[int, int]:
+    """Return an integer of variable length, and where it ends."""
+    value = 0
+    for shift in range(0, _MOST_VARINT_BITS, 7):
+        if at >= len(raw):
+            break
+        byte = raw[at]
         at += 1
-    return size, at
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, at
+    raise ValueError(_NOT_ORC)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import bz2
-import io
 import lzma
 import zlib
 from collections.abc import Callable, Iterator, Mapping
@@ -13,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
+from headwater.readers.compression import DAMAGED, inflated, snappy_block, snappy_size, zstandard
 from headwater.readers.formats.avro.decoder import AvroDecoder
 from headwater.readers.formats.avro.types import ArrayType, RecordType
 from headwater.readers.formats.format import Spans
@@ -124,7 +124,7 @@ def read_blocks(file: Any, header: ContainerHeader, start: int, stop: int) -> It
             raise ContainerError("a block without its marker", at)
         try:
             content = decompress(packed)
-        except (zlib.error, lzma.LZMAError, OSError, EOFError, ValueError, pa.ArrowException) as error:
+        except (*DAMAGED, OSError) as error:
             raise ContainerError(f"a block cannot be decompressed ({codec}): {error}", at) from error
         following = file.tell()
         yield ContainerBlock(rows, content, at, following)
@@ -232,39 +232,20 @@ def _after_marker(file: Any, header: ContainerHeader, start: int) -> int | None:
     return None
 
 
-def _deflate(data: bytes) -> bytes:
-    """Decompress a block of deflate as Java does: one that breaks off gives what is before that."""
-    stream = zlib.decompressobj(-zlib.MAX_WBITS)
-    return stream.decompress(data) + stream.flush()
-
-
 def _snappy(data: bytes) -> bytes:
     """Decompress a block of snappy, which ends with the checksum of its content."""
     packed = data[:-_CHECKSUM_BYTES]
-    size = 0
-    for at, byte in enumerate(packed[:5]):
-        size |= (byte & 0x7F) << (7 * at)
-        if byte < 0x80:
-            break
-    if size > _MOST_BYTES:
-        raise ValueError(f"a block of {size} bytes")
-    found: bytes = pa.Codec("snappy").decompress(packed, size, asbytes=True)
-    if zlib.crc32(found) != int.from_bytes(data[-_CHECKSUM_BYTES:], "big"):
+    content = snappy_block(packed, snappy_size(packed))
+    if zlib.crc32(content) != int.from_bytes(data[-_CHECKSUM_BYTES:], "big"):
         raise ValueError("its checksum is another one")
-    return found
-
-
-def _zstandard(data: bytes) -> bytes:
-    stream: Any = io.BytesIO(data)
-    found: bytes = pa.CompressedInputStream(stream, "zstd").read()
-    return found
+    return content
 
 
 _CODECS: Final[Mapping[str, Callable[[bytes], bytes]]] = {
     "null": lambda data: data,
-    "deflate": _deflate,
+    "deflate": inflated,
     "snappy": _snappy,
     "bzip2": bz2.decompress,
     "xz": lzma.decompress,
-    "zstandard": _zstandard,
+    "zstandard": zstandard,
 }

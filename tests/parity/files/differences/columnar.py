@@ -75,6 +75,12 @@ DIFFERENCES: dict[str, Difference] = {
         "the time that was written",
         Reason.BUG,
     ),
+    "far timestamps of ORC": Difference(
+        "A timestamp in ORC is before 1677-09-22 or after 2262-04-11.",
+        "reads it",
+        "fails, and names file, stripe and columns; with `ignoreCorruptFiles` too",
+        Reason.REFUSED,
+    ),
     "ORC as other types": Difference(
         "A column of ORC has text, bytes, dates, or floating-point numbers, and is read as another type, or "
         "another one as a time, or a decimal as text or a floating-point number.",
