@@ -63,10 +63,10 @@ DIFFERENCES: dict[str, Difference] = {
         "an error: offsets have their own options",
         Reason.REFUSED,
     ),
-    "untranslatable-pattern": Difference(
-        r"A `subscribePattern` that Python's regular expressions cannot say, such as `\p{IsThai}`",
+    "java-pattern": Difference(
+        r"A `subscribePattern` with constructs that Java and Python may read differently, such as `\p{L}`",
         "reads the topics in whose name it is found",
-        "an error that names what cannot be said",
+        "an error that names the construct and says what to write instead",
         Reason.REFUSED,
     ),
     "assigned-partition-missing": Difference(

@@ -62,10 +62,7 @@ PATTERNS: dict[str, Iterable[str]] = {
     rf"{PREFIX}-(?!a|b)": ("_x.y", "B"),
     rf"{PREFIX}-(?:a1|b1)\b": ("a1", "b1"),
     rf"{PREFIX}-a{{1}}1": ("a1",),
-    rf"(?<={PREFIX}-)[a-b][0-1]": ("a1", "b1"),
-    rf"{PREFIX}-[a-z&&[^b]]\d": ("a1", "a2"),
-    rf"{PREFIX}-\p{{Lower}}1": ("a1", "b1"),
-    rf"{PREFIX}-\Qb-a\E": ("b-a1",),
+    rf"{PREFIX}-[^b_B-]\d": ("a1", "a2"),
 }
 
 
@@ -74,16 +71,16 @@ def test_names(parity: Parity, topics: None, given: str) -> None:
     assert parity.same(lambda source: read(source.batch(subscribe=given))) == NAMED[given]
 
 
-@pytest.mark.parametrize("pattern", mostly_long(PATTERNS, r"topics-[ab]\d$", rf"{PREFIX}-[a-z&&[^b]]\d"))
+@pytest.mark.parametrize("pattern", mostly_long(PATTERNS, r"topics-[ab]\d$", rf"{PREFIX}-[^b_B-]\d"))
 def test_a_pattern_is_searched_in_the_name(parity: Parity, topics: None, pattern: str) -> None:
     assert parity.same(lambda source: read(source.batch(subscribePattern=pattern))) == both(
         *PATTERNS[pattern]
     )
 
 
-def test_a_pattern_that_python_cannot_say(parity: Parity, topics: None) -> None:
+def test_a_pattern_of_java_alone(parity: Parity, topics: None) -> None:
     assert parity.differs(
-        "untranslatable-pattern", lambda source: source.batch(subscribePattern=rf"{PREFIX}-\p{{IsThai}}")
+        "java-pattern", lambda source: source.batch(subscribePattern=rf"{PREFIX}-\p{{IsThai}}")
     ) == ([], Failure("option subscribepattern"))
 
 

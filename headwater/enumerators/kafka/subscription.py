@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from headwater.core.split import SplitPath
 from headwater.enumerators.kafka.client.metadata import ClusterMetadata
-from headwater.enumerators.kafka.java_regex.translation import java_regex
+from headwater.enumerators.kafka.pattern import topic_pattern
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
 
 
@@ -67,7 +67,7 @@ class TopicPattern(Subscription):
     Kafka's internal topics are left out, as in Spark.
 
     Attributes:
-        pattern: a regular expression of Java, which `java_regex` can translate.
+        pattern: a regular expression of Java, that `topic_pattern` takes.
     """
 
     pattern: str
@@ -83,7 +83,7 @@ class TopicPattern(Subscription):
 @lru_cache(maxsize=1 << 14)
 def _is_found(pattern: str, topic: str) -> bool:
     # It is asked of each partition, whenever they are listed.
-    return java_regex(pattern).search(topic) is not None
+    return topic_pattern(pattern).search(topic) is not None
 
 
 @dataclass(frozen=True, slots=True)

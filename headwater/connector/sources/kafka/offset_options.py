@@ -17,13 +17,13 @@ from headwater.connector.options import (
 from headwater.core.errors import OptionError
 from headwater.core.source import Boundedness
 from headwater.enumerators.kafka.client.metadata import EARLIEST, LATEST, TopicPartition
-from headwater.enumerators.kafka.java_regex.translation import java_regex
 from headwater.enumerators.kafka.offsets_initializer import (
     AtTimestamp,
     CommittedBy,
     NoMatch,
     OffsetsInitializer,
 )
+from headwater.enumerators.kafka.pattern import topic_pattern
 from headwater.enumerators.kafka.subscription import (
     AssignedPartitions,
     Subscription,
@@ -43,7 +43,7 @@ def _pattern(raw: str) -> str:
     # Without the blanks around it, as in Spark's source. Java's `String.trim` knows these blanks only.
     pattern = raw.strip(_JAVA_BLANKS)
     text(pattern)
-    java_regex(pattern)
+    topic_pattern(pattern)
     return pattern
 
 

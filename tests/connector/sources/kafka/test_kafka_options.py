@@ -73,8 +73,8 @@ class TestWhatIsRead:
     @pytest.mark.parametrize(
         ("given", "message"),
         [
-            ("(", "'(' before index 1 is no regular expression of Java: the group does not end"),
-            (r"a(?<=b*)", "'(?<=' before index 8 cannot be translated from Java's regular expressions"),
+            ("(", "'(' in '(' is not closed: ) is missing"),
+            (r"[a&&b]", "the character class at index 0 of '[a&&b]' is not supported: write characters and"),
             ("", "must not be empty"),
         ],
     )

@@ -1,1 +1,0 @@
-"""Java's regular expressions, translated to Python's for the search in names of topics."""
