@@ -10,12 +10,13 @@ from urllib.parse import urlencode
 
 import msgspec
 from urllib3 import BaseHTTPResponse, Timeout
-from urllib3.exceptions import DecodeError, HTTPError, NewConnectionError
+from urllib3.exceptions import HTTPError, NewConnectionError
 from urllib3.exceptions import TimeoutError as SocketTimeoutError
 from urllib3.util import make_headers
 
-from headwater.core.errors import CorruptRecordError, SourceError, TransientSourceError
+from headwater.core.errors import SourceError, TransientSourceError
 from headwater.enumerators.http.origins import origin
+from headwater.readers.http.codings import ACCEPTED, TooLargeError, decoded
 from headwater.readers.http.connections import Exchange
 from headwater.readers.http.credentials import Credentials
 from headwater.readers.http.kept_pools import POOLS
@@ -27,7 +28,7 @@ _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _MOST_REDIRECTS: Final = 5
 _MOST_BYTES: Final = 256 << 20
 _OWN_HEADERS: Final = {
-    **make_headers(accept_encoding=True, user_agent="headwater"),
+    **make_headers(accept_encoding=ACCEPTED, user_agent="headwater"),
     "Accept": "application/json, application/x-ndjson;q=0.9, */*;q=0.1",
 }
 _BODY: Final = "body:"
@@ -65,7 +66,7 @@ class HttpClient:
 
         Raises:
             TransientSourceError: the server is away, breaks off, or takes too long.
-            CorruptRecordError: what it says cannot be decompressed.
+            CorruptRecordError: the answer cannot be decompressed.
             AuthenticationError: no token is given out.
             TokenLaterError: none is now.
             SourceError: redirects do not end, or lead nowhere; or a secret or certificate cannot be read in
@@ -143,8 +144,6 @@ class HttpClient:
                     timeout=Timeout(connect=left_s, read=left_s),
                 )
                 content = _read(answer)
-        except DecodeError:
-            raise CorruptRecordError("the page cannot be decompressed", source="http", split=shown) from None
         except (HTTPError, http.client.HTTPException, OSError) as error:
             self._pools.close()
             # Whichever comes first: the socket's limit is what was left of the request's.
@@ -161,11 +160,13 @@ class HttpClient:
                 source="http",
                 split=shown,
             ) from None
-        if len(content) > _MOST_BYTES:
+        try:
+            content = decoded(content, answer.headers.get("content-encoding", ""), _MOST_BYTES, shown=shown)
+        except TooLargeError:
             self._pools.close()
             raise SourceError(
                 f"a page has more than {_MOST_BYTES} bytes: ask for smaller ones", source="http", split=shown
-            )
+            ) from None
         return HttpResponse(shown, answer.status, answer.headers, content)
 
     def _body(self, cursor: str | None) -> bytes | None:
@@ -193,9 +194,10 @@ class HttpClient:
 
 def _read(answer: BaseHTTPResponse) -> bytes:
     try:
-        content = answer.read(_MOST_BYTES + 1, decode_content=True)
+        # Its codings are undone here: urllib3 takes one that breaks off for a whole one.
+        content = answer.read(_MOST_BYTES + 1, decode_content=False)
     except BaseException:
-        # What cannot be decompressed leaves its connection open.
+        # What breaks off leaves its connection open.
         answer.close()
         raise
     answer.release_conn()

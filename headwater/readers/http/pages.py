@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
@@ -35,6 +36,13 @@ _PLACE: Final = re.compile(r"\{([^{}]+)\}")
 _EMPTY: Final = frozenset({b"null", b"false", b'""'})
 _NO_ERROR: Final = _EMPTY | {b"[]", b"{}", b"0"}
 _SHOWN_ERROR: Final = 500
+HEADER: Final = "header:"
+"""How the name of a field begins that is a header."""
+_CHARSETS: Final = (
+    *("ascii", "utf-8", "utf-16", "utf-32", "iso8859", "cp1", "cp8", "koi8", "mac"),
+    *("shift_jis", "euc", "iso2022", "gb", "hz", "big5", "johab"),
+)
+"""How Python's names of the encodings begin that are read: those of the WHATWG's standard, and some more."""
 _BOM: Final = b"\xef\xbb\xbf"
 
 Fields = Mapping[str, msgspec.Raw]
@@ -102,6 +110,8 @@ class HttpPage:
 def parse_page(answer: HttpResponse, paging: PagingSettings) -> HttpPage:
     """Cut a page into its items.
 
+    An object without the list of items is an empty page if it tells of the next one, and has no other list.
+
     Raises:
         CorruptRecordError: it is not JSON, says that it is an error, or has no list where the items should
             be.
@@ -118,6 +128,8 @@ def parse_page(answer: HttpResponse, paging: PagingSettings) -> HttpPage:
             raise msgspec.ValidationError("the page itself is a list, which an empty itemsField says")
         fields = _OBJECT.decode(body)
         _check_error(fields, paging.error_field)
+        if raw_at(fields, paging.items_field) is None and _is_empty(fields, answer, paging):
+            return HttpPage([], fields)
         return HttpPage(_items(fields, paging.items_field), fields)
     except (msgspec.MsgspecError, ValueError, LookupError, RecursionError) as error:
         if isinstance(error, msgspec.ValidationError):
@@ -207,6 +219,32 @@ def _check_error(fields: Fields, name: str | None) -> None:
         raise PageSaysError(f"the page says at errorField {name!r}: {text}", source="http")
 
 
+def _is_empty(fields: Fields, answer: HttpResponse, paging: PagingSettings) -> bool:
+    """Whether a page without its list has no items: many servers leave an empty list out (proto3, omitempty).
+
+    It has what tells of the next page, though that may say that there is none; or it is a counted page, and
+    empty as a whole. A page with a list elsewhere may be one whose itemsField is misspelt.
+    """
+    if paging.kind != "link" and not fields:
+        return True
+    outer = raw_at(fields, paging.items_field.rpartition(".")[0])
+    beside = {} if outer is None else fields_of(outer)
+    lists = [bytes(value) for value in (*fields.values(), *beside.values()) if bytes(value).startswith(b"[")]
+    if any(text != b"[]" for text in lists):
+        return False
+    marks = [paging.has_more_field, paging.next_field if paging.kind == "link" else None]
+    return "rel=" in answer.headers.get("link", "") or any(
+        _has(mark, fields, answer) for mark in marks if mark is not None
+    )
+
+
+def _has(name: str, fields: Fields, answer: HttpResponse) -> bool:
+    """Whether a page has a field, be it null or empty, or a header."""
+    if name.startswith(HEADER):
+        return name.removeprefix(HEADER) in answer.headers
+    return raw_at(fields, name) is not None
+
+
 def _items(fields: Fields, name: str) -> list[msgspec.Raw]:
     raw = raw_at(fields, name)
     if raw is None:
@@ -218,9 +256,22 @@ def _items(fields: Fields, name: str) -> list[msgspec.Raw]:
 def _utf8(answer: HttpResponse) -> bytes:
     """Return the body as UTF-8, however it is encoded. The decoder leaves the encoding of texts unchecked."""
     kind = answer.headers.get("content-type", "").lower()
-    charset = kind.partition("charset=")[2].partition(";")[0].strip(" \"'") or "utf-8"
-    text = answer.body.removeprefix(_BOM).decode(charset)
-    return answer.body.removeprefix(_BOM) if charset == "utf-8" else text.encode()
+    charset = _charset(kind.partition("charset=")[2].partition(";")[0].strip(" \"'"))
+    body = answer.body.removeprefix(_BOM)
+    text = body.decode(charset)
+    return body if charset == "utf-8" else text.encode()
+
+
+def _charset(name: str) -> str:
+    """Return Python's name of an encoding of the web; UTF-8, as JSON is (RFC 8259), for what is none.
+
+    Python knows more by such names: encodings of host names, whose time grows with the square of the size.
+    """
+    try:
+        charset = codecs.lookup(name).name
+    except LookupError:
+        return "utf-8"
+    return charset if charset.startswith(_CHARSETS) else "utf-8"
 
 
 def _filled(template: str, fields: Fields) -> str | None:

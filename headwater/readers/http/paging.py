@@ -9,14 +9,13 @@ from functools import lru_cache
 from typing import Final
 
 from headwater.core.errors import CorruptRecordError
-from headwater.readers.http.pages import HttpPage, raw_at, text_at, value_at
+from headwater.readers.http.pages import HEADER, HttpPage, raw_at, text_at, value_at
 from headwater.readers.http.response import HttpResponse
 from headwater.readers.http.settings import PagingSettings
 from headwater.readers.http.urls import absolute, parameter, with_parameters
 
 log = logging.getLogger(__name__)
 
-_HEADER: Final = "header:"
 _BODY: Final = "body:"
 _LINK: Final = re.compile(r'<([^>]*)>((?:[^,"]|"[^"]*")*)')
 _REL: Final = re.compile(r'\brel\s*=\s*(?:"([^"]*)"|([^\s;,"]+))', re.IGNORECASE)
@@ -57,7 +56,7 @@ def warn_of_absent(first: PageLink, page: HttpPage, paging: PagingSettings) -> N
     if paging.kind == "link" and paging.next_field != PagingSettings.next_field:
         named["nextField"] = paging.next_field
     for option, name in named.items():
-        is_field = name is not None and not name.startswith(_HEADER)
+        is_field = name is not None and not name.startswith(HEADER)
         if is_field and page.items and raw_at(page.fields, str(name)) is None:
             _warn_once(option, str(name), first.url)
 
@@ -146,15 +145,15 @@ def _counted(asked: PageLink, items: int, paging: PagingSettings) -> PageLink:
 
 
 def _found(page: HttpPage, answer: HttpResponse, where: str) -> str | None:
-    if where.startswith(_HEADER):
-        return answer.headers.get(where.removeprefix(_HEADER), "").strip() or None
+    if where.startswith(HEADER):
+        return answer.headers.get(where.removeprefix(HEADER), "").strip() or None
     return text_at(page.fields, where)
 
 
 def _has_more(page: HttpPage, answer: HttpResponse, where: str) -> bool:
     """Return whether a page says that there is another one; an absent field says no."""
-    if where.startswith(_HEADER):
-        raw = answer.headers.get(where.removeprefix(_HEADER), "").strip().lower()
+    if where.startswith(HEADER):
+        raw = answer.headers.get(where.removeprefix(HEADER), "").strip().lower()
         return raw not in {"", "0", "false", "no"}
     found = value_at(page.fields, where)
     return bool(found) and str(found).lower() not in {"0", "false", "no"}

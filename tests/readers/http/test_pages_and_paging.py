@@ -306,6 +306,69 @@ def test_parameters_stand_in_the_url_and_other_encodings_are_read(server: Script
     assert read(f"{server.origin}/a", params='{"pageSize": 2}') == ["Zoë"]
 
 
+@pytest.mark.parametrize(
+    ("options", "pages"),
+    [
+        (
+            {"nextField": "t", "cursorParam": "t"},
+            [{"items": [1], "t": "a"}, {"t": "b"}, {"items": [2], "t": ""}],
+        ),
+        ({"nextField": "t", "cursorParam": "t"}, [{"t": "a"}, {"t": "b", "errors": []}, {"items": [1, 2]}]),
+        ({"nextField": "t", "cursorParam": "t"}, [{"items": [1, 2], "t": "a"}, {"t": ""}]),
+        (
+            {"nextField": "m.t", "cursorParam": "t", "itemsField": "m.items"},
+            [{"m": {"items": [1, 2], "t": "a"}}, {"m": {"t": None}}],
+        ),
+        ({"hasMoreField": "more", "paging": "page"}, [{"more": True}, {"items": [1, 2], "more": False}]),
+        ({"hasMoreField": "more", "paging": "page"}, [{"items": [1, 2], "more": True}, {"more": False}]),
+        ({"paging": "page"}, [{"items": [1, 2]}, {}]),
+        ({"paging": "offset"}, [{"items": [1, 2]}, {}]),
+    ],
+)
+def test_an_empty_list_that_is_left_out_is_an_empty_page_and_nothing_behind_it_is_lost(
+    server: Scripted, options: dict[str, str], pages: list[Any]
+) -> None:
+    answers = iter(pages)
+    server.answer = lambda _: (200, [], json.dumps(next(answers)).encode())
+    assert read(f"{server.origin}/a", **options) == [1, 2]
+
+
+def test_an_empty_list_may_be_left_out_where_a_header_leads_on(server: Scripted) -> None:
+    server.say("/a", {}, Link='</b>; rel="next"')
+    server.say("/b", {"items": [1]})
+    server.say("/c", {}, X_Next="/b")
+    assert read(f"{server.origin}/a") == [1]
+    assert read(f"{server.origin}/c", nextField="header:X-Next") == [1]
+
+
+@pytest.mark.parametrize(
+    "page", [{"t": "a", "data": [1]}, {"message": "later"}, {}, {"m": {"rows": [1]}, "t": "a"}]
+)
+def test_a_page_without_a_mark_or_with_another_list_is_not_taken_for_an_empty_one(
+    server: Scripted, page: Any
+) -> None:
+    server.say("/a", page)
+    items = "m.items" if "m" in page else "items"
+    with pytest.raises(CorruptRecordError, match="no list of items"):
+        read(f"{server.origin}/a", nextField="t", cursorParam="t", itemsField=items)
+
+
+@pytest.mark.parametrize(
+    "charset", ["utf8mb4", "undefined", "punycode", "idna", "rot13", "hex", "unicode_escape", "", '"', "UTF8"]
+)
+def test_what_is_no_encoding_of_the_web_is_utf_8(server: Scripted, charset: str) -> None:
+    server.say("/a", '{"items": ["Zoë"]}'.encode(), Content_Type=f"application/json; charset={charset}")
+    assert read(f"{server.origin}/a") == ["Zoë"]
+
+
+@pytest.mark.parametrize(
+    "charset", ["utf-16", "utf-32-le", "windows-1252", "iso-8859-15", "ibm850", "macroman"]
+)
+def test_encodings_of_the_web_are_read(server: Scripted, charset: str) -> None:
+    server.say("/a", '{"items": ["Zoë"]}'.encode(charset), Content_Type=f"text/json; charset={charset}")
+    assert read(f"{server.origin}/a") == ["Zoë"]
+
+
 def test_a_page_whose_items_are_elsewhere_or_that_is_no_json_says_what_it_is(server: Scripted) -> None:
     server.say("/list", [1])
     server.say("/data", {"data": [1], "count": 1, "meta": {}})
