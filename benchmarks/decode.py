@@ -39,7 +39,7 @@ from headwater.readers.formats.json.json_format import JsonValueFormat
 from headwater.readers.formats.protobuf.format import ProtobufFormat
 from headwater.readers.kafka.columns import KAFKA_COLUMNS
 from headwater.readers.kafka.emitter import KafkaRecordEmitter
-from headwater.readers.kafka.kernel_code import kernel
+from headwater.readers.kafka.kernel_calls import KERNEL
 from headwater.readers.kafka.record_set import RecordSet
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     args = parser.parse_args(arguments)
     rounds = args.rounds
     began = time.perf_counter()
-    kernel()
+    KERNEL.load()
     print(f"kernel ready after {time.perf_counter() - began:.2f} s")
     cases = [*([] if args.only else _cases(random.Random(1))), *_typed_cases()]
     samples: dict[str, list[float]] = {case.name: [] for case in cases}

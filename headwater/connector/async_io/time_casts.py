@@ -10,7 +10,7 @@ from typing import Any
 from headwater.connector.async_io.misfit import misfit_of
 from headwater.connector.async_io.text_casts import trimmed
 from headwater.core.errors import OptionError
-from headwater.readers.formats.time_zones import zone_of
+from headwater.readers.formats.values.time_zones import zone_of
 
 _DATE = r"(?P<year>[+-]?\d{4,%d})(?:-(?P<month>\d{1,2})(?:-(?P<day>\d{1,2})(?:[ T]%s)?)?)?"
 _TIME = (

@@ -14,7 +14,7 @@ from headwater.connector.formats.subjects import SUBJECT_STRATEGIES
 from headwater.connector.options import Option, boolean, json_object, one_of, text
 from headwater.core.source import Boundedness
 from headwater.readers.formats.csv.csv_settings import CsvDialect
-from headwater.readers.formats.json.time_pattern import program_of
+from headwater.readers.formats.values.time_pattern import program_of
 
 _MODES: Final = ("PERMISSIVE", "DROPMALFORMED", "FAILFAST")
 

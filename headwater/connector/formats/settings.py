@@ -179,7 +179,7 @@ def _asks_registry(options: ParsedOptions, rows: PartOptions) -> bool:
 
 
 def _check_zone(request: FormatRequest, zone: str) -> None:
-    from headwater.readers.formats.json.zones import offsets_of
+    from headwater.readers.formats.values.zones import offsets_of
 
     if offsets_of(zone) is None:
         raise request.refusal(

@@ -23,11 +23,11 @@ from headwater.readers.files.line_format import LineFormat
 from headwater.readers.files.lines import Bytes
 from headwater.readers.files.quarantine import Quarantine
 from headwater.readers.files.settings import ReadSettings, is_metadata
+from headwater.readers.formats.columns.row_arrays import without_rows
+from headwater.readers.formats.csv import layout as L
 from headwater.readers.formats.csv.csv_decoder import CsvDecoder
-from headwater.readers.formats.csv.layout import REASON_FATAL
 from headwater.readers.formats.format import BadValues
 from headwater.readers.formats.format_options import FormatOptions
-from headwater.readers.formats.row_arrays import without_rows
 
 
 class CsvFormat(LineFormat):
@@ -222,7 +222,7 @@ class CsvFormat(LineFormat):
         if bad is None:
             yield batch
             return
-        fatal = np.flatnonzero(bad.reasons >= REASON_FATAL)
+        fatal = np.flatnonzero(bad.reasons >= L.REASON_FATAL)
         if not len(fatal) or self.quarantine is not None:
             yield from self._without_bad(batch, bad, records, file, start)
             return

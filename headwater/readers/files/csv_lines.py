@@ -9,7 +9,7 @@ import numpy as np
 from headwater.readers.files.line_settings import UTF_8, LineSettings
 from headwater.readers.files.lines import Bytes
 from headwater.readers.formats.format import Spans
-from headwater.readers.formats.lines.line_spans import line_spans
+from headwater.readers.formats.lines.lines import line_spans
 from headwater.readers.kernels.arrays import Int64Array
 
 _SPACE = 32

@@ -15,12 +15,12 @@ from headwater.readers.files.file_format import UnreadableRestError
 from headwater.readers.files.line_format import LONGEST_LINE_BYTES
 from headwater.readers.files.line_settings import UTF_8, LineSettings
 from headwater.readers.files.lines import Bytes
+from headwater.readers.formats.columns.value_addresses import BEHIND
+from headwater.readers.formats.csv import layout as L
 from headwater.readers.formats.csv.csv_decoder import CsvDecoder
 from headwater.readers.formats.csv.csv_settings import CsvDialect
-from headwater.readers.formats.csv.layout import REASON_FATAL
 from headwater.readers.formats.format import BadValues
 from headwater.readers.formats.format_options import FormatOptions
-from headwater.readers.formats.value_addresses import BEHIND
 from headwater.readers.kernels.arrays import ByteArray
 
 _PIECE_BYTES: Final = 1 << 20
@@ -168,7 +168,7 @@ def _first_values(
 ) -> tuple[list[str] | None, int]:
     decoder = CsvDecoder(pa.schema([]), FormatOptions(), dialect, line_separator)
     part = decoder.append_stream(data, start, stop, last=last, most=1)
-    fatal = [] if part.bad is None else part.bad.reasons[part.bad.reasons >= REASON_FATAL].tolist()
+    fatal = [] if part.bad is None else part.bad.reasons[part.bad.reasons >= L.REASON_FATAL].tolist()
     if fatal:
         raise UnreadableRestError(
             f"the first record of the file {CsvDecoder.reason_of(fatal[0])}",

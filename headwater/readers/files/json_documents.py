@@ -15,7 +15,7 @@ from headwater.readers.files.lines import Bytes
 from headwater.readers.formats.format import Spans
 from headwater.readers.formats.json import documents_layout as layout
 from headwater.readers.formats.json.documents import JsonValues, json_values
-from headwater.readers.formats.lines.line_spans import line_spans
+from headwater.readers.formats.lines.lines import line_spans
 from headwater.readers.kernels.arrays import ByteArray
 
 _MARKS: Final = {

@@ -19,9 +19,9 @@ from headwater.readers.files.line_format import LineFormat, whole_block
 from headwater.readers.files.lines import Bytes
 from headwater.readers.files.quarantine import Quarantine
 from headwater.readers.files.settings import ReadSettings
+from headwater.readers.formats.columns.row_arrays import without_rows
 from headwater.readers.formats.format import BadValues, Spans
 from headwater.readers.formats.json.json_decoder import JsonDecoder
-from headwater.readers.formats.row_arrays import without_rows
 from headwater.readers.kernels.arrays import Int64Array
 
 _MOST_ROWS = 1 << 16

@@ -23,7 +23,7 @@ from headwater.readers.files.orc_conversions import orc_conversion
 from headwater.readers.files.orc_tail import OrcTail
 from headwater.readers.files.rebase import Rebase
 from headwater.readers.files.rebase_modes import RebaseModes
-from headwater.readers.formats.time_zones import zone_of
+from headwater.readers.formats.values.time_zones import zone_of
 
 _MODES: Final = RebaseModes("LEGACY")
 """ORC says by which calendar dates are, and pyarrow does not tell it: all but Spark write the old one."""

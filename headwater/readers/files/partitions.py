@@ -12,7 +12,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from headwater.enumerators.files.folder_columns import unescaped
-from headwater.readers.formats.time_zones import zone_of
+from headwater.readers.formats.values.time_zones import zone_of
 
 _NULL: Final = "__HIVE_DEFAULT_PARTITION__"
 _BOOLEANS: Final = {"true": True, "false": False}

@@ -17,7 +17,7 @@ from headwater.readers.files.json_settings import JsonSettings
 from headwater.readers.files.line_settings import LineSettings
 from headwater.readers.files.rebase_modes import RebaseModes
 from headwater.readers.files.record_settings import RECORD_FORMATS, RecordSettings
-from headwater.readers.formats.time_zones import zone_of
+from headwater.readers.formats.values.time_zones import zone_of
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 METADATA_COLUMN = "_metadata"

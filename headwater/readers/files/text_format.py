@@ -60,10 +60,9 @@ def _lines(data: Bytes, separator: bytes | None) -> pa.Array[Any]:
 def kernel_lines() -> Callable[[Bytes, bytes | None], pa.Array[Any] | None]:
     """Return what splits at single bytes. Text is read without numba too, slower."""
     try:
-        from headwater.readers.formats.lines.kernel_code import kernel
-        from headwater.readers.formats.lines.line_texts import line_texts
+        from headwater.readers.formats.lines.lines import KERNEL, line_texts
 
-        kernel()
+        KERNEL.load()
     except MissingDependencyError:
         return lambda _data, _separator: None
     return line_texts

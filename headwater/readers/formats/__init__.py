@@ -1,5 +1,6 @@
-"""Formats: what bytes of records mean as typed columns, whatever source they come from.
+"""Formats: the bytes of records as typed columns, from any source.
 
-From the ground up: `table_layout` (memory that Python and machine code share), `column_table`, `format` (the
-contract), then the formats themselves.
+From the ground up: `columns` (memory of Arrow columns that Python and machine code share), `values` (text as
+numbers, dates and times), `format` (the contract), then the formats themselves. Each has its compiled code in
+a package ``kernel``.
 """

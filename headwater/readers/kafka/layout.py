@@ -48,13 +48,12 @@ LOG_APPEND_TIME = 0x08
 MOST_TIMESTAMP_MS = ((1 << 63) - 1) // 1000
 """Spark's timestamps are microseconds in 64 bits."""
 
-ENTRY_ARGUMENTS = 10
 """How many integers the machine code's one function takes."""
 OUT_FIELDS = 42
 """How many integers `RowBuffers.addresses` returns."""
 FUNCTION_SCAN = 0
 FUNCTION_DECODE = 1
-"""What the one function of the machine code is to do: `kernel.scan` or `kernel.decode`."""
+"""What the one function of the machine code is to do: `scan` or `decode`."""
 
 # Why bytes cannot be decoded; `headwater.readers.kafka.faults` has the messages. All are below 0, because the
 # kernel returns a number of rows otherwise.
@@ -122,7 +121,7 @@ class RowBuffers(NamedTuple):
     def addresses(self) -> Int64Array:
         """Return where the kernel finds these buffers: the address and the length of each array.
 
-        Valid for as long as the buffers are referenced. `kernel_entry` reads the numbers in this order.
+        Valid for as long as the buffers are referenced. `kernel.entry` reads the numbers in this order.
         """
         headers = self.headers
         numbers = (self.offset, self.timestamp, self.timestamp_type, headers.offsets, headers.validity)

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from crc32c import crc32c
 
+from headwater.readers.kafka import kernel_calls
 from headwater.readers.kafka.faults import corrupt, fault
-from headwater.readers.kafka.kernel_code import kernel
 from headwater.readers.kafka.layout import BATCH, BatchArray
 from headwater.readers.kernels.arrays import ByteArray
 
@@ -82,13 +82,13 @@ def scan(data: ByteArray, split_id: str) -> BatchArray:
         CorruptRecordError: a header cannot be what a broker wrote.
     """
     batches = np.empty(_USUALLY_AT_MOST, BATCH)
-    count = kernel().scan(data, batches)
+    count = kernel_calls.scan(data, batches)
     if not count:
         return _NO_BATCHES
     if count > _USUALLY_AT_MOST:
         batches = np.empty(count, BATCH)
         # Only now all headers are looked at. One that is broken ends the scan before the count of above.
-        count = kernel().scan(data, batches)
+        count = kernel_calls.scan(data, batches)
     batches = batches[:count]
     last = batches[-1]
     if last["fault"]:

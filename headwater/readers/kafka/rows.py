@@ -13,11 +13,10 @@ import pyarrow as pa
 from headwater.core.emitter import SplitState
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
 from headwater.readers.formats.format import Spans
-from headwater.readers.kafka import arrays, layout
+from headwater.readers.kafka import arrays, kernel_calls, layout
 from headwater.readers.kafka.chunks import Chunk
 from headwater.readers.kafka.decoded_columns import DecodedColumns, RecordRun
 from headwater.readers.kafka.faults import beyond_spark, fault
-from headwater.readers.kafka.kernel_code import kernel
 from headwater.readers.kafka.layout import BinaryBuffers, HeadersBuffers, RowBuffers, SpanBuffers
 from headwater.readers.kernels.arenas import ArenaPool
 from headwater.readers.kernels.arrays import ByteArray, Int64Array
@@ -107,7 +106,7 @@ class RowBuilder:
         buffers = self._buffers
         if buffers is None or not self._has_room(chunk):
             buffers = self._open(chunk.most_rows, chunk.most_bytes)
-        rows = kernel().decode(
+        rows = kernel_calls.decode(
             chunk.data, chunk.batches, state.position, state.stop, self._rows, self._addresses, self._tally
         )
         if rows < 0:

@@ -15,12 +15,12 @@ import importlib
 import importlib.resources
 import logging
 import os
+import re
 import stat
 import tempfile
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from headwater.core.imports import importing
 
@@ -29,84 +29,108 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+_COMPILER: Final = "headwater.readers.kernels.compiling"
+_IMPORT: Final = re.compile(r"^from (headwater\.[\w.]+) import (\([^)]*\)|.*)", re.MULTILINE)
 
-@dataclass(frozen=True, kw_only=True)
-class KernelSource:
-    """A kernel before it is compiled.
 
-    Attributes:
-        modules: dotted names of all modules of which the machine code depends. Their text is part of the key
-            under which the machine code is kept.
-        entry: the module, one of ``modules``, whose ``compile_kernel()`` returns the name of the function and
-            the object file. Imported only where the kernel has to be compiled.
-        arguments: how many arguments the function takes.
+class Kernel:
+    """A function that is compiled once per host. It is loaded with its first call in a process.
+
+    Its arguments and its result are 64-bit integers, addresses among them. Any thread may call; the function
+    runs on that thread, without the GIL.
+
+    Args:
+        function: its dotted name. The module, and all that it imports, are imported only where the function
+            has to be compiled. Their text is part of the key under which the machine code is kept.
+        arguments: how many the function takes.
         needed_for: what needs the kernel, for example ``the kafka source``.
         extra: the extra of this package that installs numba for it.
     """
 
-    modules: tuple[str, ...]
-    entry: str
-    arguments: int
-    needed_for: str
-    extra: str
+    def __init__(self, function: str, *, arguments: int, needed_for: str, extra: str = "formats") -> None:
+        self._module, _, self._name = function.rpartition(".")
+        self._arguments = arguments
+        self._needed_for = needed_for
+        self._extra = extra
+        self._loaded: CompiledFunction | None = None
+
+    def __call__(self, *arguments: int) -> int:
+        # Threads that come here first at once load it twice, which does no harm.
+        return (self._loaded or self.load())(*arguments)
+
+    def load(self) -> CompiledFunction:
+        """Load the machine code again, and return it.
+
+        Called on executors, with the first data of a process, and by ``headwater compile``. It takes 0.05 s.
+        On a host without the machine code it takes 2 to 4 s of processor time, and 10 s for JSON. Processes
+        that start together wait for the one that compiles. If there is no folder to keep the result in, each
+        process compiles for itself, after a warning.
+
+        Raises:
+            MissingDependencyError: numba is not installed in this process.
+        """
+        self._loaded = self._load()
+        # Spark's Python daemon collects garbage after every task. Frozen objects, of which the imports made
+        # many, are left out of that.
+        gc.freeze()
+        return self._loaded
+
+    def modules(self) -> Mapping[str, bytes]:
+        """Return the text of the function's module and of all of headwater that it imports, by its name."""
+        texts: dict[str, bytes] = {}
+        queue = [_COMPILER, self._module]
+        while queue:
+            name = queue.pop()
+            if name not in texts and (text := _text_of(name)) is not None:
+                texts[name] = text
+                for package, names in _IMPORT.findall(text.decode()):
+                    queue += [package, *(f"{package}.{name}" for name in re.findall(r"\w+", names))]
+        return texts
+
+    def compile(self) -> tuple[str, bytes]:
+        """Return the name of the C function, and an object file that holds it."""
+        with importing(self._needed_for, extra=self._extra):
+            from headwater.readers.kernels.compiling import compile_function
+
+            function = getattr(importlib.import_module(self._module), self._name)
+        return compile_function(function, self._arguments)
+
+    def _load(self) -> CompiledFunction:
+        with importing(self._needed_for, extra=self._extra):
+            from headwater.readers.kernels.machine_code import CompiledFunction, processor
+        folder = cache_folder()
+        if folder is not None:
+            try:
+                return CompiledFunction(*self._cached_in(folder, processor()), self._arguments)
+            except OSError as error:
+                log.warning("%s cannot hold the compiled kernel: %s", folder, error)
+        log.warning(
+            "there is no place to keep the compiled kernel; "
+            "every Python worker compiles it anew, which takes seconds"
+        )
+        return CompiledFunction(*self.compile(), self._arguments)
+
+    def _cached_in(self, folder: Path, processor: str) -> tuple[str, bytes]:
+        digest = hashlib.sha256(f"{processor} {self._module}.{self._name}".encode())
+        for _, text in sorted(self.modules().items()):
+            digest.update(text)
+        path = folder / f"kernel-{digest.hexdigest()[:32]}"
+        if machine_code := _read(path):
+            return machine_code
+        with _locked(folder / "lock"):
+            # Again, under the lock: another process may have compiled it while this one waited.
+            if machine_code := _read(path):
+                return machine_code
+            machine_code = self.compile()
+            _write(path, *machine_code)
+            return machine_code
 
 
-def load_kernel(source: KernelSource) -> CompiledFunction:
-    """Return the compiled kernel. Callers keep it: each call loads it again.
-
-    Called on executors, with the first data of a process, and by ``headwater compile``. It takes 0.05 s. On a
-    host without the machine code it takes 2 to 4 s of processor time, and 10 s for JSON. Processes that start
-    together wait for the one that compiles. If there is no folder to keep the result in, each process
-    compiles for itself, after a warning.
-
-    Raises:
-        MissingDependencyError: numba is not installed in this process.
-    """
-    loaded = _load(source)
-    # Spark's Python daemon collects garbage after every task. Frozen objects, of which the imports made many,
-    # are left out of that.
-    gc.freeze()
-    return loaded
-
-
-def _load(source: KernelSource) -> CompiledFunction:
-    with importing(source.needed_for, extra=source.extra):
-        from headwater.readers.kernels.machine_code import CompiledFunction, processor
-    folder = cache_folder()
-    if folder is not None:
-        try:
-            return CompiledFunction(*_cached_in(folder, source, processor()), source.arguments)
-        except OSError as error:
-            log.warning("%s cannot hold the compiled kernel: %s", folder, error)
-    log.warning(
-        "there is no place to keep the compiled kernel; "
-        "every Python worker compiles it anew, which takes seconds"
-    )
-    return CompiledFunction(*_compile(source), source.arguments)
-
-
-def _cached_in(folder: Path, source: KernelSource, processor: str) -> tuple[str, bytes]:
-    digest = hashlib.sha256(processor.encode())
-    for module in source.modules:
-        package, _, name = module.rpartition(".")
-        digest.update((importlib.resources.files(package) / f"{name}.py").read_bytes())
-    path = folder / f"kernel-{digest.hexdigest()[:32]}"
-    if found := _read(path):
-        return found
-    with _locked(folder / "lock"):
-        # Again, under the lock: another process may have compiled it while this one waited.
-        if found := _read(path):
-            return found
-        made = _compile(source)
-        _write(path, *made)
-        return made
-
-
-def _compile(source: KernelSource) -> tuple[str, bytes]:
-    with importing(source.needed_for, extra=source.extra):
-        entry = importlib.import_module(source.entry)
-    name, machine_code = entry.compile_kernel()
-    return name, machine_code
+def _text_of(module: str) -> bytes | None:
+    """Return the text of a module; None if it is a package or no module."""
+    file = importlib.resources.files("headwater").joinpath(*module.split(".")[1:-1])
+    file = file.joinpath(f"{module.rpartition('.')[2]}.py")
+    return file.read_bytes() if file.is_file() else None
 
 
 def _read(path: Path) -> tuple[str, bytes] | None:

@@ -1,11 +1,8 @@
-"""Compiles a kernel's entry to machine code, as one C function.
+"""Compiles a kernel to machine code, as one C function.
 
 Imported only where a kernel has to be compiled, once per host. The machine code needs neither numba nor
 Python.
 """
-
-# mypy: disable-error-code="call-arg,no-any-return,no-untyped-call,return-value,unused-ignore"
-# numba's own types differ from release to release, and know little of what compiled code may call.
 
 from __future__ import annotations
 
@@ -57,7 +54,13 @@ def compile_function(function: Callable[..., Any], arguments: int) -> tuple[str,
     """
     # Without numba's runtime (_nrt) no references are counted. Kernels allocate nothing, and to count would
     # take most of their time.
-    options: Any = {"_nrt": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, "no_rewrites": True}
+    options: Any = {
+        "_nrt": False,
+        "error_model": "numpy",
+        "no_cpython_wrapper": True,
+        "no_cfunc_wrapper": True,
+        "no_rewrites": True,
+    }
     signature = types.int64(*[types.int64] * arguments)
     replacements = _replacements()
     with _without_garbage_collection(), _replaced(replacements):

@@ -4,9 +4,6 @@ Each function is a few instructions of the processor, compiled into its caller. 
 no alignment, and nothing is checked: callers know that the bytes are theirs.
 """
 
-# mypy: disable-error-code="call-arg,no-any-return,no-untyped-call,return-value,unused-ignore"
-# numba's own types differ from release to release, and know little of what compiled code may call.
-
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -1,8 +1,5 @@
 """UTF-8, for kernels: whether bytes are that, and text made of those that are not."""
 
-# mypy: disable-error-code="call-arg,no-any-return,no-untyped-call,return-value,unused-ignore"
-# numba's own types differ from release to release, and know little of what compiled code may call.
-
 from __future__ import annotations
 
 from headwater.readers.kernels.memory import (

@@ -1,8 +1,5 @@
 """Varints, for kernels: numbers of seven bits a byte, the lowest ones first."""
 
-# mypy: disable-error-code="call-arg,no-any-return,no-untyped-call,return-value,unused-ignore"
-# numba's own types differ from release to release, and know little of what compiled code may call.
-
 from __future__ import annotations
 
 from headwater.readers.kernels.memory import always_inlined, load_byte

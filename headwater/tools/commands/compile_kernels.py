@@ -11,20 +11,20 @@ from typing import Final
 
 from headwater.core.errors import MissingDependencyError
 from headwater.core.imports import importing
-from headwater.readers.kernels.cache import cache_folder, load_kernel
+from headwater.readers.kernels.cache import cache_folder
 
 _MODULES: Final[Mapping[str, str]] = {
-    "kafka": "headwater.readers.kafka.kernel_code",
+    "kafka": "headwater.readers.kafka.kernel_calls",
     "json": "headwater.readers.formats.json.json_decoder",
     "json-files": "headwater.readers.formats.json.documents",
     "json-schemas": "headwater.readers.formats.json.shape_inference",
     "csv": "headwater.readers.formats.csv.csv_decoder",
     "csv-types": "headwater.readers.formats.csv.type_inference",
-    "lines": "headwater.readers.formats.lines.kernel_code",
-    "avro": "headwater.readers.formats.avro.kernel_code",
+    "lines": "headwater.readers.formats.lines.lines",
+    "avro": "headwater.readers.formats.avro.decoder",
     "protobuf": "headwater.readers.formats.protobuf.decoder",
 }
-"""By what it decodes: the module that has a kernel's ``SOURCE``."""
+"""By what it decodes: the module that has a ``KERNEL``."""
 
 
 def add_compile(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -66,4 +66,4 @@ def _refused(reason: str) -> int:
 def _load(name: str) -> None:
     with importing(f"headwater compile {name}", extra="kafka" if name == "kafka" else "formats"):
         module = importlib.import_module(_MODULES[name])
-    load_kernel(module.SOURCE)
+    module.KERNEL.load()

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from headwater.readers.files.line_format import line_blocks
 from headwater.readers.files.lines import line_ends
-from headwater.readers.formats.lines.line_spans import line_spans
+from headwater.readers.formats.lines.lines import line_spans
 
 PIECES = st.lists(st.sampled_from([b"a", b"b", b"\n", b"\r", b"::", b":"]), max_size=30).map(b"".join)
 SEPARATORS = st.sampled_from([None, b"\n", b"ab", b"::", b"a\n", b"aba"])

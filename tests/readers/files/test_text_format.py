@@ -14,7 +14,7 @@ from headwater.core.errors import MissingDependencyError
 from headwater.readers.files import line_format, text_format
 from headwater.readers.files.lines import UniversalEnds
 from headwater.readers.files.settings import METADATA_TYPE
-from headwater.readers.formats.lines import kernel_code
+from headwater.readers.formats.lines import lines
 from tests.readers.files.reading import read, settings
 
 BORDERS = st.lists(st.integers(1, 400), max_size=4)
@@ -65,7 +65,7 @@ def test_text_is_read_without_numba_too(
     def missing() -> None:
         raise MissingDependencyError("numba", needed_for="lines of files", extra="formats")
 
-    monkeypatch.setattr(kernel_code, "kernel", missing)
+    monkeypatch.setattr(lines.KERNEL, "load", missing)
     text_format.kernel_lines.cache_clear()
     try:
         assert read(tmp_path / "f", settings("text", VALUE)) == expected

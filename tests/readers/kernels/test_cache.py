@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 import logging
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -15,22 +13,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from headwater.readers.formats.avro import kernel_code as avro
+from headwater.readers.formats.avro import decoder as avro
 from headwater.readers.formats.json import json_decoder
 from headwater.readers.formats.protobuf import decoder as protobuf
-from headwater.readers.kafka import kernel_code
-from headwater.readers.kafka.kernel_code import kernel
-from headwater.readers.kafka.kernel_entry import compile_kernel
+from headwater.readers.kafka import kernel_calls
+from headwater.readers.kafka.kernel_calls import KERNEL
 from headwater.readers.kafka.layout import BATCH
-from headwater.readers.kernels.cache import KernelSource, cache_folder
+from headwater.readers.kernels import machine_code as machine_codes
+from headwater.readers.kernels.cache import Kernel, cache_folder
 
 ROOT = Path(__file__).resolve().parents[3]
 
 LOAD = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from headwater.readers.kafka.kernel_code import kernel
-kernel()
+from headwater.readers.kafka.kernel_calls import KERNEL
+KERNEL.load()
 print("compiled" if "numba" in sys.modules else "loaded")
 """
 
@@ -101,25 +99,28 @@ def test_the_cache_is_found_wherever_headwater_was_unpacked_this_time(warm: Path
     assert said(start(warm, moved)) == "loaded"
 
 
-@pytest.mark.parametrize("source", [kernel_code.SOURCE, avro.SOURCE, json_decoder.SOURCE, protobuf.SOURCE])
-def test_the_key_covers_every_module_that_becomes_machine_code(source: KernelSource) -> None:
-    found: set[str] = set()
-    waiting = [source.entry]
-    while waiting:
-        name = waiting.pop()
-        found.add(name)
-        text = (ROOT / f"{name.replace('.', '/')}.py").read_text()
-        imported = set(re.findall(r"^from (headwater\.\S+) import", text, re.MULTILINE))
-        modules = {each for each in imported if (ROOT / f"{each.replace('.', '/')}.py").exists()}
-        waiting += modules - found
-    assert found == set(source.modules)
+@pytest.mark.parametrize("kernel", [KERNEL, avro.KERNEL, json_decoder.KERNEL, protobuf.KERNEL])
+def test_the_key_covers_every_module_that_becomes_machine_code(kernel: Kernel) -> None:
+    program = """
+import importlib, sys
+importlib.import_module(sys.argv[1])
+for name, module in sys.modules.items():
+    if name.startswith("headwater.readers.") and not hasattr(module, "__path__"):
+        print(name)
+"""
+    module = kernel._module
+    result = subprocess.run(
+        [sys.executable, "-c", program, module], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    modules = kernel.modules()
+    assert set(result.stdout.split()) <= set(modules)
+    assert modules[module] == (ROOT / f"{module.replace('.', '/')}.py").read_bytes()
 
 
 def test_another_processor_has_machine_code_of_its_own(warm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = set((warm / "cache" / "headwater").iterdir())
-    machine_code = importlib.import_module("headwater.readers.kernels.machine_code")
-    monkeypatch.setattr(machine_code, "processor", lambda: "a processor that can do less")
-    kernel.__wrapped__()
+    monkeypatch.setattr(machine_codes, "processor", lambda: "a processor that can do less")
+    KERNEL.load()
     assert len(set((warm / "cache" / "headwater").iterdir()) - before) == 1
 
 
@@ -162,13 +163,13 @@ def test_without_any_folder_the_kernel_is_compiled_for_this_process(
         (home / name).rmdir() if (home / name).exists() else None
         (home / name).write_text("a file stands where a folder should be")
     with caplog.at_level(logging.WARNING):
-        found = kernel.__wrapped__()
-    assert found.scan(np.zeros(100, np.uint8), np.empty(0, BATCH)) == 1
+        KERNEL.load()
+    assert kernel_calls.scan(np.zeros(100, np.uint8), np.empty(0, BATCH)) == 1
     assert "compiles it anew" in caplog.text
 
 
 def test_the_machine_code_wants_nothing_of_numba_or_python() -> None:
-    _, machine_code = compile_kernel()
+    _, machine_code = KERNEL.compile()
     # Whatever is called is named in the object file: to count a reference takes ten times as long as decoding
     # does.
     assert b"memcpy\0" in machine_code
@@ -184,8 +185,10 @@ def test_a_broken_cache_is_made_anew(kept: int, warm: Path) -> None:
     assert said(start(warm)) == "loaded"
 
 
-def test_a_process_loads_the_kernel_once() -> None:
-    assert kernel() is kernel()
+def test_a_process_loads_the_kernel_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel_calls.scan(np.zeros(100, np.uint8), np.empty(0, BATCH))
+    monkeypatch.setattr(KERNEL, "load", lambda: pytest.fail("loaded again"))
+    kernel_calls.scan(np.zeros(100, np.uint8), np.empty(0, BATCH))
 
 
 @pytest.mark.parametrize("missing", ["numba", "llvmlite"])

@@ -17,7 +17,7 @@ from headwater.readers.files.record_settings import RECORD_FORMATS, CorruptMode,
 
 
 def _zone(raw: str) -> str:
-    from headwater.readers.formats.json.zones import offsets_of
+    from headwater.readers.formats.values.zones import offsets_of
 
     zone = text(raw)
     if offsets_of(zone) is None:

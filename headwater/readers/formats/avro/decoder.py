@@ -8,17 +8,21 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from headwater.readers.formats import table_layout as table
 from headwater.readers.formats.avro import layout
 from headwater.readers.formats.avro.columns import arrow_schema
-from headwater.readers.formats.avro.kernel_code import kernel
 from headwater.readers.formats.avro.operations import NODE_BYTES, Program
 from headwater.readers.formats.avro.program import compile_program, nodes_of_nulls
 from headwater.readers.formats.avro.types import AvroType
-from headwater.readers.formats.column_table import ColumnTable
+from headwater.readers.formats.columns import layout as table
+from headwater.readers.formats.columns.table import ColumnTable
 from headwater.readers.formats.format import BadValues, Spans, ValueDecoder
 from headwater.readers.formats.wire_format import header_reason, schema_id
 from headwater.readers.kernels.arrays import address
+from headwater.readers.kernels.cache import Kernel
+
+KERNEL: Final = Kernel(
+    "headwater.readers.formats.avro.kernel.decode.decode", arguments=2, needed_for="the avro format"
+)
 
 PLAIN: Final = -1
 """The id of the only schema, where values name none."""
@@ -117,10 +121,9 @@ class AvroDecoder(ValueDecoder):
         return self._table.finish()
 
     def _run(self, spans: Spans) -> None:
-        decode = kernel()
         done = 0
         while True:
-            done = decode(address(self._given), done)
+            done = KERNEL(address(self._given), done)
             stop = int(self._state[table.STATE_STOP])
             if stop == table.STOP_DONE:
                 return

@@ -120,9 +120,6 @@ IN_CORRUPT_COUNT = 17
 IN_SOLE_BLOCK = 18
 """1 if values are lists of one block, without the end that lists have: as containers keep their values."""
 IN_FIELDS = 19
-ENTRY_ARGUMENTS = 2
-"""The address of these, and the first row."""
-
 # The programs: one for each schema that was met.
 PROGRAM_FIELDS = 4
 PROGRAM_ID = 0

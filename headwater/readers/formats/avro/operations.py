@@ -8,7 +8,6 @@ from typing import Final
 
 import numpy as np
 
-from headwater.readers.formats import table_layout as table
 from headwater.readers.formats.avro import layout
 from headwater.readers.formats.avro.types import (
     ArrayType,
@@ -19,6 +18,7 @@ from headwater.readers.formats.avro.types import (
     RecordType,
     UnionType,
 )
+from headwater.readers.formats.columns import layout as table
 from headwater.readers.kernels.arrays import ByteArray, Int64Array
 
 NODE_BYTES: Final = 8 * table.NODE_FIELDS

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from headwater.readers.formats import table_layout as table
 from headwater.readers.formats.avro import layout
 from headwater.readers.formats.avro.columns import chosen_type, widened
 from headwater.readers.formats.avro.defaults import UnfitDefaultError, encoded_default
@@ -28,6 +27,7 @@ from headwater.readers.formats.avro.types import (
     RecordType,
     UnionType,
 )
+from headwater.readers.formats.columns import layout as table
 from headwater.readers.kernels.arrays import Int64Array
 
 _ROOT: Final = 0

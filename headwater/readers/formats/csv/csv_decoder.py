@@ -3,62 +3,26 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from headwater.readers.formats import table_layout
-from headwater.readers.formats.column_table import ColumnTable
+from headwater.readers.formats.columns import layout as table_layout
+from headwater.readers.formats.columns.table import ColumnTable
+from headwater.readers.formats.columns.value_addresses import value_addresses
 from headwater.readers.formats.csv import layout
 from headwater.readers.formats.csv.csv_settings import CsvDialect
 from headwater.readers.formats.csv.kernel_options import KernelOptions
 from headwater.readers.formats.format import BadValues, Spans, ValueDecoder
 from headwater.readers.formats.format_options import FormatOptions
-from headwater.readers.formats.json.time_tables import KnownZones, TimePatterns
-from headwater.readers.formats.value_addresses import value_addresses
+from headwater.readers.formats.values.time_tables import KnownZones, TimePatterns
 from headwater.readers.kernels.arrays import ByteArray, Int64Array, address
-from headwater.readers.kernels.cache import KernelSource, load_kernel
-from headwater.readers.kernels.machine_code import CompiledFunction
+from headwater.readers.kernels.cache import Kernel
 
-SOURCE: Final = KernelSource(
-    modules=(
-        *(
-            f"headwater.readers.formats.csv.{name}"
-            for name in (
-                *(
-                    "cell_times",
-                    "cells",
-                    "escaped_quotes",
-                    "exact_tokens",
-                    "kernel",
-                    "kernel_entry",
-                    "layout",
-                ),
-                *("intervals", "long_separators", "numbers", "plain_tokens", "quoted", "reader"),
-                "times_of_day",
-            )
-        ),
-        *(
-            f"headwater.readers.formats.json.{name}"
-            for name in (
-                *("days", "entries", "exact_numbers", "layout", "lenient_times", "moments", "numbers"),
-                *("pattern_fields", "pattern_layout", "pattern_matching", "scanner", "times"),
-            )
-        ),
-        "headwater.readers.formats.kernel_columns",
-        "headwater.readers.formats.kernel_text",
-        "headwater.readers.formats.table_layout",
-        "headwater.readers.kernels.compiling",
-        "headwater.readers.kernels.memory",
-        "headwater.readers.kernels.utf8",
-    ),
-    entry="headwater.readers.formats.csv.kernel_entry",
-    arguments=layout.ENTRY_ARGUMENTS,
-    needed_for="the format csv",
-    extra="formats",
+KERNEL: Final = Kernel(
+    "headwater.readers.formats.csv.kernel.decode.decode", arguments=8, needed_for="the format csv"
 )
 
 STREAM_ROWS: Final = 8_192
@@ -73,12 +37,6 @@ _REASONS: Final = {
     layout.REASON_MOST_CHARACTERS: "has a longer value than option 'maxCharsPerColumn' allows",
     layout.REASON_UNESCAPED: "has a quote that is not escaped, which option 'unescapedQuoteHandling' forbids",
 }
-
-
-@functools.cache
-def _kernel() -> CompiledFunction:
-    """Return the compiled kernel, loaded with the first call in a process."""
-    return load_kernel(SOURCE)
 
 
 class StreamPart(NamedTuple):
@@ -226,7 +184,7 @@ class CsvDecoder(ValueDecoder):
             state[layout.ZONE_COUNT] = self._zones.count
             state[layout.SCRATCH] = address(self._scratch)
             state[layout.SCRATCH_SIZE] = self._scratch.size
-            done = _kernel()(
+            done = KERNEL(
                 address(self._table.nodes),
                 starts,
                 sizes,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-ENTRY_ARGUMENTS = 5
-
 DATE_FIRST = 29
 """1 if what is a date is not looked at as a time."""
 MIXED = 28

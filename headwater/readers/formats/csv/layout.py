@@ -5,8 +5,6 @@ These values are compiled into machine code, and are part of the key under which
 
 from __future__ import annotations
 
-ENTRY_ARGUMENTS = 8
-
 # The first fields are those of `table_layout`.
 CORRUPT = 8
 """The node of the column for corrupt records; 0 if there is none."""

@@ -2,36 +2,25 @@
 
 from __future__ import annotations
 
-import functools
 from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 
-from headwater.readers.formats import table_layout
+from headwater.readers.formats.columns import layout as table_layout
+from headwater.readers.formats.columns.value_addresses import BEHIND
 from headwater.readers.formats.csv import inference_layout as kinds
 from headwater.readers.formats.csv import layout
-from headwater.readers.formats.csv.csv_decoder import SOURCE as DECODER_SOURCE
 from headwater.readers.formats.csv.csv_settings import CsvDialect
 from headwater.readers.formats.csv.kernel_options import KernelOptions
 from headwater.readers.formats.format_options import FormatOptions
-from headwater.readers.formats.json.time_tables import KnownZones, TimePatterns
-from headwater.readers.formats.value_addresses import BEHIND
+from headwater.readers.formats.values.time_tables import KnownZones, TimePatterns
 from headwater.readers.kernels.arrays import address
-from headwater.readers.kernels.cache import KernelSource, load_kernel
-from headwater.readers.kernels.machine_code import CompiledFunction
+from headwater.readers.kernels.cache import Kernel
 
-SOURCE: Final = KernelSource(
-    modules=(
-        *(f"headwater.readers.formats.csv.{name}" for name in ("inference_kernel", "inference_layout")),
-        "headwater.readers.formats.csv.inference_entry",
-        *DECODER_SOURCE.modules,
-    ),
-    entry="headwater.readers.formats.csv.inference_entry",
-    arguments=kinds.ENTRY_ARGUMENTS,
-    needed_for="the format csv",
-    extra="formats",
+KERNEL: Final = Kernel(
+    "headwater.readers.formats.csv.kernel.inference.infer", arguments=5, needed_for="the format csv"
 )
 
 _TYPES: Final[dict[int, pa.DataType]] = {
@@ -49,12 +38,6 @@ _DATES_IN_TIMES: Final = frozenset(
     {"yyyy-MM-dd", "yyyy-M-d", "yyyy-M-dd", "yyyy-MM-d", "yyyy-MM", "yyyy-M", "yyyy"}
 )
 """Dates that Spark reads as times too, where these have no pattern."""
-
-
-@functools.cache
-def _kernel() -> CompiledFunction:
-    """Return the compiled kernel, loaded with the first call in a process."""
-    return load_kernel(SOURCE)
 
 
 class ColumnTypes:
@@ -105,7 +88,7 @@ class ColumnTypes:
         while True:
             state[layout.ZONES] = self._zones.address
             state[layout.ZONE_COUNT] = self._zones.count
-            done = _kernel()(address(ends), address(bytes_), done, len(present), address(state))
+            done = KERNEL(address(ends), address(bytes_), done, len(present), address(state))
             if int(state[table_layout.STATE_STOP]) != layout.STOP_ZONE:
                 break
             self._zones.add(int(state[layout.ZONE_TEXT]), int(state[layout.ZONE_SIZE]))

@@ -1,6 +1,5 @@
 """JSON values as columns, with the meaning of Spark's `from_json`.
 
-From the ground up: `layout` (what the kernel and Python share), `scanner` (tokens), `numbers`, `text`,
-`base64`, `times`, `scalars`, `kernel`, `kernel_entry` (compiles it); `zones` (offsets of time zones),
-`json_decoder`, `json_format`.
+From the ground up: `layout` (numbers that the kernel and Python share), `kernel` (the compiled code),
+`json_decoder`, `json_format`. Files have `documents` before that, and `shape_inference` for their schema.
 """

@@ -6,37 +6,18 @@ not UTF-8, documents are rewritten: see `relaxed`.
 
 from __future__ import annotations
 
-import functools
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from headwater.readers.formats.format import Spans
 from headwater.readers.formats.json import documents_layout as layout
-from headwater.readers.formats.json.layout import LEVEL_BYTES
+from headwater.readers.formats.json import layout as L
 from headwater.readers.kernels.arrays import ByteArray, Int32Array, Int64Array, address
-from headwater.readers.kernels.cache import KernelSource, load_kernel
-from headwater.readers.kernels.machine_code import CompiledFunction
+from headwater.readers.kernels.cache import Kernel
 
-SOURCE: Final = KernelSource(
-    modules=(
-        *(
-            f"headwater.readers.formats.json.{name}"
-            for name in (
-                *("documents_entry", "documents_layout", "double_text", "elements", "layout", "numbers"),
-                *("relaxed", "relaxed_strings", "scanner", "skipping", "text"),
-            )
-        ),
-        "headwater.readers.formats.kernel_columns",
-        "headwater.readers.formats.table_layout",
-        "headwater.readers.kernels.compiling",
-        "headwater.readers.kernels.memory",
-        "headwater.readers.kernels.utf8",
-    ),
-    entry="headwater.readers.formats.json.documents_entry",
-    arguments=layout.ENTRY_ARGUMENTS,
-    needed_for="files of JSON",
-    extra="formats",
+KERNEL: Final = Kernel(
+    "headwater.readers.formats.json.kernel.elements.split_documents", arguments=8, needed_for="files of JSON"
 )
 
 _OPEN_OBJECT: Final = ord("{")
@@ -70,12 +51,6 @@ class JsonValues(NamedTuple):
     rewriting: Rewriting | None = None
 
 
-@functools.cache
-def _kernel() -> CompiledFunction:
-    """Return the compiled kernel, loaded with the first call in a process."""
-    return load_kernel(SOURCE)
-
-
 def json_values(documents: Spans, rules: int = layout.AS_IT_IS, *, whole: bool = False) -> JsonValues:
     """Return the values of documents.
 
@@ -98,7 +73,7 @@ def _split(documents: Spans, rules: int, *, whole: bool) -> JsonValues:
     count = len(documents.sizes)
     starts = np.ascontiguousarray(documents.starts + address(documents.data), np.int64)
     sizes = np.ascontiguousarray(documents.sizes, np.int64)
-    levels = np.zeros(LEVEL_BYTES, np.uint8)
+    levels = np.zeros(L.LEVEL_BYTES, np.uint8)
     text: ByteArray = documents.data
     rewriting: Rewriting | None = None
     state = np.zeros(layout.DOCUMENTS_FIELDS, np.int64)
@@ -115,7 +90,7 @@ def _split(documents: Spans, rules: int, *, whole: bool) -> JsonValues:
     done = 0
     while True:
         begin = address(notes)
-        done = _kernel()(
+        done = KERNEL(
             *(address(array) if count else 0 for array in (starts, sizes)),
             *(done, count, address(levels), begin, begin + notes.nbytes, address(state)),
         )

@@ -5,8 +5,6 @@ These values are compiled into machine code, and are part of the key under which
 
 from __future__ import annotations
 
-ENTRY_ARGUMENTS = 8
-
 ALLOW_COMMENTS = 1
 ALLOW_UNQUOTED_NAMES = 2
 ALLOW_SINGLE_QUOTES = 4

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
@@ -10,41 +9,19 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from headwater.readers.formats import table_layout
-from headwater.readers.formats.column_table import ColumnTable
+from headwater.readers.formats.columns import layout as table_layout
+from headwater.readers.formats.columns.table import ColumnTable
+from headwater.readers.formats.columns.value_addresses import value_addresses
 from headwater.readers.formats.format import BadValues, Spans, ValueDecoder
 from headwater.readers.formats.format_options import FormatOptions
 from headwater.readers.formats.json import layout
 from headwater.readers.formats.json.documents import Rewriting
-from headwater.readers.formats.json.time_tables import KnownZones, TimePatterns
-from headwater.readers.formats.value_addresses import value_addresses
+from headwater.readers.formats.values.time_tables import KnownZones, TimePatterns
 from headwater.readers.kernels.arrays import address
-from headwater.readers.kernels.cache import KernelSource, load_kernel
-from headwater.readers.kernels.machine_code import CompiledFunction
+from headwater.readers.kernels.cache import Kernel
 
-SOURCE: Final = KernelSource(
-    modules=(
-        *(
-            f"headwater.readers.formats.json.{name}"
-            for name in (
-                *("base64", "days", "double_text", "entries", "exact_numbers", "frames", "from_text"),
-                *("kernel", "kernel_entry", "layout", "lenient_times", "moments", "names", "numbers"),
-                *("objects",),
-                *("pattern_fields", "pattern_layout", "pattern_matching", "rescue", "scalars", "scanner"),
-                *("skipping", "strings", "text", "times"),
-            )
-        ),
-        "headwater.readers.formats.kernel_columns",
-        "headwater.readers.formats.kernel_text",
-        "headwater.readers.formats.table_layout",
-        "headwater.readers.kernels.compiling",
-        "headwater.readers.kernels.memory",
-        "headwater.readers.kernels.utf8",
-    ),
-    entry="headwater.readers.formats.json.kernel_entry",
-    arguments=layout.ENTRY_ARGUMENTS,
-    needed_for="the format json",
-    extra="formats",
+KERNEL: Final = Kernel(
+    "headwater.readers.formats.json.kernel.decode.decode", arguments=8, needed_for="the format json"
 )
 
 _SPECIAL_NAME: Final = re.compile(r'["\\\x00-\x1f]')
@@ -54,12 +31,6 @@ _REASONS: Final = {
     layout.REASON_MISMATCH: "has a field whose value does not fit the type of its column",
     layout.REASON_NOT_AN_OBJECT: "is not a JSON object",
 }
-
-
-@functools.cache
-def _kernel() -> CompiledFunction:
-    """Return the compiled kernel, loaded with the first call in a process."""
-    return load_kernel(SOURCE)
 
 
 class JsonDecoder(ValueDecoder):
@@ -128,7 +99,7 @@ class JsonDecoder(ValueDecoder):
         while True:
             self._state[layout.STATE_ZONES] = self._zones.address
             self._state[layout.STATE_ZONE_COUNT] = self._zones.count
-            done = _kernel()(
+            done = KERNEL(
                 address(self._table.nodes),
                 *(address(array) if count else 0 for array in (starts, sizes)),
                 done,

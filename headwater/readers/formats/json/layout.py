@@ -5,8 +5,6 @@ These values are compiled into machine code, and are part of the key under which
 
 from __future__ import annotations
 
-ENTRY_ARGUMENTS = 8
-
 STATE_CORRUPT = 8
 """The node of the column for corrupt values; 0 if there is none."""
 STATE_FIELDS_OF_ROOT = 9
@@ -55,13 +53,6 @@ STATE_TEXT = 37
 STATE_SOURCE = 38
 """The address from which places count."""
 
-PATTERN_TIMESTAMP = 0
-PATTERN_LOCAL_TIMESTAMP = 1
-PATTERN_DATE = 2
-PATTERN_WORK = 3
-"""Not a program, but room for the fields that one finds."""
-PATTERN_FIELDS = 4
-
 STOP_ZONE = 4
 """A value names a time zone that is not among the known ones. The row in hand was taken back."""
 
@@ -89,21 +80,6 @@ FRAME_RESCUE_DEPTH = 7
 FRAME_RESCUE_WRITTEN = 8
 """What `FRAME_WRITTEN` was of the innermost frame in the rescued text."""
 FRAME_BYTES = 72
-
-ZONE_NAME = 0
-ZONE_NAME_SIZE = 1
-ZONE_UNTIL = 2
-"""The address of local times in microseconds, ascending: until then an offset holds."""
-ZONE_OFFSETS = 3
-"""The address of the offsets in microseconds."""
-ZONE_COUNT = 4
-"""How many offsets there are; 0 where there is no such zone, or no default."""
-ZONE_BYTES = 40
-
-CYCLE_FROM = 13_569_465_600_000_000
-"""2400-01-01 in microseconds: from then on the offsets repeat every `CYCLE`."""
-CYCLE = 146_097 * 86_400_000_000
-"""400 years: after them the days of the week are the same."""
 
 REASON_NOT_JSON = 1
 REASON_MISMATCH = 2

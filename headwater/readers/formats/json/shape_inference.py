@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -12,33 +11,16 @@ import pyarrow as pa
 
 from headwater.core.errors import FormatSchemaError
 from headwater.readers.formats.format import Spans
+from headwater.readers.formats.json import documents_layout as D
+from headwater.readers.formats.json import layout as L
 from headwater.readers.formats.json import shapes_layout as layout
-from headwater.readers.formats.json.documents_layout import BEHIND
-from headwater.readers.formats.json.layout import LEVEL_BYTES, MOST_DEPTH
 from headwater.readers.kernels.arrays import ByteArray, Int64Array, address
-from headwater.readers.kernels.cache import KernelSource, load_kernel
-from headwater.readers.kernels.machine_code import CompiledFunction
+from headwater.readers.kernels.cache import Kernel
 
-SOURCE: Final = KernelSource(
-    modules=(
-        *(
-            f"headwater.readers.formats.json.{name}"
-            for name in (
-                *("decimal_shapes", "double_text", "exact_numbers", "layout", "numbers", "scanner"),
-                *("shape_scalars", "shape_tree", "shapes", "shapes_entry", "shapes_layout", "skipping"),
-                *("text",),
-            )
-        ),
-        "headwater.readers.formats.kernel_columns",
-        "headwater.readers.formats.table_layout",
-        "headwater.readers.kernels.compiling",
-        "headwater.readers.kernels.memory",
-        "headwater.readers.kernels.utf8",
-    ),
-    entry="headwater.readers.formats.json.shapes_entry",
-    arguments=layout.ENTRY_ARGUMENTS,
+KERNEL: Final = Kernel(
+    "headwater.readers.formats.json.kernel.shapes.note_shapes",
+    arguments=5,
     needed_for="schemas inferred from JSON",
-    extra="formats",
 )
 
 _LEAST_SHAPES: Final = 256
@@ -66,12 +48,6 @@ class InferenceRules:
     drop_all_null: bool = False
 
 
-@functools.cache
-def _kernel() -> CompiledFunction:
-    """Return the compiled kernel, loaded with the first call in a process."""
-    return load_kernel(SOURCE)
-
-
 class ShapeInference:
     """Takes values, and says which fields they have. One owner, one thread.
 
@@ -81,8 +57,8 @@ class ShapeInference:
 
     def __init__(self, rules: InferenceRules) -> None:
         self._rules = rules
-        self._levels = np.zeros(LEVEL_BYTES, np.uint8)
-        self._stack = np.zeros(2 * (MOST_DEPTH + 1), np.int64)
+        self._levels = np.zeros(L.LEVEL_BYTES, np.uint8)
+        self._stack = np.zeros(2 * (L.MOST_DEPTH + 1), np.int64)
         self._shapes: Int64Array = np.zeros((_LEAST_SHAPES, layout.SHAPE_FIELDS), np.int64)
         self._names: ByteArray = np.zeros(_LEAST_BYTES, np.uint8)
         self._scratch: ByteArray = np.zeros(_LEAST_BYTES, np.uint8)
@@ -112,7 +88,7 @@ class ShapeInference:
         sizes = np.ascontiguousarray(spans.sizes, np.int64)
         done = 0
         while True:
-            done = _kernel()(address(starts), address(sizes), done, count, address(self._state))
+            done = KERNEL(address(starts), address(sizes), done, count, address(self._state))
             if not self._state[layout.STATE_STOP]:
                 return
             self._grow()
@@ -120,7 +96,7 @@ class ShapeInference:
     def add_each(self, values: Sequence[bytes]) -> None:
         """Take values that lie anywhere."""
         sizes = np.array([len(value) for value in values], np.int64)
-        data = np.frombuffer(b"".join([*values, bytes(BEHIND)]), np.uint8)
+        data = np.frombuffer(b"".join([*values, bytes(D.BEHIND)]), np.uint8)
         self.add(Spans(data, np.cumsum(sizes) - sizes, sizes))
 
     def schema(self, texts: pa.DataType = _TEXT) -> pa.Schema:

@@ -5,8 +5,6 @@ These values are compiled into machine code, and are part of the key under which
 
 from __future__ import annotations
 
-ENTRY_ARGUMENTS = 5
-
 KIND_STRUCT = 1
 KIND_LIST = 2
 KIND_BOOLEAN = 4

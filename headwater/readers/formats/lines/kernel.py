@@ -5,19 +5,11 @@ carriage return, and a line feed right behind a carriage return belongs to the s
 comes one more line if there are bytes left.
 """
 
-# mypy: disable-error-code="call-arg,no-any-return,no-untyped-call,return-value,unused-ignore"
-# numba's own types differ from release to release, and know little of what compiled code may call.
-
-# ruff: noqa: PLR1714, SIM109
-# Compiled functions have no cheap sets.
-
 from __future__ import annotations
 
-from headwater.readers.formats.lines.layout import CARRIAGE_RETURN, LINE_FEED
 from headwater.readers.kernels.memory import (
     CHUNK_BYTES,
     any_of_three,
-    called,
     copy_bytes,
     copy_chunk,
     inlined,
@@ -27,9 +19,11 @@ from headwater.readers.kernels.memory import (
     trailing_zeros,
 )
 
+_LINE_FEED = 10
+_CARRIAGE_RETURN = 13
 
-@called
-def split_lines(  # noqa: PLR0917 - compiled code has no keywords
+
+def split_lines(
     data: int, end: int, one: int, other: int, room: int, places: int, sizes: int, text: int
 ) -> int:
     """Find lines, note ``room`` of them at most, and return how many there are.
@@ -43,7 +37,7 @@ def split_lines(  # noqa: PLR0917 - compiled code has no keywords
         places: if ``text`` is 0, an int64 for each line: where it begins, counted from ``data``. Else an
             int32 for 0, and one for each line: where in ``text`` it ends.
         sizes: if ``text`` is 0, an int64 for each line: how many bytes it has.
-        text: where to copy the lines, one behind the other. Has room for all bytes, and `layout.BEHIND` more.
+        text: where to copy the lines, one behind the other. Has room for all bytes, and `CHUNK_BYTES` more.
     """
     count = 0
     begin = data
@@ -86,8 +80,8 @@ def _line_end(at: int, end: int, one: int, other: int) -> int:
 def _behind(stop: int, end: int, has_pairs: bool) -> int:
     """Return where the next line begins, after one that ends at ``stop``."""
     begin = stop + 1
-    if has_pairs and begin < end and load_byte(stop) == CARRIAGE_RETURN:
-        return begin + (load_byte(begin) == LINE_FEED)
+    if has_pairs and begin < end and load_byte(stop) == _CARRIAGE_RETURN:
+        return begin + (load_byte(begin) == _LINE_FEED)
     return begin
 
 

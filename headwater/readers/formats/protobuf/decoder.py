@@ -2,43 +2,23 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 from google.protobuf.descriptor import Descriptor
 
-from headwater.readers.formats import table_layout as table
-from headwater.readers.formats.column_table import ColumnTable
+from headwater.readers.formats.columns import layout as table
+from headwater.readers.formats.columns.table import ColumnTable
 from headwater.readers.formats.format import BadValues, Spans, ValueDecoder
 from headwater.readers.formats.protobuf import layout
 from headwater.readers.formats.protobuf.plan import PlanBuilder
 from headwater.readers.kernels.arrays import address
-from headwater.readers.kernels.cache import KernelSource, load_kernel
-from headwater.readers.kernels.machine_code import CompiledFunction
+from headwater.readers.kernels.cache import Kernel
 
-SOURCE = KernelSource(
-    modules=(
-        "headwater.readers.formats.kernel_columns",
-        "headwater.readers.formats.kernel_text",
-        "headwater.readers.formats.protobuf.kernel",
-        "headwater.readers.formats.protobuf.kernel_entries",
-        "headwater.readers.formats.protobuf.kernel_messages",
-        "headwater.readers.formats.protobuf.kernel_numbers",
-        "headwater.readers.formats.protobuf.kernel_values",
-        "headwater.readers.formats.protobuf.layout",
-        "headwater.readers.formats.table_layout",
-        "headwater.readers.kernels.compiling",
-        "headwater.readers.kernels.memory",
-        "headwater.readers.kernels.utf8",
-        "headwater.readers.kernels.varints",
-    ),
-    entry="headwater.readers.formats.protobuf.kernel",
-    arguments=layout.KERNEL_ARGUMENTS,
-    needed_for="the format protobuf",
-    extra="formats",
+KERNEL: Final = Kernel(
+    "headwater.readers.formats.protobuf.kernel.decode.decode", arguments=2, needed_for="the format protobuf"
 )
 
 _REASONS = {
@@ -91,10 +71,9 @@ class ProtobufDecoder(ValueDecoder):
         return BadValues(bad[0, :count], bad[1, :count]) if count else None
 
     def _run(self) -> None:
-        decode = _kernel()
         done = 0
         while True:
-            done = decode(address(self._plan), done)
+            done = KERNEL(address(self._plan), done)
             stop = int(self._state[table.STATE_STOP])
             if stop == table.STOP_DONE:
                 return
@@ -107,8 +86,3 @@ class ProtobufDecoder(ValueDecoder):
     def finish(self) -> Sequence[pa.Array[Any]]:
         """Return the columns: see `ValueDecoder.finish`."""
         return self._columns.finish()
-
-
-@functools.cache
-def _kernel() -> CompiledFunction:
-    return load_kernel(SOURCE)

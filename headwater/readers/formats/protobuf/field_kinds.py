@@ -10,7 +10,7 @@ from google.protobuf import descriptor_pb2, empty_pb2
 from google.protobuf.descriptor import EnumDescriptor, FieldDescriptor
 from google.protobuf.unknown_fields import UnknownFieldSet
 
-from headwater.readers.formats import table_layout as table
+from headwater.readers.formats.columns import layout as table
 from headwater.readers.formats.protobuf import layout
 
 _WIRES: Final[Mapping[int, int]] = {

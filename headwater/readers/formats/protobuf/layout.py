@@ -3,7 +3,7 @@
 Whatever the plan speaks of, frames, operations, enums, names, stands in the array too, and is named by the
 address of its first word; 0 is none. Nodes of columns are named by their address.
 
-These values are compiled into machine code: see `headwater.readers.formats.table_layout`.
+These values are compiled into machine code: see `headwater.readers.formats.columns.layout`.
 """
 
 from __future__ import annotations
@@ -184,6 +184,3 @@ UNKNOWN = -2
 """A number without a name, of an enum that is closed."""
 DEFAULT = -3
 """`GOOD`, and the value is the default of its type."""
-
-KERNEL_ARGUMENTS = 2
-"""The plan, and the first value that is not yet decoded."""

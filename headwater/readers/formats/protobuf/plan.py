@@ -11,8 +11,8 @@ from typing import Any, Final
 import pyarrow as pa
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
-from headwater.readers.formats import table_layout as table
-from headwater.readers.formats.column_table import ColumnTable
+from headwater.readers.formats.columns import layout as table
+from headwater.readers.formats.columns.table import ColumnTable
 from headwater.readers.formats.protobuf import layout
 from headwater.readers.formats.protobuf.field_kinds import (
     conversion_of,

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import pyarrow as pa
 import pytest
@@ -23,9 +23,6 @@ from headwater.core.errors import AsyncCallError, OffsetError, OptionError
 from headwater.readers.async_io.function import AsyncFunction
 from tests.connector.async_io.test_task import batches, never_if_zero, wait_of
 from tests.patience import PATIENCE_S
-
-if TYPE_CHECKING:
-    pass
 
 STATES = Path(__file__).parent / "states"
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from headwater.readers.formats.columns.value_addresses import BEHIND
 from headwater.readers.formats.csv.csv_decoder import CsvDecoder
 from headwater.readers.formats.csv.csv_settings import CsvDialect
 from headwater.readers.formats.format_options import FormatOptions
-from headwater.readers.formats.value_addresses import BEHIND
 from tests.readers.formats.json.json_values import Decoded, plain, spans
 
 TEXT: Mapping[str, Any] = {name: pa.string() for name in "abc"}

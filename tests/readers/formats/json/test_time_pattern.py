@@ -9,7 +9,7 @@ import pytest
 
 from headwater.readers.formats.format_options import FormatOptions
 from headwater.readers.formats.json.json_format import JsonValueFormat
-from headwater.readers.formats.json.time_pattern import PatternError, program_of
+from headwater.readers.formats.values.time_pattern import PatternError, program_of
 from tests.readers.formats.json.json_values import plain, spans
 
 DAY = 86_400_000_000

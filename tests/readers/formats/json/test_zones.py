@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headwater.readers.formats.json import zones
+from headwater.readers.formats.values import zones
 
 
 def test_names_that_are_no_zones_do_not_push_out_those_that_are() -> None:

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.readers.formats.lines.line_spans import line_spans
-from headwater.readers.formats.lines.line_texts import line_texts
+from headwater.readers.formats.lines.lines import line_spans, line_texts
 
 LENGTHS = st.one_of(st.integers(0, 3), st.integers(25, 40), st.integers(60, 100))
 ENDS = st.sampled_from([b"\n", b"\r", b"\r\n", b"\n\r", b"\n\n", b";", b"", b"\xc3\xa9\n", b"\xff"])

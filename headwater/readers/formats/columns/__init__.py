@@ -1,0 +1,1 @@
+"""Columns of Arrow that kernels fill: their memory, and the nodes of nested types."""

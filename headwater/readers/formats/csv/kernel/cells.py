@@ -1,0 +1,215 @@
+"""Values of records as entries of columns, by the rules of Spark's `UnivocityParser`."""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+from headwater.readers.formats.columns import layout as T
+from headwater.readers.formats.columns.kernel.entries import (
+    MISMATCH,
+    TAKEN,
+    begin_entry,
+    end_data,
+    more_data,
+    stop,
+)
+from headwater.readers.formats.columns.kernel.nodes import append_null, get, put, put_boolean
+from headwater.readers.formats.columns.kernel.text import NO_ROOM, write_text
+from headwater.readers.formats.csv import layout as L
+from headwater.readers.formats.csv.kernel.cell_times import date_of, free_scratch, timestamp_of
+from headwater.readers.formats.csv.kernel.intervals import day_time_interval
+from headwater.readers.formats.csv.kernel.numbers import (
+    NO_NUMBER,
+    NUMBER_SPARE,
+    double_of,
+    float_of,
+    number_of,
+    short_decimal,
+    to_long,
+    without_commas,
+)
+from headwater.readers.formats.csv.kernel.times_of_day import time_of_day
+from headwater.readers.formats.values.kernel.exact_numbers import to_decimal
+from headwater.readers.formats.values.kernel.moments import FINE, UNKNOWN_ZONE
+from headwater.readers.kernels.memory import (
+    CHUNK_BYTES,
+    called,
+    inlined,
+    int64,
+    load_byte,
+    load_int32,
+    load_int64,
+    store_byte,
+    store_double,
+    store_float,
+    store_int16,
+    store_int32,
+    store_int64,
+)
+
+_TRUE = 0x65757274
+_FALS = 0x736C6166
+_LETTERS = 0x20202020
+
+
+@inlined
+def is_option_text(state: int, which: int, at: int, size: int) -> bool:
+    """Return whether a value is one of the texts of the options."""
+    text = get(state, L.OPTIONS) + 8 * (L.OPTION_TEXTS + 2 * which)
+    if get(text, 1) != size:
+        return False
+    same = load_int64(text)
+    i = int64(0)
+    while i < size and load_byte(same + i) == load_byte(at + i):
+        i += 1
+    return i == size
+
+
+@called
+def put_cell(nodes: int, node: int, at: int, size: int, state: int) -> int:
+    """Append a value to a column, null if it stands for that or cannot be one.
+
+    Return `TAKEN`; `MISMATCH` if it cannot be a value of the column; or `STOPPED`.
+    """
+    if at == L.NULL_TOKEN:
+        append_null(nodes, node)
+        return int64(TAKEN)
+    if at == L.EMPTY_TOKEN:
+        text = get(state, L.OPTIONS) + 8 * (L.OPTION_TEXTS + 2 * L.TEXT_EMPTY)
+        at = load_int64(text)
+        size = get(text, 1)
+    if is_option_text(state, int64(L.TEXT_NULL), at, size):
+        append_null(nodes, node)
+        return int64(TAKEN)
+    kind = get(node, T.NODE_TYPE)
+    if kind == T.TYPE_STRING or kind == T.TYPE_BINARY:
+        end = write_text(node, get(node, T.NODE_DATA_SIZE), at, size, at + size + 2 * CHUNK_BYTES, False)
+        if end == NO_ROOM:
+            return more_data(nodes, node, state)
+        end_data(node, get(node, T.NODE_DATA) + end)
+        return int64(TAKEN)
+    status = _put_other(node, kind, at, at + size, state)
+    if status == MISMATCH:
+        append_null(nodes, node)
+    return status
+
+
+@called
+def _put_other(node: int, kind: int, at: int, end: int, state: int) -> int:
+    entry = get(node, T.NODE_ENTRIES)
+    if kind == T.TYPE_LONG or kind == T.TYPE_INT or kind == T.TYPE_SHORT or kind == T.TYPE_BYTE:
+        return _put_integer(node, kind, entry, at, end)
+    if kind == T.TYPE_DOUBLE or kind == T.TYPE_FLOAT:
+        return _put_double(node, kind, entry, at, end, state)
+    if kind == T.TYPE_BOOLEAN:
+        return _put_boolean(node, entry, at, end)
+    if kind == T.TYPE_DECIMAL:
+        at = without_commas(at, end)
+        fits, low, high = to_decimal(at, end, get(node, T.NODE_PRECISION), get(node, T.NODE_SCALE))
+        if not fits:
+            return int64(MISMATCH)
+        values = begin_entry(node, entry)
+        store_int64(values + 16 * entry, low)
+        store_int64(values + 16 * entry + 8, high)
+        return int64(TAKEN)
+    return _put_time(node, kind, entry, at, end, state)
+
+
+@called
+def _put_time(node: int, kind: int, entry: int, at: int, end: int, state: int) -> int:
+    if kind == T.TYPE_DATE:
+        fits, days = date_of(at, end, state)
+        if not fits:
+            return int64(MISMATCH)
+        store_int32(begin_entry(node, entry) + 4 * entry, days)
+        return int64(TAKEN)
+    if kind == T.TYPE_DURATION or kind == T.TYPE_TIME:
+        fits, value = day_time_interval(at, end) if kind == T.TYPE_DURATION else time_of_day(at, end)
+        if not fits:
+            return int64(MISMATCH)
+        store_int64(begin_entry(node, entry) + 8 * entry, value)
+        return int64(TAKEN)
+    found, micros, zone, size = timestamp_of(at, end, kind != T.TYPE_TIMESTAMP, state)
+    if found == UNKNOWN_ZONE:
+        put(state, L.ZONE_TEXT, zone)
+        put(state, L.ZONE_SIZE, size)
+        return stop(state, L.STOP_ZONE, 0)
+    if found != FINE:
+        return int64(MISMATCH)
+    store_int64(begin_entry(node, entry) + 8 * entry, micros)
+    return int64(TAKEN)
+
+
+@inlined
+def _put_integer(node: int, kind: int, entry: int, at: int, end: int) -> int:
+    fits, value = to_long(at, end)
+    if not fits:
+        return int64(MISMATCH)
+    if kind == T.TYPE_LONG:
+        store_int64(begin_entry(node, entry) + 8 * entry, value)
+    elif kind == T.TYPE_INT and value >= -(1 << 31) and value < 1 << 31:
+        store_int32(begin_entry(node, entry) + 4 * entry, value)
+    elif kind == T.TYPE_SHORT and value >= -(1 << 15) and value < 1 << 15:
+        store_int16(begin_entry(node, entry) + 2 * entry, value)
+    elif kind == T.TYPE_BYTE and value >= -128 and value < 128:
+        store_byte(begin_entry(node, entry) + entry, value)
+    else:
+        return int64(MISMATCH)
+    return int64(TAKEN)
+
+
+@inlined
+def is_word(at: int, end: int) -> bool:
+    """Return whether a text is ``true`` or ``false``, in whatever case."""
+    word = load_int32(at) | _LETTERS
+    if end - at == 4:
+        return word == _TRUE
+    return end - at == 5 and word == _FALS and load_byte(at + 4) | 0x20 == 0x65
+
+
+@inlined
+def _put_boolean(node: int, entry: int, at: int, end: int) -> int:
+    if not is_word(at, end):
+        return int64(MISMATCH)
+    begin_entry(node, entry)
+    put_boolean(node, entry, int64(end - at == 4))
+    return int64(TAKEN)
+
+
+@called
+def _put_double(node: int, kind: int, entry: int, at: int, end: int, state: int) -> int:
+    size = end - at
+    if is_option_text(state, int64(L.TEXT_NAN), at, size):
+        _store_double(node, kind, entry, np.nan)
+        return int64(TAKEN)
+    if is_option_text(state, int64(L.TEXT_NEGATIVE), at, size):
+        _store_double(node, kind, entry, -np.inf)
+        return int64(TAKEN)
+    if is_option_text(state, int64(L.TEXT_POSITIVE), at, size):
+        _store_double(node, kind, entry, np.inf)
+        return int64(TAKEN)
+    if kind == T.TYPE_DOUBLE:
+        certain, value = short_decimal(at, end)
+        if certain:
+            _store_double(node, kind, entry, value)
+            return int64(TAKEN)
+    number, at, end = number_of(at, end)
+    if number == NO_NUMBER:
+        return int64(MISMATCH)
+    scratch, room = free_scratch(state)
+    if room < size + NUMBER_SPARE:
+        return stop(state, L.STOP_MORE_SCRATCH, 0)
+    if kind == T.TYPE_DOUBLE:
+        _store_double(node, kind, entry, double_of(number, at, end, scratch))
+    else:
+        store_float(begin_entry(node, entry) + 4 * entry, float_of(number, at, end, scratch))
+    return int64(TAKEN)
+
+
+@inlined
+def _store_double(node: int, kind: int, entry: int, value: float) -> None:
+    if kind == T.TYPE_DOUBLE:
+        store_double(begin_entry(node, entry) + 8 * entry, value)
+    else:
+        store_float(begin_entry(node, entry) + 4 * entry, numba.float32(value))

@@ -1,0 +1,205 @@
+"""The kernel: CSV records into columns, in one pass, without allocation or the GIL."""
+
+from __future__ import annotations
+
+from headwater.readers.formats.columns import layout as T
+from headwater.readers.formats.columns.kernel.entries import MISMATCH, STOPPED, TAKEN, more_data, stop
+from headwater.readers.formats.columns.kernel.nodes import (
+    append_null,
+    append_value,
+    get,
+    node_at,
+    put,
+    truncate,
+)
+from headwater.readers.formats.columns.kernel.text import append_text
+from headwater.readers.formats.csv import layout as L
+from headwater.readers.formats.csv.kernel.cells import put_cell
+from headwater.readers.formats.csv.kernel.exact_tokens import NOTHING, RECORD_READ, exact_record
+from headwater.readers.formats.csv.kernel.plain_tokens import plain_record
+from headwater.readers.formats.csv.kernel.reader import newline, option
+from headwater.readers.kernels.memory import called, inlined, int64, load_byte, load_int64, store_int64
+
+_LINE_FEED = 10
+_CARRIAGE_RETURN = 13
+_FORM_FEED = 12
+
+
+@inlined
+def _tokens(state: int) -> int:
+    """Cut the next record. Return `RECORD_READ` or `NOTHING`."""
+    put(state, L.FATAL, 0)
+    if option(state, L.OPTION_PLAIN) == 1 and plain_record(state):
+        put(state, L.SAW_END, 0)
+        return int64(RECORD_READ)
+    return exact_record(state)
+
+
+@called
+def _null_row(nodes: int, state: int) -> None:
+    for i in range(get(state, L.COLUMNS)):
+        append_null(nodes, node_at(nodes, 1 + i))
+
+
+@called
+def _row(nodes: int, state: int, found: int) -> tuple[int, int]:
+    """Append the record's row. Return `TAKEN` and why it is bad, 0 if it is not; or `STOPPED`."""
+    if get(nodes, T.NODE_ENTRIES) >= get(nodes, T.NODE_MOST_ENTRIES):
+        return stop(state, T.STOP_MORE_ENTRIES, 0), int64(0)
+    append_value(nodes)
+    reason = get(state, L.FATAL)
+    count = get(state, L.COLUMNS)
+    given = get(state, L.TOKEN_COUNT)
+    if reason != 0 or found == NOTHING:
+        _null_row(nodes, state)
+        reason = reason if reason != 0 else int64(L.REASON_NOTHING)
+    else:
+        reason = int64(0) if given == count or get(state, L.ANY_WIDTH) == 1 else int64(L.REASON_COLUMNS)
+        token = get(state, L.TOKENS)
+        for i in range(count):
+            node = node_at(nodes, 1 + i)
+            if i >= given:
+                append_null(nodes, node)
+                continue
+            status = put_cell(nodes, node, load_int64(token), load_int64(token + 8), state)
+            if status == STOPPED:
+                return int64(STOPPED), int64(0)
+            if status == MISMATCH and reason == 0:
+                reason = int64(L.REASON_MISMATCH)
+            token += L.TOKEN_BYTES
+    return _corrupt(nodes, state, reason), reason
+
+
+@inlined
+def _corrupt(nodes: int, state: int, reason: int) -> int:
+    """Append the text of a bad record to its column, if there is one."""
+    place = get(state, L.CORRUPT)
+    if place == 0:
+        return int64(TAKEN)
+    column = node_at(nodes, place)
+    if reason == 0 or reason == L.REASON_NOTHING:
+        append_null(nodes, column)
+        return int64(TAKEN)
+    at = get(state, L.RECORD)
+    end = get(state, L.AT)
+    if end > at:
+        last = load_byte(end - 1)
+        if last == _LINE_FEED or last == _FORM_FEED or last == _CARRIAGE_RETURN:
+            end -= 1
+            if last == _LINE_FEED and end > at and load_byte(end - 1) == _CARRIAGE_RETURN:
+                end -= 1
+    if not append_text(column, at, end - at):
+        return more_data(nodes, column, state)
+    return int64(TAKEN)
+
+
+@inlined
+def _note_bad(state: int, rows: int, reasons: int, row: int, reason: int) -> None:
+    bad = get(state, T.STATE_BAD)
+    store_int64(rows + 8 * bad, row)
+    store_int64(reasons + 8 * bad, reason)
+    put(state, T.STATE_BAD, bad + 1)
+
+
+@called
+def _decode_values(
+    nodes: int, starts: int, sizes: int, first: int, count: int, state: int, rows: int, reasons: int
+) -> int:
+    reader = get(state, L.READER)
+    for i in range(first, count):
+        filled = get(nodes, T.NODE_ENTRIES)
+        at = load_int64(starts + 8 * i)
+        size = load_int64(sizes + 8 * i)
+        put(state, L.AT, at)
+        put(state, L.END, at + max(size, 0))
+        put(state, L.RECORD, at)
+        put(reader, L.CHARACTER, newline(state))
+        put(reader, L.PREVIOUS, 0)
+        if size < 0:
+            if not _null_value(nodes, state):
+                truncate(nodes, nodes, filled)
+                return i
+            continue
+        found = int64(NOTHING) if size == 0 else _tokens(state)
+        put(state, L.FATAL, get(state, L.FATAL) if size > 0 else 0)
+        status = int64(STOPPED)
+        reason = int64(0)
+        if get(state, T.STATE_STOP) == T.STOP_DONE:
+            status, reason = _row(nodes, state, found)
+        if status != TAKEN:
+            truncate(nodes, nodes, filled)
+            return i
+        if reason != 0:
+            _note_bad(state, rows, reasons, i, reason)
+    return count
+
+
+@called
+def _null_value(nodes: int, state: int) -> bool:
+    """Append a row of nulls. Return whether there is room."""
+    if get(nodes, T.NODE_ENTRIES) >= get(nodes, T.NODE_MOST_ENTRIES):
+        stop(state, T.STOP_MORE_ENTRIES, 0)
+        return False
+    append_value(nodes)
+    _null_row(nodes, state)
+    if get(state, L.CORRUPT) != 0:
+        append_null(nodes, node_at(nodes, get(state, L.CORRUPT)))
+    return True
+
+
+@called
+def _decode_stream(
+    nodes: int, at: int, end: int, first: int, count: int, state: int, rows: int, reasons: int
+) -> int:
+    """Decode records up to the end of the input, and return how many rows there are."""
+    put(state, L.AT, at)
+    put(state, L.END, end)
+    reader = get(state, L.READER)
+    for i in range(first, count):
+        at = get(state, L.AT)
+        filled = get(nodes, T.NODE_ENTRIES)
+        character = get(reader, L.CHARACTER)
+        previous = get(reader, L.PREVIOUS)
+        found = _tokens(state)
+        status = int64(STOPPED)
+        reason = int64(0)
+        if get(state, L.SAW_END) == 1 and get(state, L.LAST) == 0:
+            put(state, T.STATE_STOP, L.STOP_MORE_INPUT)
+        elif found == NOTHING and get(state, L.FATAL) == 0:
+            return i
+        elif get(state, T.STATE_STOP) == T.STOP_DONE:
+            status, reason = _row(nodes, state, found)
+        if status != TAKEN:
+            truncate(nodes, nodes, filled)
+            put(state, L.AT, at)
+            put(reader, L.CHARACTER, character)
+            put(reader, L.PREVIOUS, previous)
+            return i
+        place = get(state, L.PLACES) + 16 * i
+        store_int64(place, get(state, L.RECORD))
+        store_int64(place + 8, get(state, L.AT))
+        if reason != 0:
+            _note_bad(state, rows, reasons, i, reason)
+    return count
+
+
+def decode(
+    nodes: int, starts: int, sizes: int, first: int, count: int, state: int, rows: int, reasons: int
+) -> int:
+    """Decode records from the first one on, and return how many are done.
+
+    Args:
+        nodes: the address of `ColumnTable.nodes`.
+        starts: the address of the records' addresses, behind each of which 64 bytes may be loaded; of a
+            stream the address of its bytes.
+        sizes: the address of their sizes; below 0 is null; of a stream where its bytes end.
+        first: how many records are done.
+        count: how many there are; of a stream how many are wanted.
+        state: the address of the state.
+        rows: the address of room for the numbers of bad records.
+        reasons: the address of room for their reasons.
+    """
+    put(state, T.STATE_STOP, T.STOP_DONE)
+    if get(state, L.STREAM) == 1:
+        return _decode_stream(nodes, starts, sizes, first, count, state, rows, reasons)
+    return _decode_values(nodes, starts, sizes, first, count, state, rows, reasons)

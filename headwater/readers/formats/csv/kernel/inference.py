@@ -1,0 +1,157 @@
+"""The type of a column of text, by the rules of Spark's `CSVInferSchema`. `inference_entry` compiles it."""
+
+from __future__ import annotations
+
+from headwater.readers.formats.columns import layout as T
+from headwater.readers.formats.columns.kernel.nodes import get, put
+from headwater.readers.formats.csv import inference_layout as I
+from headwater.readers.formats.csv import layout as L
+from headwater.readers.formats.csv.kernel.cell_times import date_of, timestamp_of
+from headwater.readers.formats.csv.kernel.cells import is_option_text, is_word
+from headwater.readers.formats.csv.kernel.numbers import NO_NUMBER, number_of, to_long
+from headwater.readers.formats.values.kernel import characters as C
+from headwater.readers.formats.values.kernel.characters import is_digit, peek
+from headwater.readers.formats.values.kernel.moments import FINE, UNKNOWN_ZONE
+from headwater.readers.kernels.memory import called, inlined, int64, load_byte, load_int32
+
+_MOST_DIGITS = 38
+_INT_DIGITS = 10
+_LONG_DIGITS = 20
+"""What Spark counts for them beside decimals."""
+_FAR = 1 << 31
+
+
+@called
+def _whole_decimal(at: int, end: int) -> int:
+    """Return the precision of a text that is a decimal of scale 0; 0 if it is none."""
+    sign = peek(at, end)
+    if sign == C.MINUS or sign == C.PLUS:
+        at += 1
+    digits = int64(0)
+    significant = int64(0)
+    scale = int64(0)
+    seen_dot = False
+    while at < end:
+        byte = load_byte(at)
+        if is_digit(byte):
+            digits += 1
+            if significant > 0 or byte != 48:
+                significant += 1
+            if seen_dot:
+                scale += 1
+        elif byte == C.DOT and not seen_dot:
+            seen_dot = True
+        else:
+            break
+        at += 1
+    if digits == 0:
+        return int64(0)
+    if at < end:
+        if load_byte(at) | 0x20 != 0x65:
+            return int64(0)
+        at += 1
+        negative = peek(at, end) == C.MINUS
+        if negative or peek(at, end) == C.PLUS:
+            at += 1
+        first = at
+        exponent = int64(0)
+        while at < end and is_digit(load_byte(at)):
+            if exponent < _FAR:
+                exponent = exponent * 10 + load_byte(at) - 48
+            at += 1
+        if at == first or at < end:
+            return int64(0)
+        scale += exponent if negative else -exponent
+    significant = max(significant, 1)
+    return significant if scale == 0 and significant <= _MOST_DIGITS else int64(0)
+
+
+@called
+def _kind_of(before: int, at: int, end: int, date_first: int, state: int) -> tuple[int, int]:
+    """Return the type of a text, of those that come after a type, and its precision."""
+    none = int64(0)
+    size = end - at
+    if before <= I.KIND_LONG:
+        fits, value = to_long(at, end)
+        if fits:
+            is_int = before <= I.KIND_INT and value >= -(1 << 31) and value < 1 << 31
+            return (int64(I.KIND_INT) if is_int else int64(I.KIND_LONG)), none
+    if before <= I.KIND_DECIMAL:
+        precision = _whole_decimal(at, end)
+        if precision > 0:
+            return int64(I.KIND_DECIMAL), precision
+    if before <= I.KIND_DOUBLE:
+        kind, _, _ = number_of(at, end)
+        special = (
+            is_option_text(state, int64(L.TEXT_NAN), at, size)
+            or is_option_text(state, int64(L.TEXT_NEGATIVE), at, size)
+            or is_option_text(state, int64(L.TEXT_POSITIVE), at, size)
+        )
+        if kind != NO_NUMBER or special:
+            return int64(I.KIND_DOUBLE), none
+    if before == I.KIND_DATE or (before <= I.KIND_DOUBLE and date_first == 1):
+        fits, _ = date_of(at, end, state)
+        if fits:
+            return int64(I.KIND_DATE), none
+    if before <= I.KIND_TIMESTAMP:
+        found, _, zone, size = timestamp_of(at, end, False, state)
+        if found == UNKNOWN_ZONE:
+            put(state, T.STATE_STOP, L.STOP_ZONE)
+            put(state, L.ZONE_TEXT, zone)
+            put(state, L.ZONE_SIZE, size)
+            return int64(I.KIND_NOTHING), none
+        if found == FINE:
+            return int64(I.KIND_TIMESTAMP), none
+    if before <= I.KIND_BOOLEAN and is_word(at, end):
+        return int64(I.KIND_BOOLEAN), none
+    return int64(I.KIND_STRING), none
+
+
+@inlined
+def _digits(kind: int, precision: int) -> int:
+    return precision if kind == I.KIND_DECIMAL else int64(_INT_DIGITS if kind == I.KIND_INT else _LONG_DIGITS)
+
+
+@inlined
+def _common(one: int, one_precision: int, other: int, other_precision: int, mixed: int) -> tuple[int, int]:
+    """Return the type that two types have in common, and its precision.
+
+    The type of dates and times is ``mixed``.
+    """
+    none = int64(0)
+    if one == other and one != I.KIND_DECIMAL:
+        return one, none
+    if one == I.KIND_NOTHING:
+        return other, other_precision
+    if other == I.KIND_NOTHING:
+        return one, one_precision
+    if min(one, other) == I.KIND_DATE and max(one, other) == I.KIND_TIMESTAMP:
+        return mixed, none
+    if one > I.KIND_DOUBLE or other > I.KIND_DOUBLE:
+        return int64(I.KIND_STRING), none
+    if one == I.KIND_DOUBLE or other == I.KIND_DOUBLE:
+        return int64(I.KIND_DOUBLE), none
+    if one == I.KIND_DECIMAL or other == I.KIND_DECIMAL:
+        return int64(I.KIND_DECIMAL), max(_digits(one, one_precision), _digits(other, other_precision))
+    return max(one, other), none
+
+
+def infer(offsets: int, data: int, first: int, count: int, state: int) -> int:
+    """Look at values from the first one on, and return how many are done."""
+    put(state, T.STATE_STOP, T.STOP_DONE)
+    date_first = get(state, I.DATE_FIRST)
+    for i in range(first, count):
+        kind = get(state, I.KIND)
+        if kind == I.KIND_STRING:
+            return count
+        at = data + load_int32(offsets + 4 * i)
+        end = data + load_int32(offsets + 4 * (i + 1))
+        if at == end:
+            continue
+        found, precision = _kind_of(kind, at, end, date_first, state)
+        if get(state, T.STATE_STOP) != T.STOP_DONE:
+            return i
+        kind, precision = _common(kind, get(state, I.PRECISION), found, precision, get(state, I.MIXED))
+        put(state, I.KIND, kind)
+        put(state, I.PRECISION, precision)
+    return count

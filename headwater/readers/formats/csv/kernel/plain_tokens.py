@@ -1,0 +1,107 @@
+"""An ordinary record cut into values, many bytes at a time.
+
+A value is ordinary if it stands without quotes, or in quotes with none and no escaped quote between them.
+Whatever else there is makes `exact_tokens` read the record.
+"""
+
+from __future__ import annotations
+
+from headwater.readers.formats.columns.kernel.nodes import get, put
+from headwater.readers.formats.csv import layout as L
+from headwater.readers.kernels.memory import (
+    CHUNK_BYTES,
+    any_of_three,
+    called,
+    inlined,
+    int64,
+    load_byte,
+    store_int64,
+    trailing_zeros,
+)
+
+
+@inlined
+def _find(at: int, end: int, one: int, two: int, three: int) -> int:
+    """Return where one of three bytes stands, or the end, or more than that."""
+    found: int = any_of_three(at, one, two, three)
+    while found == 0:
+        at += CHUNK_BYTES
+        if at >= end:
+            return at
+        found = any_of_three(at, one, two, three)
+    return at + trailing_zeros(found)
+
+
+@called
+def plain_record(state: int) -> bool:
+    """Cut the record that begins here into tokens. Return False, and do nothing, if it is not ordinary."""
+    at = get(state, L.AT)
+    end = get(state, L.END)
+    options = get(state, L.OPTIONS)
+    separator = get(options, L.OPTION_SEPARATOR)
+    quote = get(options, L.OPTION_QUOTE)
+    escape = get(options, L.OPTION_ESCAPE)
+    escape_escape = get(options, L.OPTION_ESCAPE_ESCAPE)
+    line_end = get(options, L.OPTION_LINE_END)
+    line_end_two = get(options, L.OPTION_LINE_END_TWO)
+    # A line end inside of quotes may become another one.
+    newline = get(options, L.OPTION_NEWLINE)
+    special = line_end if get(options, L.OPTION_NORMALIZE_QUOTED) == 1 and line_end != newline else quote
+    # Where line separators inside of quotes stay what they are, so does the one behind the closing quote.
+    kept = get(options, L.OPTION_NORMALIZE_QUOTED) == 0
+    after_quote = newline if kept else line_end
+    stream = get(state, L.STREAM) == 1
+    token = get(state, L.TOKENS)
+    last = token + L.TOKEN_BYTES * get(options, L.OPTION_MOST_COLUMNS)
+    first = at
+    if at >= end or load_byte(at) == get(options, L.OPTION_COMMENT):
+        return False
+    while True:
+        if token == last:
+            return False
+        if at < end and load_byte(at) == quote:
+            begin = at + 1
+            at = _find(begin, end, quote, escape, special)
+            while at < end and load_byte(at) == escape and escape != quote:
+                following = load_byte(at + 1)
+                if at + 1 >= end or following == quote or following == escape_escape:
+                    return False
+                at = _find(at + 1, end, quote, escape, special)
+            if at >= end or load_byte(at) != quote:
+                return False
+            size = at - begin
+            begin = begin if size > 0 else int64(L.EMPTY_TOKEN)
+            at += 1
+            if at < end and load_byte(at) != separator and load_byte(at) != after_quote:
+                return False
+        else:
+            begin = at
+            at = min(_find(at, end, separator, newline, line_end), end)
+            size = at - begin
+            begin = begin if size > 0 else int64(L.NULL_TOKEN)
+        store_int64(token, begin)
+        store_int64(token + 8, size)
+        token += L.TOKEN_BYTES
+        if at >= end:
+            if stream:
+                return False
+            break
+        byte = load_byte(at)
+        at += 1
+        if byte == separator:
+            continue
+        # A line end: only that of a stream is ordinary, and no empty line.
+        if not stream or byte != line_end or at == first + 1:
+            return False
+        if line_end_two != 0:
+            if at >= end or load_byte(at) != line_end_two:
+                return False
+            at += 1
+        break
+    put(state, L.TOKEN_COUNT, (token - get(state, L.TOKENS)) // L.TOKEN_BYTES)
+    put(state, L.RECORD, first)
+    put(state, L.AT, at)
+    put(get(state, L.READER), L.CHARACTER, newline)
+    put(get(state, L.READER), L.PREVIOUS, 0)
+    put(get(state, L.READER), L.TEXT_END, get(state, L.SCRATCH))
+    return True

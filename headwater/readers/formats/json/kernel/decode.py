@@ -1,0 +1,104 @@
+"""The kernel: JSON values into columns, in one pass, without allocation or the GIL."""
+
+from __future__ import annotations
+
+from headwater.readers.formats.columns import layout as T
+from headwater.readers.formats.columns.kernel.entries import STOPPED, SYNTAX, TAKEN, more_data, stop
+from headwater.readers.formats.columns.kernel.nodes import (
+    append_null,
+    append_value,
+    get,
+    node_at,
+    truncate,
+)
+from headwater.readers.formats.columns.kernel.text import append_text
+from headwater.readers.formats.json import layout as L
+from headwater.readers.formats.json.kernel.frames import (
+    close_struct,
+    has_room,
+)
+from headwater.readers.formats.json.kernel.objects import AGAIN, put_object
+from headwater.readers.formats.json.kernel.rescue import (
+    begin_rescue,
+    end_rescue,
+)
+from headwater.readers.formats.json.kernel.scanner import skip_space
+from headwater.readers.formats.values.kernel import characters as C
+from headwater.readers.kernels.memory import called, inlined, int64, load_byte, load_int64, store_int64
+
+
+@inlined
+def _null_row(nodes: int, count: int) -> None:
+    append_value(nodes)
+    close_struct(nodes, nodes, count)
+
+
+@called
+def _row(nodes: int, at: int, size: int, state: int) -> int:
+    """Decode one value into the next row. Return `TAKEN` or `STOPPED`."""
+    count = load_int64(state + 8 * L.STATE_FIELDS_OF_ROOT)
+    store_int64(state + 8 * L.STATE_REASON, 0)
+    begin_rescue(state)
+    row = get(nodes, T.NODE_ENTRIES)
+    if not has_room(nodes):
+        return stop(state, T.STOP_MORE_ENTRIES, 0)
+    end = at + max(size, 0)
+    first = skip_space(at, end)
+    if first == end:
+        _null_row(nodes, count)
+    elif load_byte(first) == C.OPEN_OBJECT:
+        store_int64(state + 8 * L.STATE_PASSED_COUNT, 0)
+        status = put_object(nodes, first, end, state)
+        while status == AGAIN:
+            truncate(nodes, nodes, row)
+            status = put_object(nodes, first, end, state)
+        if status == STOPPED:
+            return status
+        if status == SYNTAX:
+            truncate(nodes, nodes, row)
+            _null_row(nodes, count)
+            begin_rescue(state)
+            store_int64(state + 8 * L.STATE_REASON, L.REASON_NOT_JSON)
+    else:
+        _null_row(nodes, count)
+        store_int64(state + 8 * L.STATE_REASON, L.REASON_NOT_AN_OBJECT)
+    if load_int64(state + 8 * L.STATE_RESCUE) != 0:
+        end_rescue(nodes, state)
+    corrupt = load_int64(state + 8 * L.STATE_CORRUPT)
+    if corrupt != 0:
+        column = node_at(nodes, corrupt)
+        if load_int64(state + 8 * L.STATE_REASON) == 0:
+            append_null(nodes, column)
+        elif not append_text(column, at, size):
+            return more_data(nodes, column, state)
+    return int64(TAKEN)
+
+
+def decode(
+    nodes: int, starts: int, sizes: int, first: int, count: int, state: int, rows: int, reasons: int
+) -> int:
+    """Decode values from the first one on, and return how many are done.
+
+    Args:
+        nodes: the address of `ColumnTable.nodes`.
+        starts: the address of the values' addresses, behind each of which 64 bytes may be loaded.
+        sizes: the address of their sizes; below 0 is null.
+        first: how many values are done.
+        count: how many there are.
+        state: the address of the state.
+        rows: the address of room for the numbers of bad values.
+        reasons: the address of room for their reasons.
+    """
+    store_int64(state + 8 * T.STATE_STOP, T.STOP_DONE)
+    for i in range(first, count):
+        filled = get(nodes, T.NODE_ENTRIES)
+        if _row(nodes, load_int64(starts + 8 * i), load_int64(sizes + 8 * i), state) != TAKEN:
+            truncate(nodes, nodes, filled)
+            return i
+        reason = load_int64(state + 8 * L.STATE_REASON)
+        if reason != 0:
+            bad = load_int64(state + 8 * T.STATE_BAD)
+            store_int64(rows + 8 * bad, i)
+            store_int64(reasons + 8 * bad, reason)
+            store_int64(state + 8 * T.STATE_BAD, bad + 1)
+    return count

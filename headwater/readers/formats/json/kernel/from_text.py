@@ -1,0 +1,149 @@
+"""The text of a string as a value of another type: a number, a date, a time, bytes."""
+
+from __future__ import annotations
+
+import numba
+
+from headwater.readers.formats.columns import layout as T
+from headwater.readers.formats.columns.kernel.entries import (
+    MISMATCH,
+    TAKEN,
+    begin_entry,
+    data_room,
+    end_data,
+    more_data,
+    stop,
+)
+from headwater.readers.formats.columns.kernel.nodes import get, offset, put
+from headwater.readers.formats.json import layout as L
+from headwater.readers.formats.json.kernel.scanner import skip_special
+from headwater.readers.formats.json.kernel.text import TEXT_SPARE
+from headwater.readers.formats.values import layout as V
+from headwater.readers.formats.values.kernel import characters as C
+from headwater.readers.formats.values.kernel.base64 import put_base64
+from headwater.readers.formats.values.kernel.characters import is_digit
+from headwater.readers.formats.values.kernel.days import rebased
+from headwater.readers.formats.values.kernel.exact_numbers import to_decimal, to_integer
+from headwater.readers.formats.values.kernel.lenient_times import text_as_date, text_as_timestamp
+from headwater.readers.formats.values.kernel.moments import FINE, UNKNOWN_ZONE
+from headwater.readers.formats.values.kernel.numbers import to_double
+from headwater.readers.kernels.memory import (
+    called,
+    int64,
+    load_byte,
+    load_int64,
+    store_byte,
+    store_double,
+    store_float,
+    store_int32,
+    store_int64,
+)
+
+
+@called
+def put_decimal(node: int, entry: int, at: int, end: int) -> int:
+    """Write a number as an entry of a node of decimals. Return `TAKEN` or `MISMATCH`."""
+    fits, low, high = to_decimal(at, end, get(node, T.NODE_PRECISION), get(node, T.NODE_SCALE))
+    if not fits:
+        return int64(MISMATCH)
+    values = begin_entry(node, entry)
+    store_int64(values + 16 * entry, low)
+    store_int64(values + 16 * entry + 8, high)
+    return int64(TAKEN)
+
+
+@called
+def put_from_text(
+    nodes: int, node: int, kind: int, entry: int, at: int, after: int, text: int, end: int, state: int
+) -> tuple[int, int]:
+    """Write the string between ``at`` and ``after``, whose text is given, into a node of another type."""
+    if kind == T.TYPE_BINARY:
+        if data_room(node) < end - text:
+            return more_data(nodes, node, state), at
+        to = get(node, T.NODE_DATA) + get(node, T.NODE_DATA_SIZE)
+        last = put_base64(text, end, to)
+        if last == 0:
+            return MISMATCH, at
+        if get(node, T.NODE_ENTRIES) > entry:
+            # An earlier field of this name, whose bytes lie before these.
+            put(node, T.NODE_ENTRIES, entry)
+            earlier = get(node, T.NODE_DATA) + offset(node, entry)
+            for i in range(last - to):
+                store_byte(earlier + i, load_byte(to + i))
+            last = earlier + last - to
+        end_data(node, last)
+        return TAKEN, after
+    if text == end:
+        return MISMATCH, at
+    if kind == T.TYPE_DOUBLE or kind == T.TYPE_FLOAT:
+        if is_digit(load_byte(text)) or skip_special(text, end) != end:
+            return MISMATCH, at
+        if load_int64(state + 8 * L.STATE_NO_SPECIALS) == 1:
+            return MISMATCH, at
+        value = to_double(text, end, text)
+        if kind == T.TYPE_DOUBLE:
+            store_double(begin_entry(node, entry) + 8 * entry, value)
+        else:
+            store_float(begin_entry(node, entry) + 4 * entry, numba.float32(value))
+        return TAKEN, after
+    if kind == T.TYPE_DECIMAL:
+        status = put_decimal(node, entry, text, end)
+        return status, after if status == TAKEN else at
+    if kind == T.TYPE_DATE:
+        fits, days = _date(text, end, state)
+        if not fits:
+            return MISMATCH, at
+        store_int32(begin_entry(node, entry) + 4 * entry, days)
+        return TAKEN, after
+    if kind == T.TYPE_TIMESTAMP or kind == T.TYPE_LOCAL_TIMESTAMP:
+        found, micros, zone, size = _timestamp(text, end, kind == T.TYPE_LOCAL_TIMESTAMP, state)
+        if found == UNKNOWN_ZONE:
+            store_int64(state + 8 * L.STATE_ZONE_TEXT, zone)
+            store_int64(state + 8 * L.STATE_ZONE_SIZE, size)
+            return stop(state, L.STOP_ZONE, 0), at
+        if found != FINE:
+            return MISMATCH, at
+        store_int64(begin_entry(node, entry) + 8 * entry, micros)
+        return TAKEN, after
+    return MISMATCH, at
+
+
+@called
+def _timestamp(text: int, end: int, local: bool, state: int) -> tuple[int, int, int, int]:
+    return text_as_timestamp(
+        text,
+        end,
+        get(state, L.STATE_PATTERNS),
+        V.PATTERN_LOCAL_TIMESTAMP if local else V.PATTERN_TIMESTAMP,
+        get(state, L.STATE_ZONES),
+        get(state, L.STATE_ZONE_COUNT),
+        local,
+        get(state, L.STATE_TIMESTAMP_FALLBACK) == 1,
+        get(state, L.STATE_SCRATCH),
+        L.SCRATCH_BYTES - TEXT_SPARE,
+    )
+
+
+@called
+def _date(text: int, end: int, state: int) -> tuple[bool, int]:
+    """Return whether a text is a date, and its days since 1970-01-01.
+
+    Old versions of Spark wrote these days as a number.
+    """
+    fallback = get(state, L.STATE_DATE_FALLBACK) == 1
+    scratch = get(state, L.STATE_SCRATCH)
+    fits, days = text_as_date(
+        text,
+        end,
+        get(state, L.STATE_PATTERNS),
+        V.PATTERN_DATE,
+        fallback,
+        scratch,
+        L.SCRATCH_BYTES - TEXT_SPARE,
+    )
+    if fits or not fallback:
+        return fits, days
+    sign = load_byte(text)
+    fits, number = to_integer(text + 1 if sign == C.PLUS and end > text + 1 else text, end)
+    digits = is_digit(load_byte(end - 1)) and (sign != C.PLUS or load_byte(text + 1) != C.MINUS)
+    return fits and digits and number >= -(1 << 31) and number < 1 << 31, rebased(number)

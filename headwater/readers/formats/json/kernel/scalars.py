@@ -1,0 +1,132 @@
+"""Values without children: a token of JSON as the value of a column, by the rules of Spark's `from_json`."""
+
+from __future__ import annotations
+
+from headwater.readers.formats.columns import layout as T
+from headwater.readers.formats.columns.kernel.entries import MISMATCH, SYNTAX, TAKEN, begin_entry
+from headwater.readers.formats.columns.kernel.nodes import get, put_boolean
+from headwater.readers.formats.json import layout as L
+from headwater.readers.formats.json.kernel.from_text import put_decimal, put_from_text
+from headwater.readers.formats.json.kernel.scanner import plain_string_end, skip_scalar
+from headwater.readers.formats.json.kernel.strings import put_other, put_string, unescaped
+from headwater.readers.formats.values.kernel import characters as C
+from headwater.readers.formats.values.kernel.characters import is_digit
+from headwater.readers.formats.values.kernel.exact_numbers import to_integer
+from headwater.readers.formats.values.kernel.numbers import short_double, short_number, to_double, to_float
+from headwater.readers.kernels.memory import (
+    called,
+    int64,
+    load_byte,
+    load_int64,
+    store_byte,
+    store_double,
+    store_float,
+    store_int16,
+    store_int32,
+    store_int64,
+)
+
+_TRUE = 0x74
+_FALSE = 0x66
+_ZERO = 0x30
+
+
+@called
+def put_scalar(
+    nodes: int, node: int, entry: int, at: int, end: int, state: int, depth: int
+) -> tuple[int, int]:
+    """Write the value that begins here as an entry of a node, null excepted.
+
+    Return `TAKEN` and where the value ends; `MISMATCH` if its type is another one, `SYNTAX`, or `STOPPED`.
+    """
+    kind = get(node, T.NODE_TYPE)
+    byte = load_byte(at)
+    is_text = byte == C.QUOTE or byte == C.APOSTROPHE
+    if kind == T.TYPE_STRING:
+        if is_text:
+            return put_string(nodes, node, at, end, state)
+        return put_other(nodes, node, at, end, state, depth)
+    if byte == C.OPEN_OBJECT or byte == C.OPEN_LIST:
+        return MISMATCH, at
+    # What is usual comes first, in one look at the bytes.
+    if byte == C.QUOTE and kind != T.TYPE_BOOLEAN:
+        last = plain_string_end(at, end)
+        if last != 0:
+            return put_from_text(nodes, node, kind, entry, at, last + 1, at + 1, last, state)
+    if (kind == T.TYPE_LONG or kind == T.TYPE_DOUBLE) and (is_digit(byte) or byte == C.MINUS):
+        after, number, decimals = short_number(at, end)
+        if after != 0 and kind == T.TYPE_DOUBLE:
+            certain, double = short_double(number, decimals)
+            if certain:
+                # An integer has no -0.
+                negative = byte == C.MINUS and (decimals != 0 or number != 0)
+                store_double(begin_entry(node, entry) + 8 * entry, -double if negative else double)
+                return TAKEN, after
+        if after != 0 and kind == T.TYPE_LONG and decimals == 0:
+            store_int64(begin_entry(node, entry) + 8 * entry, -number if byte == C.MINUS else number)
+            return TAKEN, after
+    after = skip_scalar(at, end)
+    if after == 0:
+        last = _base64_end(at, end) if kind == T.TYPE_BINARY else int64(0)
+        if last == 0:
+            return SYNTAX, at
+        status, after = put_from_text(nodes, node, kind, entry, at, last + 1, at + 1, last, state)
+        return SYNTAX if status == MISMATCH else status, after
+    if kind == T.TYPE_BOOLEAN:
+        if byte == _TRUE or byte == _FALSE:
+            begin_entry(node, entry)
+            put_boolean(node, entry, 1 if byte == _TRUE else 0)
+            return TAKEN, after
+        return MISMATCH, at
+    if is_text:
+        text, last = unescaped(at, after, state)
+        if text == 0:
+            return MISMATCH, at
+        return put_from_text(nodes, node, kind, entry, at, after, text, last, state)
+    if not is_digit(byte) and byte != C.MINUS and kind != T.TYPE_DOUBLE and kind != T.TYPE_FLOAT:
+        return MISMATCH, at
+    if byte == C.MINUS and after - at == 2 and load_byte(at + 1) == _ZERO:
+        at += 1  # an integer has no -0
+    if kind == T.TYPE_DOUBLE:
+        if byte == _TRUE or byte == _FALSE:
+            return MISMATCH, at
+        value = to_double(at, after, load_int64(state + 8 * L.STATE_SCRATCH))
+        store_double(begin_entry(node, entry) + 8 * entry, value)
+        return TAKEN, after
+    if kind == T.TYPE_FLOAT:
+        if byte == _TRUE or byte == _FALSE:
+            return MISMATCH, at
+        value = to_float(at, after, load_int64(state + 8 * L.STATE_SCRATCH))
+        store_float(begin_entry(node, entry) + 4 * entry, value)
+        return TAKEN, after
+    if kind == T.TYPE_DECIMAL:
+        status = put_decimal(node, entry, at, after)
+        return status, after if status == TAKEN else at
+    fits, value = to_integer(at, after)
+    if not fits:
+        return MISMATCH, at
+    if kind == T.TYPE_LONG:
+        store_int64(begin_entry(node, entry) + 8 * entry, value)
+    elif kind == T.TYPE_TIMESTAMP:
+        store_int64(begin_entry(node, entry) + 8 * entry, value * 1_000_000)
+    elif kind == T.TYPE_INT and value >= -(1 << 31) and value < 1 << 31:
+        store_int32(begin_entry(node, entry) + 4 * entry, value)
+    elif kind == T.TYPE_SHORT and value >= -(1 << 15) and value < 1 << 15:
+        store_int16(begin_entry(node, entry) + 2 * entry, value)
+    elif kind == T.TYPE_BYTE and value >= -128 and value < 256:
+        # As Jackson takes a byte: with a sign or without one.
+        store_byte(begin_entry(node, entry) + entry, value)
+    else:
+        return MISMATCH, at
+    return TAKEN, after
+
+
+@called
+def _base64_end(at: int, end: int) -> int:
+    """Return where the closing quotation mark of Base64 is, which may have control characters; else 0."""
+    if load_byte(at) != C.QUOTE:
+        return int64(0)
+    at += 1
+    while at < end and load_byte(at) != C.QUOTE and load_byte(at) != C.BACKSLASH:
+        at += 1
+    return at if at < end and load_byte(at) == C.QUOTE else int64(0)

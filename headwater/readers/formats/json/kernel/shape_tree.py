@@ -1,0 +1,106 @@
+"""A tree of shapes, each with its name and the kinds of its values; names are found by a hash table."""
+
+from __future__ import annotations
+
+from headwater.readers.formats.columns.kernel.nodes import get, put
+from headwater.readers.formats.json import shapes_layout as S
+from headwater.readers.kernels.memory import (
+    called,
+    copy_bytes,
+    inlined,
+    int64,
+    load_byte,
+    load_int64,
+    store_int64,
+)
+
+NO_ROOM = -1
+"""In the place of a shape's number or of a size: there is not enough room for it."""
+_SHAPE_BYTES = 8 * S.SHAPE_FIELDS
+
+
+@inlined
+def shape_at(state: int, number: int) -> int:
+    """Return the address of a shape."""
+    return get(state, S.STATE_SHAPES) + _SHAPE_BYTES * number
+
+
+@inlined
+def add_kind(shape: int, kind: int) -> None:
+    """Note that a shape had a value of this kind."""
+    put(shape, S.SHAPE_KINDS, get(shape, S.SHAPE_KINDS) | kind)
+
+
+@inlined
+def _is_same(state: int, shape: int, at: int, size: int) -> bool:
+    if get(shape, S.SHAPE_NAME_SIZE) != size:
+        return False
+    name = get(state, S.STATE_NAMES) + get(shape, S.SHAPE_NAME)
+    for i in range(size):
+        if load_byte(name + i) != load_byte(at + i):
+            return False
+    return True
+
+
+@inlined
+def _place(state: int, parent: int, at: int, size: int) -> int:
+    """Return where in the hash table the search for a name begins."""
+    code = int64(-3750763034362895579) ^ parent
+    for i in range(size):
+        code = (code ^ load_byte(at + i)) * 1099511628211
+    code ^= (code >> 32) & 0xFFFFFFFF
+    return code & get(state, S.STATE_TABLE_MASK)
+
+
+@called
+def put_into_table(state: int, number: int) -> None:
+    """Let a shape be found by its name."""
+    shape = shape_at(state, number)
+    name = get(state, S.STATE_NAMES) + get(shape, S.SHAPE_NAME)
+    place = _place(state, get(shape, S.SHAPE_PARENT), name, get(shape, S.SHAPE_NAME_SIZE))
+    table = get(state, S.STATE_TABLE)
+    while load_int64(table + 8 * place) != 0:
+        place = (place + 1) & get(state, S.STATE_TABLE_MASK)
+    store_int64(table + 8 * place, number)
+
+
+@called
+def new_shape(state: int, parent: int, at: int, size: int) -> int:
+    """Append a shape with a name, or without one if the size is below 0; `NO_ROOM` if there is none."""
+    number = get(state, S.STATE_COUNT)
+    used = get(state, S.STATE_NAMES_SIZE)
+    length = max(size, 0)
+    if number >= get(state, S.STATE_MOST) or used + length > get(state, S.STATE_NAMES_MOST):
+        return int64(NO_ROOM)
+    shape = shape_at(state, number)
+    for field in range(S.SHAPE_FIELDS):
+        put(shape, field, 0)
+    copy_bytes(get(state, S.STATE_NAMES) + used, at, length)
+    put(shape, S.SHAPE_NAME, used)
+    put(shape, S.SHAPE_NAME_SIZE, size)
+    put(shape, S.SHAPE_PARENT, parent)
+    put(state, S.STATE_NAMES_SIZE, used + length)
+    put(state, S.STATE_COUNT, number + 1)
+    outer = shape_at(state, parent)
+    if size < 0:
+        put(outer, S.SHAPE_ELEMENT, number)
+    else:
+        put(shape, S.SHAPE_NEXT, get(outer, S.SHAPE_FIRST_CHILD))
+        put(outer, S.SHAPE_FIRST_CHILD, number)
+        put_into_table(state, number)
+    return number
+
+
+@called
+def child_of(state: int, parent: int, at: int, size: int) -> int:
+    """Return the child of a name, which may be new; `NO_ROOM` if there is no room for it."""
+    place = _place(state, parent, at, size)
+    table = get(state, S.STATE_TABLE)
+    while True:
+        number = load_int64(table + 8 * place)
+        if number == 0:
+            return new_shape(state, parent, at, size)
+        shape = shape_at(state, number)
+        if get(shape, S.SHAPE_PARENT) == parent and _is_same(state, shape, at, size):
+            return number
+        place = (place + 1) & get(state, S.STATE_TABLE_MASK)

@@ -1,0 +1,132 @@
+"""Values as the strings of a column, and the text of strings in JSON."""
+
+from __future__ import annotations
+
+from headwater.readers.formats.columns import layout as T
+from headwater.readers.formats.columns.kernel.entries import SYNTAX, TAKEN, data_room, end_data, more_data
+from headwater.readers.formats.columns.kernel.nodes import get
+from headwater.readers.formats.json import layout as L
+from headwater.readers.formats.json.kernel.scanner import plain_string_end
+from headwater.readers.formats.json.kernel.skipping import skip_value
+from headwater.readers.formats.json.kernel.text import TEXT_GROWTH, TEXT_SPARE, put_compact, put_text
+from headwater.readers.formats.values.kernel import characters as C
+from headwater.readers.kernels.memory import (
+    called,
+    copy_bytes,
+    copy_chunk,
+    inlined,
+    int64,
+    load_byte,
+    load_int32,
+    load_int64,
+    non_ascii,
+)
+from headwater.readers.kernels.utf8 import REPLACEMENT_GROWTH, put_code_point, sequence
+
+_SPACE = 32
+QUESTION_MARK = 0x3F
+"""Java's encoder writes it for half of a surrogate pair."""
+_REPLACEMENT = 0xFFFD
+
+
+@inlined
+def put_string(nodes: int, node: int, at: int, end: int, state: int) -> tuple[int, int]:
+    """Write the string that begins here into a node of strings; see `put_scalar`."""
+    if data_room(node) < REPLACEMENT_GROWTH * (end - at):
+        return more_data(nodes, node, state), at
+    to = get(node, T.NODE_DATA) + get(node, T.NODE_DATA_SIZE)
+    if load_byte(at) == C.QUOTE:
+        last = plain_string_end(at, end)
+        if last != 0 and non_ascii(at + 1) & ((1 << (last - at - 1)) - 1) == 0:
+            copy_chunk(to, at + 1)
+            end_data(node, to + last - at - 1)
+            return TAKEN, last + 1
+    after, last = put_text(at, end, to, QUESTION_MARK)
+    if after == 0:
+        return SYNTAX, at
+    end_data(node, last)
+    return TAKEN, after
+
+
+@called
+def put_other(nodes: int, node: int, at: int, end: int, state: int, depth: int) -> tuple[int, int]:
+    """Write a value that is no string into a node of strings."""
+    after = skip_value(at, end, load_int64(state + 8 * L.STATE_LEVELS), depth)
+    if after == 0:
+        return SYNTAX, at
+    if load_int64(state + 8 * L.STATE_EXACT) == 1:
+        places = load_int64(state + 8 * L.STATE_PLACES)
+        if places == 0:
+            return append_exactly(nodes, node, at, after, state)
+        # What may follow a value begins a token: that is where the value ends. Of other bytes, as in
+        # `-1.5+1`, nobody knows the places; with them the document is broken.
+        if after == end or not _may_follow(load_byte(after)):
+            return SYNTAX, at
+        source = load_int64(state + 8 * L.STATE_SOURCE)
+        text = load_int64(state + 8 * L.STATE_TEXT)
+        begin = source + load_int32(places + 4 * (at - text))
+        last = source + load_int32(places + 4 * (after - text))
+        return _append_source(nodes, node, begin, last, state), after
+    room = 2 * (TEXT_GROWTH * (after - at) + TEXT_SPARE)
+    if data_room(node) < room:
+        return more_data(nodes, node, state), at
+    to = get(node, T.NODE_DATA) + get(node, T.NODE_DATA_SIZE)
+    end_data(node, put_compact(at, after, to, room, load_int64(state + 8 * L.STATE_SCRATCH), False))
+    return TAKEN, after
+
+
+@inlined
+def _may_follow(byte: int) -> bool:
+    """Whether a byte may stand behind a value in a container."""
+    return byte <= _SPACE or byte == C.COMMA or byte == C.CLOSE_OBJECT or byte == C.CLOSE_LIST
+
+
+@inlined
+def append_exactly(nodes: int, node: int, at: int, after: int, state: int) -> tuple[int, int]:
+    """Write a value as it stands into a node of strings."""
+    if data_room(node) < after - at:
+        return more_data(nodes, node, state), at
+    to = get(node, T.NODE_DATA) + get(node, T.NODE_DATA_SIZE)
+    copy_bytes(to, at, after - at)
+    end_data(node, to + after - at)
+    return TAKEN, after
+
+
+@called
+def _append_source(nodes: int, node: int, at: int, end: int, state: int) -> int:
+    """Write what stood in a rewritten document into a node of strings.
+
+    Spark keeps its bytes, which may be no UTF-8: each of those that are none becomes U+FFFD.
+    """
+    if data_room(node) < REPLACEMENT_GROWTH * (end - at):
+        return more_data(nodes, node, state)
+    to = get(node, T.NODE_DATA) + get(node, T.NODE_DATA_SIZE)
+    while at < end:
+        size = sequence(at, end)
+        if size > 0:
+            copy_bytes(to, at, size)
+            to += size
+            at += size
+            continue
+        for _ in range(-size):
+            to = put_code_point(to, _REPLACEMENT)
+        at -= size
+    end_data(node, to)
+    return int64(TAKEN)
+
+
+@called
+def unescaped(at: int, after: int, state: int) -> tuple[int, int]:
+    """Return where the text of a string lies: in place if it has no escapes; 0 if it is far too long."""
+    begin = at + 1
+    end = after - 1
+    escaped = False
+    for i in range(begin, end):
+        escaped = escaped or load_byte(i) == C.BACKSLASH
+    if not escaped:
+        return begin, end
+    if REPLACEMENT_GROWTH * (after - at) > L.SCRATCH_BYTES - TEXT_SPARE:
+        return int64(0), int64(0)
+    scratch = load_int64(state + 8 * L.STATE_SCRATCH)
+    _, last = put_text(at, after, scratch, QUESTION_MARK)
+    return scratch, last

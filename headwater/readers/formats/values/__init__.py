@@ -1,0 +1,1 @@
+"""Values in text: numbers, decimals, dates, times, zones, and patterns of times."""

@@ -1,0 +1,82 @@
+"""Offsets of time zones as tables, for the kernel: a zone's rules are looked up once, not for each value."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from zoneinfo import ZoneInfo
+
+import numpy as np
+
+from headwater.readers.formats.values import layout as V
+from headwater.readers.formats.values.time_zones import zone_of
+from headwater.readers.kernels.arrays import Int64Array
+
+_FIRST = datetime(1800, 1, 1, tzinfo=UTC)
+_LAST = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=V.CYCLE_FROM + V.CYCLE)
+_STEP = timedelta(days=5)
+"""No zone has changed its offset twice within such a time, but for good."""
+_MICROSECOND = timedelta(microseconds=1)
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - of local times
+
+
+def offsets_of(name: str) -> tuple[Int64Array, Int64Array] | None:
+    """Return the offsets of a zone by local time; None if there is no such zone.
+
+    Args:
+        name: as Spark takes it: a region such as ``Europe/Paris``, ``+01:00``, ``UTC+1`` or ``PST``.
+
+    Returns:
+        Until which local times the offsets hold, and the offsets, both in microseconds. Where clocks are set
+        back, an hour that comes twice is the first one; where they are set forward, the hour that does not
+        exist has the offset before it. That is what Java does.
+    """
+    zone = zone_of(name)
+    if zone is None:
+        return None
+    return _of_region(zone.key) if isinstance(zone, ZoneInfo) else _computed(zone)
+
+
+# Computing takes a tenth of a second. So all regions are kept, of which there are some hundreds, and nothing
+# else: names that values make up would push them out.
+@functools.cache
+def _of_region(key: str) -> tuple[Int64Array, Int64Array]:
+    return _computed(ZoneInfo(key))
+
+
+def _computed(zone: tzinfo) -> tuple[Int64Array, Int64Array]:
+    until: list[int] = []
+    offsets: list[int] = []
+    for change, before, after in _changes(zone):
+        local = change.replace(tzinfo=None) - _EPOCH + max(before, after)
+        until.append(local // _MICROSECOND)
+        offsets.append(before // _MICROSECOND)
+    until.append(np.iinfo(np.int64).max)
+    offsets.append(_offset(zone, _LAST) // _MICROSECOND)
+    return np.array(until, np.int64), np.array(offsets, np.int64)
+
+
+def _offset(zone: tzinfo, moment: datetime) -> timedelta:
+    return moment.astimezone(zone).utcoffset() or timedelta()
+
+
+def _changes(zone: tzinfo) -> Iterator[tuple[datetime, timedelta, timedelta]]:
+    """Yield when a zone changes its offset, and the offsets before and after."""
+    if isinstance(zone, timezone):
+        return
+    at = _FIRST
+    before = _offset(zone, at)
+    while at < _LAST:
+        following = at + _STEP
+        after = _offset(zone, following)
+        if after != before:
+            low, high = at, following
+            while high - low > timedelta(seconds=1):
+                middle = low + timedelta(seconds=(high - low) // timedelta(seconds=2))
+                if _offset(zone, middle) == before:
+                    low = middle
+                else:
+                    high = middle
+            yield high, before, after
+        at, before = following, after
