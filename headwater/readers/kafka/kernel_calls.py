@@ -13,7 +13,11 @@ from headwater.readers.kernels.arrays import ByteArray, Int64Array, address
 from headwater.readers.kernels.cache import Kernel
 
 KERNEL: Final = Kernel(
-    "headwater.readers.kafka.kernel.entry.enter", arguments=10, needed_for="the kafka source", extra="kafka"
+    "headwater.readers.kafka.kernel.entry",
+    "enter",
+    arguments=10,
+    needed_for="the kafka source",
+    extra="kafka",
 )
 
 

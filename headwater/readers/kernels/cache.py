@@ -40,15 +40,19 @@ class Kernel:
     runs on that thread, without the GIL.
 
     Args:
-        function: its dotted name. The module, and all that it imports, are imported only where the function
-            has to be compiled. Their text is part of the key under which the machine code is kept.
+        module: the dotted name of its module. That and all that it imports are imported only where the
+            function has to be compiled. Their text is part of the key under which the machine code is kept.
+        function: its name.
         arguments: how many the function takes.
         needed_for: what needs the kernel, for example ``the kafka source``.
         extra: the extra of this package that installs numba for it.
     """
 
-    def __init__(self, function: str, *, arguments: int, needed_for: str, extra: str = "formats") -> None:
-        self._module, _, self._name = function.rpartition(".")
+    def __init__(
+        self, module: str, function: str, *, arguments: int, needed_for: str, extra: str = "formats"
+    ) -> None:
+        self._module = module
+        self._name = function
         self._arguments = arguments
         self._needed_for = needed_for
         self._extra = extra

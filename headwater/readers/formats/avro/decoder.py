@@ -21,7 +21,7 @@ from headwater.readers.kernels.arrays import address
 from headwater.readers.kernels.cache import Kernel
 
 KERNEL: Final = Kernel(
-    "headwater.readers.formats.avro.kernel.decode.decode", arguments=2, needed_for="the avro format"
+    "headwater.readers.formats.avro.kernel.decode", "decode", arguments=2, needed_for="the avro format"
 )
 
 PLAIN: Final = -1

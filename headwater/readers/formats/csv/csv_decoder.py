@@ -22,7 +22,7 @@ from headwater.readers.kernels.arrays import ByteArray, Int64Array, address
 from headwater.readers.kernels.cache import Kernel
 
 KERNEL: Final = Kernel(
-    "headwater.readers.formats.csv.kernel.decode.decode", arguments=8, needed_for="the format csv"
+    "headwater.readers.formats.csv.kernel.decode", "decode", arguments=8, needed_for="the format csv"
 )
 
 STREAM_ROWS: Final = 8_192

@@ -20,7 +20,7 @@ from headwater.readers.kernels.arrays import address
 from headwater.readers.kernels.cache import Kernel
 
 KERNEL: Final = Kernel(
-    "headwater.readers.formats.csv.kernel.inference.infer", arguments=5, needed_for="the format csv"
+    "headwater.readers.formats.csv.kernel.inference", "infer", arguments=5, needed_for="the format csv"
 )
 
 _TYPES: Final[dict[int, pa.DataType]] = {

@@ -17,7 +17,10 @@ from headwater.readers.kernels.arrays import ByteArray, Int32Array, Int64Array, 
 from headwater.readers.kernels.cache import Kernel
 
 KERNEL: Final = Kernel(
-    "headwater.readers.formats.json.kernel.elements.split_documents", arguments=8, needed_for="files of JSON"
+    "headwater.readers.formats.json.kernel.elements",
+    "split_documents",
+    arguments=8,
+    needed_for="files of JSON",
 )
 
 _OPEN_OBJECT: Final = ord("{")

@@ -21,7 +21,7 @@ from headwater.readers.kernels.arrays import address
 from headwater.readers.kernels.cache import Kernel
 
 KERNEL: Final = Kernel(
-    "headwater.readers.formats.json.kernel.decode.decode", arguments=8, needed_for="the format json"
+    "headwater.readers.formats.json.kernel.decode", "decode", arguments=8, needed_for="the format json"
 )
 
 _SPECIAL_NAME: Final = re.compile(r'["\\\x00-\x1f]')

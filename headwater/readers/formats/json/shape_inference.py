@@ -18,7 +18,8 @@ from headwater.readers.kernels.arrays import ByteArray, Int64Array, address
 from headwater.readers.kernels.cache import Kernel
 
 KERNEL: Final = Kernel(
-    "headwater.readers.formats.json.kernel.shapes.note_shapes",
+    "headwater.readers.formats.json.kernel.shapes",
+    "note_shapes",
     arguments=5,
     needed_for="schemas inferred from JSON",
 )

@@ -16,7 +16,7 @@ from headwater.readers.kernels.arrays import ByteArray, address
 from headwater.readers.kernels.cache import Kernel
 
 KERNEL: Final = Kernel(
-    "headwater.readers.formats.lines.kernel.split_lines", arguments=8, needed_for="lines of files"
+    "headwater.readers.formats.lines.kernel", "split_lines", arguments=8, needed_for="lines of files"
 )
 
 _LINE_FEED: Final = 10

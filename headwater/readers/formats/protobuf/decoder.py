@@ -18,7 +18,10 @@ from headwater.readers.kernels.arrays import address
 from headwater.readers.kernels.cache import Kernel
 
 KERNEL: Final = Kernel(
-    "headwater.readers.formats.protobuf.kernel.decode.decode", arguments=2, needed_for="the format protobuf"
+    "headwater.readers.formats.protobuf.kernel.decode",
+    "decode",
+    arguments=2,
+    needed_for="the format protobuf",
 )
 
 _REASONS = {
