@@ -30,8 +30,11 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+pytest_plugins = ["tests.cpu_seconds", "tests.workers"]
+
 ROOT = Path(__file__).resolve().parent.parent
 SEED = int(os.environ.get("HEADWATER_SEED") or secrets.randbelow(1_000_000))
+os.environ["HEADWATER_SEED"] = str(SEED)  # workers have the same one
 HEAP_MB = 1024
 
 # Spark's Python processes import what this one does, from where it does, and have the same clock.
