@@ -1,24 +1,33 @@
-"""Blocks of compressed bytes, as formats of files hold them: each is decompressed as a whole.
+"""Decompression of files as a whole, by the suffix of their names, and of blocks inside of files.
 
 Record sets of Kafka are decompressed in `headwater.readers.kafka.codecs`, into memory that is used again.
-Errors are those of the libraries (`DAMAGED`).
 """
 
 from __future__ import annotations
 
+import bz2
 import io
 import lzma
+import sys
 import zlib
+from abc import ABC, abstractmethod
 from bisect import bisect_left
-from typing import Any, Final
+from collections.abc import Callable, Iterator
+from pathlib import PurePosixPath
+from typing import Any, Final, Literal
 
 import pyarrow as pa
+
+from headwater.core.errors import CorruptRecordError
 
 DAMAGED: Final = (zlib.error, lzma.LZMAError, pa.ArrowInvalid, EOFError, ValueError)
 """Raised for bytes that are not of their codec, beside an OSError without a number."""
 MOST_BLOCK_BYTES: Final = 1 << 30
 """No block holds more: a larger size is damage."""
 _SNAPPY_SIZE_BYTES: Final = 5
+_INPUT_BYTES: Final = 64 << 10
+_OUTPUT_BYTES: Final = 1 << 20
+_LZ4_FRAME: Final = b"\x04\x22\x4d\x18"
 
 
 def inflated(data: bytes, most: int = 0) -> bytes:
@@ -105,3 +114,204 @@ def checked_size(size: int) -> int:
     if size > MOST_BLOCK_BYTES:
         raise ValueError(f"a block of {size} bytes")
     return size
+
+
+class Decompressed(io.BufferedIOBase):
+    """What a compressed file holds, as a stream. What is before a damaged place is read first.
+
+    Args:
+        file: the compressed bytes.
+        url: of the file, for errors.
+    """
+
+    def __init__(self, file: Any, url: str) -> None:
+        self._url = url
+        self._pieces = _CODECS[_suffix(url)](file)
+        self._rest = b""
+        self._position = 0
+        self._damage: Exception | None = None
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int | None = -1) -> bytes:
+        """Return so many bytes; fewer at the end, and before a damaged place.
+
+        Raises:
+            CorruptRecordError: the next byte cannot be decompressed.
+        """
+        parts: list[bytes] = []
+        wanted = sys.maxsize if size is None or size < 0 else size
+        while wanted > 0 and (piece := self._rest or self._next_piece()):
+            parts.append(piece[:wanted])
+            self._rest = piece[wanted:]
+            wanted -= len(parts[-1])
+        data = b"".join(parts)
+        self._position += len(data)
+        if not data and wanted > 0 and self._damage is not None:
+            raise CorruptRecordError(
+                f"the file is damaged: its {_suffix(self._url)} cannot be decompressed: {self._damage}",
+                source="files",
+                split=self._url,
+                position=self._position,
+            ) from self._damage
+        return data
+
+    read1 = read
+
+    def _next_piece(self) -> bytes:
+        """Return what comes next, nothing at the end and at a damaged place."""
+        try:
+            return next(self._pieces, b"")
+        except (*DAMAGED, OSError) as error:
+            if isinstance(error, OSError) and (type(error) is not OSError or error.errno is not None):
+                raise  # of the file system
+            self._damage = error
+            return b""
+
+
+def is_compressed(url: str) -> bool:
+    """Whether a file is compressed as a whole, so that it can only be read from its beginning."""
+    return _suffix(url) in _CODECS
+
+
+def decompressed(url: str, file: Any) -> Any:
+    """Return a file-like object of what a file holds."""
+    return Decompressed(file, url) if is_compressed(url) else file
+
+
+def _suffix(url: str) -> str:
+    return PurePosixPath(url).suffix.lower()
+
+
+class _Inflater(ABC):
+    """One compressed stream. Several may follow each other in a file."""
+
+    @abstractmethod
+    def output(self, data: bytes) -> bytes:
+        """Return some of what so much more input gives, also without any; nothing if it needs more."""
+
+    @property
+    @abstractmethod
+    def left(self) -> bytes | None:
+        """What comes after the end of the stream; None before it."""
+
+
+class _Zlib(_Inflater):
+    def __init__(self, bits: int) -> None:
+        self._made = zlib.decompressobj(bits)
+
+    def output(self, data: bytes) -> bytes:
+        return self._made.decompress(self._made.unconsumed_tail + data, _OUTPUT_BYTES)
+
+    @property
+    def left(self) -> bytes | None:
+        return self._made.unused_data if self._made.eof else None
+
+
+class _Bounded(_Inflater):
+    """Bzip2 and xz, whose decompressors keep their input themselves."""
+
+    def __init__(self, made: Any) -> None:
+        self._made = made
+
+    def output(self, data: bytes) -> bytes:
+        found: bytes = self._made.decompress(data, _OUTPUT_BYTES)
+        return found
+
+    @property
+    def left(self) -> bytes | None:
+        return self._made.unused_data if self._made.eof else None
+
+
+def _members(make: Callable[[], _Inflater]) -> Callable[[Any], Iterator[bytes]]:
+    """Return what reads streams of one kind that follow each other, as the tools of Unix write them."""
+
+    def pieces(file: Any) -> Iterator[bytes]:
+        data = file.read(_INPUT_BYTES)
+        while data:
+            member = make()
+            yield from _all(member, data)
+            while member.left is None:
+                data = file.read(_INPUT_BYTES)
+                if not data:
+                    raise EOFError("it ends in the middle")
+                yield from _all(member, data)
+            data = member.left or file.read(_INPUT_BYTES)
+
+    return pieces
+
+
+def _all(member: _Inflater, data: bytes) -> Iterator[bytes]:
+    """Yield all that a piece of input gives."""
+    found = member.output(data)
+    while found:
+        yield found
+        found = b"" if member.left is not None else member.output(b"")
+
+
+def _arrow(codec: Literal["brotli", "lz4", "zstd"]) -> Callable[[Any], Iterator[bytes]]:
+    def pieces(file: Any) -> Iterator[bytes]:
+        stream = pa.CompressedInputStream(file, codec)
+        return iter(lambda: stream.read(_INPUT_BYTES), b"")
+
+    return pieces
+
+
+def _hadoop(
+    size_of: Callable[[bytes, int], int], block: Callable[[bytes, int], bytes]
+) -> Callable[[Any], Iterator[bytes]]:
+    """Return what reads Hadoop's blocks: the size of the content, then chunks of it, each after its size.
+
+    Args:
+        size_of: returns the size of a chunk's content, given the most that is left of its block.
+        block: decompresses a chunk, given this size.
+    """
+
+    def pieces(file: Any) -> Iterator[bytes]:
+        while head := file.read(4):
+            left = _length(head)
+            while left > 0:
+                chunk = _exactly(file, _length(file.read(4)))
+                size = size_of(chunk, left)
+                if size > left:
+                    raise ValueError("a block is longer than it says")
+                left -= size
+                yield block(chunk, size)
+
+    return pieces
+
+
+def _lz4(file: Any) -> Iterator[bytes]:
+    """Read a frame as the tool of Unix writes it, or Hadoop's blocks."""
+    magic = file.read(4)
+    file.seek(0)
+    return _arrow("lz4")(file) if magic == _LZ4_FRAME else _hadoop(lz4_size, lz4_block)(file)
+
+
+def _length(head: bytes) -> int:
+    if len(head) < 4:
+        raise EOFError("it ends in the middle")
+    return checked_size(int.from_bytes(head, "big"))
+
+
+def _exactly(file: Any, size: int) -> bytes:
+    data: bytes = file.read(size)
+    if len(data) < size:
+        raise EOFError("it ends in the middle")
+    return data
+
+
+_GZIP = _members(lambda: _Zlib(zlib.MAX_WBITS | 16))
+_CODECS: Final[dict[str, Callable[[Any], Iterator[bytes]]]] = {
+    ".gz": _GZIP,
+    ".gzip": _GZIP,
+    ".deflate": _members(lambda: _Zlib(zlib.MAX_WBITS)),
+    ".bz2": _members(lambda: _Bounded(bz2.BZ2Decompressor())),
+    ".xz": _members(lambda: _Bounded(lzma.LZMADecompressor())),
+    ".snappy": _hadoop(lambda chunk, _most: snappy_size(chunk), snappy_block),
+    ".lz4": _lz4,
+    ".zst": _arrow("zstd"),
+    ".zstd": _arrow("zstd"),
+    ".br": _arrow("brotli"),
+}

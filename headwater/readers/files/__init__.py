@@ -2,15 +2,21 @@
 
 In reading order:
 
-- ``settings``: what a task needs to know.
-- ``opening``: a planned file as a stream of bytes, and its compression.
-- ``file_format``: what a format is, the blocks that it reads, and all formats by name.
-- ``line_format``: formats of lines: which lines belong to a byte range.
-- ``values``, ``corrupt``: text to values, and lines that cannot be read.
-- ``text_format``, ``csv_format``, ``json_format``: formats of lines.
-- ``pruning``: filters that Spark pushes down.
-- ``columnar_formats``, ``orc_format``, ``avro_format``: formats that say what they hold.
-- ``rows``: columns of the file, of its path, and about it, put together.
+- ``settings``, ``text_settings``: the options, as a task needs them.
+- ``opening``: a planned file as a stream of bytes.
+- ``file_format``: the contract of a format, the blocks that it reads, and all formats by name.
+- ``lines``, ``line_format``: formats of lines: which lines belong to a byte range.
+- ``fixed_formats``: text and binaryFile.
+- ``csv_lines``, ``csv_stream``, ``csv_format``, ``csv_rescue``, ``csv_inference``: CSV.
+- ``json_documents``, ``json_format``, ``json_inference``: JSON.
+- ``bad_records``: records that cannot be read, and the files that they go to.
+- ``column_types``, ``rebase``: columns of a file as those of the schema, and dates of old calendars.
+- ``columnar_formats``: Arrow, and the base of formats that tell their columns.
+- ``parquet_types``, ``parquet_format``, ``parquet_statistics``, ``parquet_ends``, ``pruning``: Parquet.
+- ``orc_tail``, ``orc_conversions``, ``orc_format``, ``decoder_process``, ``decoder_child``: ORC.
+- ``avro_types``, ``avro_format``: Avro.
+- ``partitions``, ``rows``: columns of the file, of its path, and about it, put together.
 - ``split_reader``: the two halves of the reader: ranges to blocks, and blocks to rows.
 - ``inference``: a schema for files whose user gave none.
+- ``drift``, ``schema_history``, ``rescue_json``: columns that the schema does not have.
 """

@@ -11,17 +11,24 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.enumerators.files.split import FileStatus
-from headwater.readers.files.bad_records import BadRecords
-from headwater.readers.files.codecs import decompressed
-from headwater.readers.files.csv_header import check_names, placed, safe_names
+from headwater.readers.compression import decompressed
+from headwater.readers.files.bad_records import BadRecords, Quarantine
 from headwater.readers.files.csv_inference import csv_schema
-from headwater.readers.files.csv_lines import BYTE_ORDER_MARK, Lines, header_row, lines_of, records_of
+from headwater.readers.files.csv_lines import (
+    BYTE_ORDER_MARK,
+    Lines,
+    check_names,
+    header_row,
+    lines_of,
+    placed,
+    records_of,
+    safe_names,
+)
 from headwater.readers.files.csv_rescue import CsvRescue
 from headwater.readers.files.csv_stream import CsvStream, record_values, stream_pieces
 from headwater.readers.files.file_format import FileBlock, Opener, UnreadableRestError
 from headwater.readers.files.line_format import LineFormat
 from headwater.readers.files.lines import Bytes
-from headwater.readers.files.quarantine import Quarantine
 from headwater.readers.files.settings import ReadSettings, is_metadata
 from headwater.readers.formats.columns.row_arrays import without_rows
 from headwater.readers.formats.csv import layout as L

@@ -17,7 +17,7 @@ from typing import IO, Any, Final
 import pyarrow as pa
 from pyarrow import orc
 
-from headwater.readers.files.decoder_messages import NUMBER, RANGE, DecoderMessage, receive, send
+from headwater.readers.files.decoder_process import NUMBER, RANGE, DecoderMessage, receive, send
 from headwater.readers.files.parquet_statistics import read_bounds
 
 _BATCH_ROWS: Final = 32_768

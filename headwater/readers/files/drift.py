@@ -11,11 +11,10 @@ import pyarrow as pa
 
 from headwater.core.errors import SourceError
 from headwater.enumerators.files.split import FileStatus
-from headwater.readers.files.drift_settings import OWN_SCHEMA_FORMATS
 from headwater.readers.files.inference import inferred_columns, newest_columns
 from headwater.readers.files.rescue_json import json_objects
 from headwater.readers.files.schema_history import new_names, widened
-from headwater.readers.files.settings import ReadSettings, is_metadata
+from headwater.readers.files.settings import OWN_SCHEMA_FORMATS, ReadSettings, is_metadata
 
 _SHOWN = 20
 

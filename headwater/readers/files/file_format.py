@@ -17,20 +17,20 @@ import pyarrow as pa
 from headwater.core.errors import CorruptRecordError
 from headwater.core.imports import importing
 from headwater.enumerators.files.split import FileStatus
+from headwater.readers.files.bad_records import Quarantine
 from headwater.readers.files.lines import Bytes
-from headwater.readers.files.quarantine import Quarantine
 from headwater.readers.files.settings import ReadSettings
 
 FORMATS = {
     "arrow": ("columnar_formats", "ArrowFormat"),
     "avro": ("avro_format", "AvroFormat"),
-    "binaryFile": ("binary_format", "BinaryFileFormat"),
+    "binaryFile": ("fixed_formats", "BinaryFileFormat"),
     "csv": ("csv_format", "CsvFormat"),
     "feather": ("columnar_formats", "ArrowFormat"),
     "json": ("json_format", "JsonFormat"),
     "orc": ("orc_format", "OrcFormat"),
     "parquet": ("parquet_format", "ParquetFormat"),
-    "text": ("text_format", "TextFormat"),
+    "text": ("fixed_formats", "TextFormat"),
 }
 """What the user writes in ``option("format", ...)``: module and class."""
 

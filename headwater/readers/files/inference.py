@@ -21,12 +21,10 @@ from headwater.core.retry import Backoff, retrying
 from headwater.enumerators.files.listing import FileLister, lister_for
 from headwater.enumerators.files.selection import SUMMARY_NAMES, FileSelection
 from headwater.enumerators.files.split import FileStatus
-from headwater.readers.files.drift_settings import OWN_SCHEMA_FORMATS
 from headwater.readers.files.file_format import make_format
 from headwater.readers.files.opening import opened
 from headwater.readers.files.partitions import partition_type
-from headwater.readers.files.schema_merging import merged_schema
-from headwater.readers.files.settings import ReadSettings
+from headwater.readers.files.settings import OWN_SCHEMA_FORMATS, ReadSettings
 
 log = logging.getLogger(__name__)
 
@@ -220,3 +218,40 @@ def _folder_columns(listed: Sequence[FileStatus], settings: ReadSettings) -> lis
             spelled.setdefault(key.lower(), key)
             values.setdefault(key.lower(), set()).add(raw)
     return [pa.field(spelled[key], partition_type(found)) for key, found in values.items()]
+
+
+def merged_schema(schemas: Iterable[pa.Schema]) -> pa.Schema:
+    """Return all columns of all schemas, as the first one spells them: the case of names does not count.
+
+    Raises:
+        ValueError: a column has types that Spark does not merge: only decimals of one scale are widened.
+    """
+    merged: pa.Schema = pa.schema([])
+    for schema in schemas:
+        merged = pa.schema(_fields(list(merged), list(schema), ""))
+    return merged
+
+
+def _fields(one: list[pa.Field[Any]], other: list[pa.Field[Any]], path: str) -> list[pa.Field[Any]]:
+    fields = {field.name.lower(): field for field in one}
+    for field in other:
+        known = fields.get(field.name.lower(), field)
+        kind = _merged(known.type, field.type, f"{path}{field.name}")
+        fields[field.name.lower()] = pa.field(known.name, kind)
+    return list(fields.values())
+
+
+def _merged(one: Any, other: Any, path: str) -> Any:
+    types = pa.types
+    if one == other:
+        return one
+    if types.is_struct(one) and types.is_struct(other):
+        return pa.struct(_fields(list(one), list(other), f"{path}."))
+    if types.is_list(one) and types.is_list(other):
+        return pa.list_(_merged(one.value_type, other.value_type, path))
+    if types.is_map(one) and types.is_map(other):
+        key = _merged(one.key_type, other.key_type, path)
+        return pa.map_(key, _merged(one.item_type, other.item_type, path))
+    if types.is_decimal(one) and types.is_decimal(other) and one.scale == other.scale:
+        return pa.decimal128(max(one.precision, other.precision), one.scale)
+    raise ValueError(f"column {path!r} is {one} in one file and {other} in another")

@@ -9,15 +9,13 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.enumerators.files.split import FileStatus
-from headwater.readers.files.bad_records import BadRecords
-from headwater.readers.files.codecs import is_compressed
-from headwater.readers.files.document_texts import with_texts
+from headwater.readers.compression import is_compressed
+from headwater.readers.files.bad_records import BadRecords, Quarantine
 from headwater.readers.files.file_format import FileBlock, Opener
-from headwater.readers.files.json_documents import JsonDocuments, json_documents
+from headwater.readers.files.json_documents import JsonDocuments, json_documents, with_texts
 from headwater.readers.files.json_inference import inferred_json
 from headwater.readers.files.line_format import LineFormat, whole_block
 from headwater.readers.files.lines import Bytes
-from headwater.readers.files.quarantine import Quarantine
 from headwater.readers.files.settings import ReadSettings
 from headwater.readers.formats.columns.row_arrays import without_rows
 from headwater.readers.formats.format import BadValues, Spans

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from typing import Final
+from dataclasses import replace
+from typing import Any, Final, TypeAlias, cast
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from headwater.core.errors import CorruptRecordError, FormatSchemaError
 from headwater.readers.files.json_documents import json_documents
-from headwater.readers.files.json_times import with_times
 from headwater.readers.files.lines import Bytes
 from headwater.readers.files.settings import ReadSettings
+from headwater.readers.files.text_settings import RecordSettings
 from headwater.readers.formats.format import Spans
+from headwater.readers.formats.json.json_decoder import JsonDecoder
 from headwater.readers.formats.json.shape_inference import InferenceRules, ShapeInference
 
+_Path: TypeAlias = tuple[str, ...]
+_ELEMENT: Final = "[]"
+_POINT_IN_TIME: Final = pa.timestamp("us", "UTC")
 _NEARLY_ALL: Final = 0.99
 """A larger part is all, as in Spark."""
 
@@ -87,3 +94,81 @@ def _samples(
             spans = Spans(spans.data, spans.starts[kept], spans.sizes[kept])
         seen += len(found.spans.sizes)
         yield spans
+
+
+def with_times(
+    schema: pa.Schema,
+    shapes: ShapeInference,
+    samples: Callable[[], Iterable[Spans]],
+    settings: RecordSettings,
+) -> pa.Schema:
+    """Return a schema in which fields are points in time whose texts are all times.
+
+    Args:
+        schema: in which they are strings.
+        shapes: what is known of the values.
+        samples: yields the values again. Called twice.
+        settings: how times are written.
+    """
+    # The zone makes another time, and not another answer.
+    strict = replace(settings, time_zone=settings.time_zone or "UTC", time_fallback=False)
+    as_times = shapes.schema(_POINT_IN_TIME)
+    said = _counts(schema, as_times, schema, samples(), strict)
+    read = _counts(schema, as_times, as_times, samples(), strict)
+    found = {path for path, count in said.items() if count == read[path]}
+    return pa.schema([_timed(field, (), found) for field in schema])
+
+
+def _counts(
+    texts: pa.Schema, times: pa.Schema, read_as: pa.Schema, samples: Iterable[Spans], settings: RecordSettings
+) -> Counter[_Path]:
+    """Return how many values the fields have that may be times."""
+    # A field that is named as the column of corrupt records is one like others here.
+    options = replace(settings.format_options(read_as), corrupt_column=None, rescued_column=None)
+    decoder = JsonDecoder(read_as, options)
+    counts: Counter[_Path] = Counter()
+    for spans in samples:
+        decoder.append(spans)
+        for column, text, time in zip(decoder.finish(), texts, times, strict=True):
+            for path, leaf in _leaves(column, text.type, time.type, (text.name,)):
+                counts[path] += _count(leaf)
+    return counts
+
+
+def _count(leaf: pa.Array[Any]) -> int:
+    """Return how many values are there; an empty text may be how a producer writes null."""
+    if pa.types.is_string(leaf.type):
+        empty = pc.count(leaf.filter(pc.equal(leaf, pa.scalar(""))))
+        return len(leaf) - leaf.null_count - int(empty.as_py() or 0)
+    return len(leaf) - leaf.null_count
+
+
+def _leaves(
+    column: pa.Array[Any], text: pa.DataType, time: pa.DataType, path: _Path
+) -> Iterator[tuple[_Path, pa.Array[Any]]]:
+    """Yield the values of fields whose two types are different, at any depth."""
+    if text.equals(time):
+        return
+    if isinstance(text, pa.StructType):
+        for at in range(text.num_fields):
+            inner, other = text.field(at), cast("pa.StructType", time).field(at)
+            values = cast("pa.StructArray", column).field(at)
+            yield from _leaves(values, inner.type, other.type, (*path, inner.name))
+    elif isinstance(text, pa.ListType):
+        elements = cast("pa.ListArray[Any]", column).values
+        other_type = cast("pa.ListType[Any]", time).value_type
+        yield from _leaves(elements, text.value_type, other_type, (*path, _ELEMENT))
+    else:
+        yield path, column
+
+
+def _timed(field: pa.Field[Any], path: _Path, found: set[_Path]) -> pa.Field[Any]:
+    return field.with_type(_timed_type(field.type, (*path, field.name), found))
+
+
+def _timed_type(kind: pa.DataType, path: _Path, found: set[_Path]) -> pa.DataType:
+    if isinstance(kind, pa.StructType):
+        return pa.struct([_timed(kind.field(at), path, found) for at in range(kind.num_fields)])
+    if isinstance(kind, pa.ListType):
+        return pa.list_(_timed_type(kind.value_type, (*path, _ELEMENT), found))
+    return _POINT_IN_TIME if path in found else kind

@@ -8,8 +8,8 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute
 
-from headwater.readers.files.arrow_types import spark_type
 from headwater.readers.files.column_types import ColumnConversion, UnfitTypeError
+from headwater.readers.files.columnar_formats import spark_type
 from headwater.readers.files.rebase import Rebase
 
 compute: Any = pyarrow.compute

@@ -13,16 +13,20 @@ import pyarrow as pa
 
 from headwater.core.errors import CorruptRecordError, SourceError
 from headwater.enumerators.files.split import FileStatus
-from headwater.readers.files.arrow_types import spark_type
 from headwater.readers.files.column_types import ColumnConversion, ColumnPlan, UnfitTypeError
-from headwater.readers.files.columnar_formats import ColumnarFormat, named_errors, shares
-from headwater.readers.files.decoder_messages import NUMBER, DecoderMessage
-from headwater.readers.files.decoder_process import DecoderProcess, DecoderProcessEndedError, decoder_process
+from headwater.readers.files.columnar_formats import ColumnarFormat, named_errors, shares, spark_type
+from headwater.readers.files.decoder_process import (
+    NUMBER,
+    DecoderMessage,
+    DecoderProcess,
+    DecoderProcessEndedError,
+    decoder_process,
+)
 from headwater.readers.files.file_format import FileBlock
 from headwater.readers.files.orc_conversions import orc_conversion
 from headwater.readers.files.orc_tail import OrcTail
 from headwater.readers.files.rebase import Rebase
-from headwater.readers.files.rebase_modes import RebaseModes
+from headwater.readers.files.settings import RebaseModes
 from headwater.readers.formats.values.time_zones import zone_of
 
 _MODES: Final = RebaseModes("LEGACY")

@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
 from headwater.enumerators.files.split import FileStatus
-from headwater.readers.files.column_types import ColumnConversion, ColumnPlan, LeafConversion, leaf_count
+from headwater.readers.files.column_types import (
+    ColumnConversion,
+    ColumnPlan,
+    LeafConversion,
+    UnfitTypeError,
+    leaf_count,
+)
 from headwater.readers.files.columnar_formats import ColumnarFormat, named_errors
 from headwater.readers.files.file_format import FileBlock
 from headwater.readers.files.parquet_statistics import bounds_of, footer_of
 from headwater.readers.files.parquet_types import inferred_schema, leaf_conversion, leaves_of
-from headwater.readers.files.parquet_variants import check_no_variant
 from headwater.readers.files.pruning import Filters, may_match
 from headwater.readers.files.rebase import Rebase
 
 _BATCH_ROWS = 32_768
+_COLUMN: Final = re.compile(r"  (?! )\S+ .*?field_id=\S+ (?P<name>.*?)( \(.*\))?( \{|;)$")
+_VARIANT_GROUP: Final = re.compile(r" \(Variant\(\d+\)\) \{$")
+_VARIANT: Final = (
+    "is of the type variant, which cannot be made here: leave it out of the schema, or read it with "
+    "Spark's own reader"
+)
 
 
 class ParquetFormat(ColumnarFormat):
@@ -52,7 +64,9 @@ class ParquetFormat(ColumnarFormat):
 
     def infer(self, file: Any, status: FileStatus) -> pa.Schema:
         with named_errors(status, "parquet"):
-            return inferred_schema(_open(file))
+            parquet = _open(file)
+            _check_no_variant(parquet, parquet.schema_arrow)
+            return inferred_schema(parquet)
 
 
 def _open(file: Any) -> Any:
@@ -73,7 +87,7 @@ def _matching(file: Any, status: FileStatus, metadata: Any, groups: list[int], f
 
 def _plan(parquet: Any, columns: pa.Schema, rebase: Rebase) -> ColumnPlan:
     """Return what becomes of the columns of an open file."""
-    check_no_variant(parquet, columns)
+    _check_no_variant(parquet, columns)
     leaves = leaves_of(parquet)
     counts = [leaf_count(field.type) for field in parquet.schema_arrow]
     firsts = dict(zip(parquet.schema_arrow.names, accumulate(counts, initial=0), strict=False))
@@ -97,3 +111,31 @@ def _group_starts(groups: Sequence[Any], size: int) -> list[int]:
     whole = max(1, sum(sizes))
     before = [after - own for after, own in zip(accumulate(sizes), sizes, strict=True)]
     return [min(size * each // whole, size - 1) for each in before]
+
+
+def _check_no_variant(parquet: Any, columns: pa.Schema) -> None:
+    """Raise an error if one of the wanted columns is of the type variant.
+
+    Raises:
+        UnfitTypeError: it is.
+    """
+    wanted = {name.lower() for name in columns.names}
+    for name in sorted(_variants_of(parquet)):
+        if name.lower() in wanted:
+            raise UnfitTypeError(f"column {name!r} {_VARIANT}")
+
+
+def _variants_of(parquet: Any) -> set[str]:
+    """Return the columns of an open file that are of the type variant, or have it inside.
+
+    To pyarrow they are structs, of which a part holds the value in pieces; only its text tells them.
+    """
+    found: set[str] = set()
+    column = ""
+    for line in str(parquet.schema).splitlines():
+        begins = _COLUMN.match(line)
+        if begins is not None:
+            column = begins["name"]
+        if _VARIANT_GROUP.search(line):
+            found.add(column)
+    return found

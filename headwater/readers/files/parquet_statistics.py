@@ -13,8 +13,7 @@ from typing import Any, Final, NamedTuple, TypeAlias, cast
 import pyarrow as pa
 
 from headwater.enumerators.files.split import FileStatus
-from headwater.readers.files.decoder_messages import DecoderMessage
-from headwater.readers.files.decoder_process import DecoderProcessEndedError, decoder_process
+from headwater.readers.files.decoder_process import DecoderMessage, DecoderProcessEndedError, decoder_process
 
 _MAGIC: Final = b"PAR1"
 _BEHIND: Final = 8

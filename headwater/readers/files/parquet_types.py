@@ -20,7 +20,6 @@ from headwater.readers.files.column_types import (
     is_list,
     leaf_count,
 )
-from headwater.readers.files.parquet_variants import check_no_variant
 from headwater.readers.files.rebase import Rebase
 
 _INT_DIGITS: Final = {"INT32": 10, "INT64": 20}
@@ -87,7 +86,6 @@ def inferred_schema(parquet: Any) -> pa.Schema:
         UnfitTypeError: Spark has no type for one of them.
     """
     leaves = leaves_of(parquet)
-    check_no_variant(parquet, parquet.schema_arrow)
     fields: list[pa.Field[Any]] = []
     first = 0
     for each in parquet.schema_arrow:

@@ -12,7 +12,7 @@ import pyarrow.compute
 from headwater.core.errors import CorruptRecordError
 from headwater.core.imports import importing
 from headwater.readers.files.column_types import ColumnConversion
-from headwater.readers.files.rebase_modes import RebaseMode, RebaseModes
+from headwater.readers.files.settings import RebaseMode, RebaseModes
 
 if TYPE_CHECKING:
     from headwater.readers.formats.values.old_clocks import OldClock

@@ -5,19 +5,76 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeAlias
 
 import pyarrow as pa
 
 from headwater.enumerators.files.folder_columns import FolderColumns
 from headwater.enumerators.files.selection import SelectedPath
-from headwater.readers.files.csv_settings import CsvSettings
-from headwater.readers.files.drift_settings import DriftSettings
-from headwater.readers.files.json_settings import JsonSettings
-from headwater.readers.files.line_settings import LineSettings
-from headwater.readers.files.rebase_modes import RebaseModes
-from headwater.readers.files.record_settings import RECORD_FORMATS, RecordSettings
+from headwater.readers.files.lines import LineSettings
+from headwater.readers.files.schema_history import SchemaHistory
+from headwater.readers.files.text_settings import RECORD_FORMATS, CsvSettings, JsonSettings, RecordSettings
 from headwater.readers.formats.values.time_zones import zone_of
+
+EvolutionMode: TypeAlias = Literal["addNewColumns", "rescue", "fail", "none"]
+"""What becomes of new columns.
+
+``addNewColumns``: the query stops, and has them after a restart. ``rescue``: they are in the column for
+rescued data. ``fail``: the query stops, until the user has changed the schema. ``none``: they are not read,
+and are rescued only if there is a column for that.
+"""
+
+EVOLUTION_MODES: Final[tuple[EvolutionMode, ...]] = ("addNewColumns", "rescue", "fail", "none")
+
+RESCUED_COLUMN: Final = "_rescued_data"
+"""What the column for rescued data is called if the user gives no name."""
+
+RESCUE_FORMATS: Final = frozenset({"arrow", "avro", "csv", "feather", "json", "orc", "parquet"})
+"""The formats with a column for rescued data."""
+
+OWN_SCHEMA_FORMATS: Final = frozenset({"arrow", "avro", "feather", "orc", "parquet"})
+"""The formats whose files tell their columns."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DriftSettings:
+    """What becomes of columns that are new.
+
+    Attributes:
+        mode: see `EvolutionMode`.
+        history: where the schema is kept, None if it is not. With ``addNewColumns`` it is.
+        name: what the user calls it.
+        hides_rescued: whether the column for rescued data is not one of the rows: it is made to find new
+            columns in text, and taken away.
+    """
+
+    mode: EvolutionMode = "none"
+    history: SchemaHistory | None = field(default=None, repr=False)
+    name: str | None = None
+    hides_rescued: bool = False
+
+    @property
+    def stops(self) -> bool:
+        """Whether a new column stops the query."""
+        return self.mode in ("addNewColumns", "fail")
+
+
+RebaseMode: TypeAlias = Literal["CORRECTED", "EXCEPTION", "LEGACY"]
+"""What Spark calls them: dates as they are, none of old times, or by the calendar of then."""
+
+
+@dataclass(frozen=True)
+class RebaseModes:
+    """What the user said of old times, for files that do not say who wrote them.
+
+    Attributes:
+        datetime: of dates and timestamps.
+        int96: of timestamps in 96 bits.
+    """
+
+    datetime: RebaseMode = "CORRECTED"
+    int96: RebaseMode = "CORRECTED"
+
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 METADATA_COLUMN = "_metadata"

@@ -16,10 +16,10 @@ from headwater.core.split import SplitRange
 from headwater.enumerators.files.listing import LocalLister
 from headwater.enumerators.files.selection import SelectedPath
 from headwater.enumerators.files.split import FileSplit
-from headwater.readers.files.csv_settings import CsvSettings
 from headwater.readers.files.file_format import make_format
 from headwater.readers.files.settings import ReadSettings
 from headwater.readers.files.split_reader import FilesRecordEmitter, FilesSplitReader
+from headwater.readers.files.text_settings import CsvSettings
 
 __all__ = ["infer", "read", "read_batches", "settings"]
 

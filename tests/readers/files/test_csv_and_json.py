@@ -24,9 +24,8 @@ from hypothesis import strategies as st
 
 from headwater.core.errors import CorruptRecordError
 from headwater.readers.files import line_format
-from headwater.readers.files.csv_settings import CsvSettings
 from headwater.readers.files.lines import UniversalEnds
-from headwater.readers.files.record_settings import RecordSettings
+from headwater.readers.files.text_settings import CsvSettings, RecordSettings
 from headwater.readers.formats.csv.csv_settings import CsvDialect
 from tests.readers.files.reading import infer, read, settings
 

@@ -9,8 +9,7 @@ import pyarrow as pa
 import pytest
 
 from headwater.core.errors import CorruptRecordError
-from headwater.readers.files.csv_settings import CsvSettings
-from headwater.readers.files.record_settings import RecordSettings
+from headwater.readers.files.text_settings import CsvSettings, RecordSettings
 from tests.readers.files.reading import read, settings
 
 FIELDS: list[pa.Field[Any]] = [pa.field("a", pa.string()), pa.field("k", pa.int32())]

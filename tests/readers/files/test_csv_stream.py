@@ -10,8 +10,8 @@ import pytest
 
 from headwater.core.errors import CorruptRecordError
 from headwater.readers.files import csv_stream
-from headwater.readers.files.csv_settings import CsvSettings
 from headwater.readers.files.settings import ReadSettings
+from headwater.readers.files.text_settings import CsvSettings
 from headwater.readers.formats.columns import table as column_table
 from headwater.readers.formats.csv.csv_decoder import CsvDecoder, StreamPart
 from headwater.readers.formats.csv.csv_settings import CsvDialect

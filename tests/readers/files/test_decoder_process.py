@@ -15,8 +15,7 @@ from pyarrow import orc
 from headwater.core.errors import CorruptRecordError, TransientSourceError
 from headwater.readers.files import decoder_process as module
 from headwater.readers.files import split_reader
-from headwater.readers.files.decoder_messages import NUMBER, DecoderMessage
-from headwater.readers.files.decoder_process import DecoderProcess, decoder_process
+from headwater.readers.files.decoder_process import NUMBER, DecoderMessage, DecoderProcess, decoder_process
 from tests.readers.files.reading import infer, read, settings
 
 CRASHING = Path(__file__).parent / "crashing"

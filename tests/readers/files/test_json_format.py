@@ -7,10 +7,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from headwater.readers.files import document_texts
-from headwater.readers.files.json_settings import JsonSettings
-from headwater.readers.files.record_settings import RecordSettings
+from headwater.readers.files import json_documents
 from headwater.readers.files.settings import METADATA_TYPE
+from headwater.readers.files.text_settings import JsonSettings, RecordSettings
 from tests.readers.files.reading import infer, read, settings
 
 NUMBER = pa.schema([("a", pa.int64())])
@@ -20,7 +19,7 @@ KEPT = NUMBER.append(pa.field("_corrupt_record", pa.string()))
 def test_all_rows_of_a_bad_array_have_its_text_in_batches_of_bounded_size(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(document_texts, "_MOST_TEXT", 100)
+    monkeypatch.setattr(json_documents, "_MOST_TEXT", 100)
     text = "[" + ",".join(['{"a":1}'] * 30 + ['{"a":"x"}']) + "]"
     (tmp_path / "f").write_text(f'{text}\n{{"a":2}}\n')
     rows = read(tmp_path / "f", settings("json", KEPT))

@@ -7,7 +7,7 @@ from typing import Any, Final
 from headwater.connector.options import Option, ParsedOptions, boolean, one_of
 from headwater.connector.sources.files.refused_options import only, refused
 from headwater.core.errors import FormatSchemaError
-from headwater.readers.files.rebase_modes import RebaseMode, RebaseModes
+from headwater.readers.files.settings import RebaseMode, RebaseModes
 from headwater.readers.formats.avro.schema import parse_schema
 
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from headwater.connector.formats.csv_dialect import DIALECT_OPTIONS, csv_dialect
 from headwater.connector.options import Option, ParsedOptions, boolean
-from headwater.readers.files.csv_settings import CsvSettings
+from headwater.readers.files.text_settings import CsvSettings
 
 _HEADER: Final = Option(
     "header", boolean, False, "CSV: whether the first line of each file is no record, but names the columns."

@@ -11,15 +11,15 @@ from headwater.connector.sources.files.read_options import COLUMNS
 from headwater.connector.sources.files.record_options import RESCUED_DATA_COLUMN
 from headwater.core.errors import OptionError
 from headwater.core.state_store import StateStore
-from headwater.readers.files.drift_settings import (
+from headwater.readers.files.schema_history import SchemaHistory
+from headwater.readers.files.settings import (
     EVOLUTION_MODES,
     RESCUE_FORMATS,
     RESCUED_COLUMN,
     DriftSettings,
     EvolutionMode,
+    ReadSettings,
 )
-from headwater.readers.files.schema_history import SchemaHistory
-from headwater.readers.files.settings import ReadSettings
 
 
 def _schema_name(raw: str) -> str:

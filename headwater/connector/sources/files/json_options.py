@@ -7,8 +7,8 @@ from typing import Any, Final
 from headwater.connector.options import Option, ParsedOptions, boolean
 from headwater.connector.sources.files.refused_options import refused
 from headwater.core.errors import OptionError
-from headwater.readers.files.json_settings import JsonSettings
-from headwater.readers.files.line_settings import UTF_8, LineSettings
+from headwater.readers.files.lines import UTF_8, LineSettings
+from headwater.readers.files.text_settings import JsonSettings
 
 _WITH_LINES: Final = ("UTF-16", "UTF-32")
 """Encodings whose lines Spark does not read: a mark is expected in each of them."""

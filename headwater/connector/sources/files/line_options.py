@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from headwater.connector.options import Option, ParsedOptions, boolean, one_of
 from headwater.connector.sources.files.refused_options import refused
-from headwater.readers.files.line_settings import ENCODINGS, LineSettings
+from headwater.readers.files.lines import ENCODINGS, LineSettings
 
 
 def _separator(raw: str) -> str:

@@ -12,8 +12,8 @@ from headwater.connector.formats.options import BAD_RECORDS_STORAGE, datetime_pa
 from headwater.connector.formats.settings import bad_records_location
 from headwater.connector.options import Option, ParsedOptions, boolean, one_of, text
 from headwater.core.errors import OptionError
-from headwater.readers.files.drift_settings import RESCUE_FORMATS
-from headwater.readers.files.record_settings import RECORD_FORMATS, CorruptMode, RecordSettings
+from headwater.readers.files.settings import RESCUE_FORMATS
+from headwater.readers.files.text_settings import RECORD_FORMATS, CorruptMode, RecordSettings
 
 
 def _zone(raw: str) -> str:

@@ -46,7 +46,7 @@ def check_binary_schema(schema: pa.Schema) -> None:
     Raises:
         OptionError: it has others.
     """
-    from headwater.readers.files.binary_format import BINARY_SCHEMA
+    from headwater.readers.files.fixed_formats import BINARY_SCHEMA
 
     ours = [(field.name, field.type) for field in schema if field.name in BINARY_SCHEMA.names]
     if ours != [(field.name, field.type) for field in BINARY_SCHEMA]:

@@ -11,9 +11,8 @@ import pyarrow as pa
 
 from headwater.connector.formats.session_settings import session_setting
 from headwater.core.errors import OptionError
-from headwater.readers.files.drift_settings import OWN_SCHEMA_FORMATS
-from headwater.readers.files.record_settings import RECORD_FORMATS
-from headwater.readers.files.settings import ReadSettings, is_metadata
+from headwater.readers.files.settings import OWN_SCHEMA_FORMATS, ReadSettings, is_metadata
+from headwater.readers.files.text_settings import RECORD_FORMATS
 
 __all__ = ["check_session"]
 

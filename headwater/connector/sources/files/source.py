@@ -51,8 +51,8 @@ from headwater.core.split import SplitPath, SplitRange
 from headwater.enumerators.files.enumerator import FileSplitEnumerator
 from headwater.enumerators.files.settings import FilesSettings
 from headwater.enumerators.files.split import FileSplit
+from headwater.readers.files.bad_records import part_start
 from headwater.readers.files.file_format import FileBlock, make_format
-from headwater.readers.files.quarantine import part_start
 from headwater.readers.files.settings import METADATA_COLUMN, METADATA_TYPE, ReadSettings
 
 if TYPE_CHECKING:

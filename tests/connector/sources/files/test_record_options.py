@@ -8,7 +8,7 @@ import pytest
 from headwater.connector.sources.files.source import FilesSource, configure_files
 from headwater.core.errors import OptionError
 from headwater.core.source import Boundedness
-from headwater.readers.files.record_settings import RecordSettings
+from headwater.readers.files.text_settings import RecordSettings
 from headwater.readers.formats.bad_records_location import BadRecordsLocation
 
 BATCH = Boundedness.BOUNDED

@@ -1,19 +1,27 @@
-"""Text: a line is a row, in the column ``value``."""
+"""Formats with the same columns in every file: text, a row a line, and whole files with their content."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.core.errors import MissingDependencyError, OptionError
+from headwater.core.errors import CorruptRecordError, MissingDependencyError, OptionError
 from headwater.enumerators.files.split import FileStatus
-from headwater.readers.files.file_format import FileBlock
+from headwater.readers.files.file_format import FileBlock, FileFormat
 from headwater.readers.files.line_format import LineFormat, whole_block
 from headwater.readers.files.lines import Bytes
+
+_COLUMNS: Final[list[tuple[str, pa.DataType]]] = [
+    ("path", pa.string()),
+    ("modificationTime", pa.timestamp("us", "UTC")),
+    ("length", pa.int64()),
+    ("content", pa.binary()),
+]
+BINARY_SCHEMA: Final = pa.schema(_COLUMNS)
 
 
 class TextFormat(LineFormat):
@@ -83,3 +91,53 @@ def _one(data: Bytes) -> pa.Array[Any]:
     """Return one value that is all of the data, without a copy of it."""
     offsets = pa.array([0, len(data)], pa.int32()).buffers()[1]
     return pa.Array.from_buffers(pa.binary(), 1, [None, offsets, pa.py_buffer(data)])
+
+
+class BinaryFileFormat(FileFormat):
+    """Whole files of any kind: each is a row with its path, time, length and content.
+
+    The content is read only if its column is wanted.
+    """
+
+    needs_schema = False
+
+    def blocks(
+        self, file: Any, status: FileStatus, start: int, stop: int, columns: pa.Schema
+    ) -> Iterator[FileBlock]:
+        _check(columns, status)
+        wants_content = "content" in columns.names
+        most = self.settings.most_content_bytes
+        if wants_content and status.size_bytes > most:
+            raise CorruptRecordError(
+                f"the file has {status.size_bytes} bytes, and a content at most {most} "
+                "(spark.sql.sources.binaryFile.maxLength); leave out the column content, or the file "
+                "(pathGlobFilter)",
+                source="files",
+                split=status.url,
+            )
+        values = {
+            "path": status.url.replace("file://", "file:", 1),
+            "modificationTime": status.modified_ms * 1000,
+            "length": status.size_bytes,
+            "content": file.read() if wants_content else None,
+        }
+        row = [pa.array([values[field.name]], field.type) for field in columns]
+        batch = pa.RecordBatch.from_arrays(row or [pa.nulls(1)], names=columns.names or [""])
+        yield FileBlock(batch, 0, status.size_bytes)
+
+    def decode(self, block: FileBlock, file: FileStatus, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
+        yield block.batch
+
+    def infer(self, file: Any, status: FileStatus) -> pa.Schema:
+        return BINARY_SCHEMA
+
+
+def _check(columns: pa.Schema, status: FileStatus) -> None:
+    for field in columns:
+        if field.name not in BINARY_SCHEMA.names or field.type != BINARY_SCHEMA.field(field.name).type:
+            raise CorruptRecordError(
+                f"binaryFile has no column {field.name!r} of {field.type}; it has "
+                f"{', '.join(f'{each.name} {each.type}' for each in BINARY_SCHEMA)}",
+                source="files",
+                split=status.url,
+            )

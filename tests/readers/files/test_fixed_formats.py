@@ -11,7 +11,7 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from headwater.core.errors import MissingDependencyError
-from headwater.readers.files import line_format, text_format
+from headwater.readers.files import fixed_formats, line_format
 from headwater.readers.files.lines import UniversalEnds
 from headwater.readers.files.settings import METADATA_TYPE
 from headwater.readers.formats.lines import lines
@@ -66,11 +66,11 @@ def test_text_is_read_without_numba_too(
         raise MissingDependencyError("numba", needed_for="lines of files", extra="formats")
 
     monkeypatch.setattr(lines.KERNEL, "load", missing)
-    text_format.kernel_lines.cache_clear()
+    fixed_formats.kernel_lines.cache_clear()
     try:
         assert read(tmp_path / "f", settings("text", VALUE)) == expected
     finally:
-        text_format.kernel_lines.cache_clear()
+        fixed_formats.kernel_lines.cache_clear()
 
 
 def test_a_lone_carriage_return_ends_a_line_of_text_as_in_spark(tmp_path: Path) -> None:
