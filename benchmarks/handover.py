@@ -32,10 +32,9 @@ from headwater.core.split import SplitPath, SplitRange
 from headwater.core.state_store import MemoryStateStore
 from headwater.readers.runtime.epoch.epoch_reader import EpochReader
 from headwater.readers.runtime.epoch.state_parts import StateParts
-from headwater.readers.runtime.partitions.buffer_pool import BufferPool
 from headwater.readers.runtime.partitions.pipelined import PipelinedResultPartition
 from headwater.readers.runtime.partitions.result_partition import ResultPartitionId
-from headwater.readers.runtime.partitions.subpartition import EndOfPartition, PartitionBuffer
+from headwater.readers.runtime.partitions.subpartition import BufferPool, EndOfPartition, PartitionBuffer
 from tests.doubles import NUMBER_SCHEMA, NumberSplit
 from tests.pages import PageSource
 from tests.readings import epoch_task, read_task

@@ -28,10 +28,9 @@ from headwater.enumerators.kafka.split import KafkaPartitionSplit
 from headwater.readers.kafka.columns import KAFKA_COLUMNS
 from headwater.readers.kafka.emitter import KafkaRecordEmitter
 from headwater.readers.kafka.record_set import RecordSet
-from headwater.readers.runtime.partitions.buffer_pool import BufferPool
 from headwater.readers.runtime.partitions.pipelined import PipelinedResultPartition
 from headwater.readers.runtime.partitions.result_partition import ResultPartitionId
-from headwater.readers.runtime.partitions.subpartition import PartitionBuffer
+from headwater.readers.runtime.partitions.subpartition import BufferPool, PartitionBuffer
 
 __all__ = ["main"]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from headwater.core.emitter import RecordEmitter, SplitState
 from headwater.core.epoch import FoundSplit
@@ -19,6 +19,9 @@ from headwater.core.split import PositionT, SplitPath, SplitT
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+OpenT = TypeVar("OpenT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,3 +117,27 @@ class BarrierSplitReader(SplitReader[EpochRecord, SplitT, PositionT]):
 
         Before the first fetch, after the first splits were added. The default ignores it.
         """
+
+
+def pause_or_resume(
+    open_splits: dict[SplitPath, OpenT],
+    paused_splits: dict[SplitPath, OpenT],
+    paused: Sequence[SplitPath],
+    resumed: Sequence[SplitPath],
+) -> None:
+    """Move splits between those that are read and those that are not (`pause_or_resume_splits` of a reader).
+
+    A split that is resumed comes behind all others. What is not there is passed over: it was removed.
+
+    Args:
+        open_splits: of the reader; changed.
+        paused_splits: of the reader; changed.
+        paused: what is to be left alone.
+        resumed: what is to be read again.
+    """
+    for path in paused:
+        if path in open_splits:
+            paused_splits[path] = open_splits.pop(path)
+    for path in resumed:
+        if path in paused_splits:
+            open_splits[path] = paused_splits.pop(path)

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.readers.async_io.stream_element_queue import Watermark
+from headwater.readers.runtime.batches import times_ms
 from headwater.readers.runtime.epoch.event_time import time_span
-from headwater.readers.runtime.event_times import times_ms
 
 
 class EventTimeSegments:

@@ -17,9 +17,8 @@ from headwater.core.jsons import JsonObject, dumps
 from headwater.core.source import Source
 from headwater.core.state_store import StateStore
 from headwater.readers.runtime.epoch.claims import ClaimWatch
-from headwater.readers.runtime.epoch.manifests import SEALED, Manifest, decode_manifest
 from headwater.readers.runtime.epoch.state_parts import SPLITS_FOLDER, epoch_of
-from headwater.readers.runtime.epoch.task_slot import TaskSlot
+from headwater.readers.runtime.epoch.task_slot import SEALED, Manifest, TaskSlot, decode_manifest
 
 _FIRST_POLL_MS: Final = 10
 _MOST_POLL_MS: Final = 500

@@ -32,7 +32,7 @@ def _rows(
     configured: ConfiguredSource, task: Any, planned: pa.Schema
 ) -> Generator[pa.RecordBatch, None, None]:
     # Imported late: every process that makes a reader loads this module, and only a task reads.
-    from headwater.readers.runtime.batch_schema import cast_batch
+    from headwater.readers.runtime.batches import cast_batch
 
     with closing(configured.read_task(task)) as batches:
         for batch in batches:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, Generic
 
-from headwater.core.barrier_reader import BarrierSplitReader, EpochRecords
+from headwater.core.barrier_reader import BarrierSplitReader, EpochRecords, pause_or_resume
 from headwater.core.clock import Clock
 from headwater.core.errors import CorruptRecordError, DataLossError, TransientSourceError
 from headwater.core.jsons import JsonValue
@@ -28,7 +28,6 @@ from headwater.readers.http.response import HttpResponse
 from headwater.readers.http.settings import HttpSettings
 from headwater.readers.http.statuses import action_of, refusal, wait_ms
 from headwater.readers.http.urls import without_parameters
-from headwater.readers.runtime.paused_splits import pause_or_resume
 
 log = logging.getLogger(__name__)
 

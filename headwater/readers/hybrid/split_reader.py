@@ -14,7 +14,7 @@ from headwater.core.reader import LossReporter, RecordsWithSplitIds, SplitReader
 from headwater.core.split import SplitPath, SplitRange
 from headwater.enumerators.hybrid.split import HybridPosition, HybridSplit, inner_position, outer_path
 from headwater.readers.hybrid.seam_filter import SeamFilter
-from headwater.readers.runtime.batch_schema import cast_batch
+from headwater.readers.runtime.batches import cast_batch
 from headwater.readers.runtime.loss_reports import LossReports
 
 

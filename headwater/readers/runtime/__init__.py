@@ -2,7 +2,7 @@
 
 Imports point up this list, never down:
 
-* `batch_schema`: a batch has the schema of its source. Both modes check it.
+* `batches`: checks and casts of Arrow batches, and batches as bytes. For both modes.
 * `task_reports`: the channel by which a task tells the driver something; how much it has read, for one.
 * `loss_reports`: how a task tells the driver that records are gone, where that is no error.
 * `partitions`: result partitions, by which rows are handed over between threads, scans and epochs.

@@ -12,7 +12,7 @@ from headwater.core.emitter import SplitState
 from headwater.core.errors import ContractError
 from headwater.core.source import Source
 from headwater.core.split import SplitPath, SplitRange
-from headwater.readers.runtime.batch_schema import check_schema
+from headwater.readers.runtime.batches import check_schema
 from headwater.readers.runtime.loss_reports import LossReports
 from headwater.readers.runtime.task_reports import ReadCounter, ReportAddress
 

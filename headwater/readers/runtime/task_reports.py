@@ -19,7 +19,7 @@ from typing import Any, Self
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.readers.runtime.event_times import times_ms
+from headwater.readers.runtime.batches import times_ms
 
 MOST_DATAGRAM_BYTES = 8_192
 _DIGEST_BYTES = 32

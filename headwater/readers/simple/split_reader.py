@@ -10,14 +10,13 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from headwater.core.barrier_reader import BarrierSplitReader, EpochRecord, EpochRecords
+from headwater.core.barrier_reader import BarrierSplitReader, EpochRecord, EpochRecords, pause_or_resume
 from headwater.core.clock import Clock
 from headwater.core.errors import TransientSourceError
 from headwater.core.retry import Backoff, Retry
 from headwater.core.simple_source import AskAgain, Finished, NamedSplit, SimpleSource
 from headwater.core.split import SplitPath, SplitRange
 from headwater.core.worker_thread import WorkerThread
-from headwater.readers.runtime.paused_splits import pause_or_resume
 from headwater.readers.simple.pages import Ending, SplitPages
 from headwater.readers.simple.settings import SimpleReadSettings
 

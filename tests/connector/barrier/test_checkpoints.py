@@ -15,8 +15,7 @@ from headwater.core.epoch import EpochState, WaitingSplits
 from headwater.core.errors import StateLocationError
 from headwater.core.state_store import MemoryStateStore
 from headwater.readers.runtime.epoch.claims import STALE_MS, Claim, ClaimProtocol
-from headwater.readers.runtime.epoch.manifests import SEALED, Manifest, encode_manifest
-from headwater.readers.runtime.epoch.task_slot import TaskSlot
+from headwater.readers.runtime.epoch.task_slot import SEALED, Manifest, TaskSlot, encode_manifest
 from tests.epoch_doubles import LogSource, MainThreadClock
 
 FIRST, SECOND = EpochId("q", 1, "a"), EpochId("q", 2, "b")

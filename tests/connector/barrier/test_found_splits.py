@@ -19,10 +19,9 @@ from headwater.core.retry import Backoff
 from headwater.core.source import Boundedness
 from headwater.core.state_store import MemoryStateStore
 from headwater.enumerators.http.split import HttpSplit, PagePosition
-from headwater.readers.runtime.epoch.manifests import Manifest, decode_manifest, encode_manifest
 from headwater.readers.runtime.epoch.state_parts import SplitSegments, StateParts, WaitingQueue
 from headwater.readers.runtime.epoch.task import EpochTask
-from headwater.readers.runtime.epoch.task_slot import TaskSlot
+from headwater.readers.runtime.epoch.task_slot import Manifest, TaskSlot, decode_manifest, encode_manifest
 from tests.connector.barrier.epoch_queries import OPEN, Query
 from tests.epoch_doubles import Logs
 

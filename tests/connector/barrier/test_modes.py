@@ -23,10 +23,10 @@ from headwater.core.errors import OptionError
 from headwater.core.retry import Backoff
 from headwater.core.source import Boundedness
 from headwater.core.state_store import MemoryStateStore
-from headwater.readers.runtime.epoch.manifests import decode_manifest
 from headwater.readers.runtime.epoch.open_reader import open_epoch_reader
 from headwater.readers.runtime.epoch.read_epoch import read_epoch
 from headwater.readers.runtime.epoch.task import EpochTask
+from headwater.readers.runtime.epoch.task_slot import decode_manifest
 from tests.readers.http.scripted import Answer, scripted_server
 
 MOST_EPOCHS = 200

@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 
 from headwater.core.state_store import MemoryStateStore
-from headwater.readers.runtime.epoch.manifests import decode_manifest, encode_manifest
+from headwater.readers.runtime.epoch.task_slot import decode_manifest, encode_manifest
 from tests.connector.barrier.epoch_queries import POLL_MS, WALL_MS, Query
 from tests.epoch_doubles import Logs
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headwater.readers.runtime.paused_splits import pause_or_resume
+from headwater.core.barrier_reader import pause_or_resume
 
 
 def test_a_split_that_is_resumed_comes_behind_all_others() -> None:

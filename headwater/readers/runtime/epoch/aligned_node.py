@@ -13,6 +13,8 @@ from headwater.core.clock import Clock
 from headwater.core.epoch import EpochState, InFlight
 from headwater.core.source import Source
 from headwater.core.split import SplitPath, SplitRange
+from headwater.readers.runtime.batches import read_batches
+from headwater.readers.runtime.epoch.dataflow import FeedbackLoop
 from headwater.readers.runtime.epoch.emitter_node import EmitterNode
 from headwater.readers.runtime.epoch.event_time import (
     EventTimeSpan,
@@ -21,10 +23,8 @@ from headwater.readers.runtime.epoch.event_time import (
     fronts_event,
     time_span,
 )
-from headwater.readers.runtime.epoch.failures import SplitFailures
-from headwater.readers.runtime.epoch.feedback import FeedbackLoop
+from headwater.readers.runtime.epoch.progress import SplitFailures
 from headwater.readers.runtime.fetchers.events import Fetched, SplitsDone, SplitsFailed
-from headwater.readers.runtime.partitions.ipc import read_batches
 from headwater.readers.runtime.partitions.subpartition import PartitionEvent
 
 MOST_HELD = 1_000

@@ -1,4 +1,4 @@
-"""All of a task that lies before its emitter: fetchers, channels, and the way back for found splits."""
+"""The part of a task before its emitter: fetchers, channels, and the way back for found splits."""
 
 from __future__ import annotations
 
@@ -10,17 +10,60 @@ from typing import Any
 from headwater.core.barrier_source import BarrierSource
 from headwater.core.clock import Clock
 from headwater.core.epoch import Barrier
-from headwater.core.split import SplitRange
-from headwater.readers.runtime.epoch.feedback import FeedbackLoop
+from headwater.core.split import SplitPath, SplitRange
 from headwater.readers.runtime.epoch.task import EpochTask
 from headwater.readers.runtime.fetchers.events import Fetched
 from headwater.readers.runtime.fetchers.fetcher_manager import SplitFetcherManager
-from headwater.readers.runtime.fetchers.fetcher_work import FetcherWork
+from headwater.readers.runtime.fetchers.split_fetcher import FetcherWork
 from headwater.readers.runtime.fetchers.trigger import BarrierTrigger
-from headwater.readers.runtime.partitions.buffer_pool import BufferPool
-from headwater.readers.runtime.partitions.pipelined import PipelinedResultPartition
-from headwater.readers.runtime.partitions.result_partition import PROCESS_PARTITIONS, ResultPartitionId
-from headwater.readers.runtime.partitions.subpartition import Element, ResultSubpartitionView
+from headwater.readers.runtime.partitions.pipelined import PipelinedResultPartition, PipelinedSubpartition
+from headwater.readers.runtime.partitions.result_partition import ResultPartitionId
+from headwater.readers.runtime.partitions.subpartition import (
+    BufferPool,
+    CheckpointBarrier,
+    Element,
+    PartitionBuffer,
+    ResultSubpartitionView,
+)
+
+
+class FeedbackLoop:
+    """A channel from the task's thread to any fetcher that has room.
+
+    It is not bounded: the emitter must never wait for the fetchers, which wait for the emitter. So the length
+    is looked at when a split is put, and the epoch is cut in time.
+    """
+
+    def __init__(self) -> None:
+        self._channel: PipelinedSubpartition[SplitRange[Any, Any]] = PipelinedSubpartition(0)
+
+    def __len__(self) -> int:
+        return self._channel.backlog
+
+    def put(self, found: SplitRange[Any, Any]) -> None:
+        """Send a split round. The task's thread."""
+        self._channel.add(PartitionBuffer(found, 0, None))
+
+    def take(self) -> SplitRange[Any, Any] | None:
+        """Return the next split to begin with. Any fetcher.
+
+        None if there is none, or if the barrier is in the loop.
+        """
+        element = self._channel.poll()
+        return element.payload if isinstance(element, PartitionBuffer) else None
+
+    def cut(self, barrier: CheckpointBarrier) -> list[SplitPath]:
+        """Put the barrier into the loop, and return the splits that come out before it does: the loop's log.
+
+        The task's thread. Behind the barrier nothing can be taken: a split is begun in this epoch, or it is
+        in the log.
+        """
+        self._channel.add(barrier)
+        log: list[SplitPath] = []
+        while isinstance(element := self._channel.poll(), PartitionBuffer):
+            log.append(element.payload.split.path)
+        return log
+
 
 _MOMENT_S = 0.005
 
@@ -54,10 +97,9 @@ class Dataflow:
         barrier: Barrier,
         clock: Clock,
     ) -> None:
-        self._attempt = uuid.uuid4().hex
         self._clock = clock
         self.partition: PipelinedResultPartition[Fetched] = PipelinedResultPartition(
-            ResultPartitionId(f"fetched/{source.name}", self._attempt),
+            ResultPartitionId(f"fetched/{source.name}", uuid.uuid4().hex),
             source.fetcher_threads,
             BufferPool(task.budget_bytes),
         )
@@ -79,10 +121,9 @@ class Dataflow:
 
     def start(self) -> None:
         """Start the fetchers. Once."""
-        PROCESS_PARTITIONS.register(self.partition)
+        # Not in the table of the process's partitions: only this thread reads it, and it ends with the task.
         self._views = [
-            PROCESS_PARTITIONS.create_view(self.partition.partition_id, index, self._available.set)
-            for index in range(len(self.partition))
+            self.partition.create_view(index, self._available.set) for index in range(len(self.partition))
         ]
         self.manager.start()
 
@@ -123,7 +164,7 @@ class Dataflow:
         self.manager.close()
         for view in self._views:
             view.release()
-        PROCESS_PARTITIONS.release_produced_by(self._attempt)
+        self.partition.release()
 
     def _on_trigger(self) -> None:
         self.manager.notify_trigger()

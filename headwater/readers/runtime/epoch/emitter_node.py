@@ -14,10 +14,9 @@ from headwater.core.errors import ContractError
 from headwater.core.jsons import JsonValue, dumps
 from headwater.core.source import Source
 from headwater.core.split import SplitPath, SplitRange
-from headwater.readers.runtime.batch_schema import check_schema
-from headwater.readers.runtime.epoch.failures import SplitFailures
-from headwater.readers.runtime.epoch.feedback import FeedbackLoop
-from headwater.readers.runtime.epoch.progress import EpochProgress
+from headwater.readers.runtime.batches import check_schema
+from headwater.readers.runtime.epoch.dataflow import FeedbackLoop
+from headwater.readers.runtime.epoch.progress import EpochProgress, SplitFailures
 from headwater.readers.runtime.epoch.replay import Replay
 from headwater.readers.runtime.fetchers.events import (
     Fetched,

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from headwater.core.jsons import JsonObject, JsonValue
 from headwater.core.split import SplitPath
-from headwater.readers.runtime.event_times import times_ms
+from headwater.readers.runtime.batches import times_ms
 
 OTHERS: Final[SplitPath] = ()
 """Stands for the splits of all other tasks; on the driver for rows in flight, which belong to no split."""

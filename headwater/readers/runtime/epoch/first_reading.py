@@ -12,6 +12,7 @@ from headwater.core.clock import Clock
 from headwater.core.epoch import Barrier, EpochState, InFlight
 from headwater.core.jsons import JsonValue
 from headwater.core.split import SplitPath, SplitRange
+from headwater.readers.runtime.batches import write_batches
 from headwater.readers.runtime.epoch.aligned_node import AlignedNode
 from headwater.readers.runtime.epoch.barrier_handler import BarrierHandler, Cut
 from headwater.readers.runtime.epoch.calls import AsyncCalls
@@ -19,12 +20,10 @@ from headwater.readers.runtime.epoch.dataflow import Dataflow
 from headwater.readers.runtime.epoch.emitter_node import EmitterNode
 from headwater.readers.runtime.epoch.epoch_reader import EpochReader
 from headwater.readers.runtime.epoch.event_time import TaskAlignment
-from headwater.readers.runtime.epoch.failures import SplitFailures
-from headwater.readers.runtime.epoch.in_flight import batches_with_calls, rows_of_splits
-from headwater.readers.runtime.epoch.restored_rows import RestoredRows
+from headwater.readers.runtime.epoch.in_flight import RestoredRows, batches_with_calls, rows_of_splits
+from headwater.readers.runtime.epoch.progress import SplitFailures
 from headwater.readers.runtime.epoch.task import EpochTask, ReadingContext
 from headwater.readers.runtime.fetchers.events import Fetched
-from headwater.readers.runtime.partitions.ipc import write_batches
 from headwater.readers.runtime.partitions.subpartition import (
     CheckpointBarrier,
     EndOfPartition,

@@ -31,9 +31,12 @@ from headwater.readers.runtime.epoch.second_reading import SecondReading
 from headwater.readers.runtime.epoch.state_parts import StateParts
 from headwater.readers.runtime.epoch.task import EpochReading, EpochTask, ReadingContext
 from headwater.readers.runtime.partitions.blocking import BlockingResultPartition, view_of_file
-from headwater.readers.runtime.partitions.buffer_pool import BufferPool
 from headwater.readers.runtime.partitions.result_partition import PROCESS_PARTITIONS, ResultPartitionId
-from headwater.readers.runtime.partitions.subpartition import PartitionBuffer, ResultSubpartitionView
+from headwater.readers.runtime.partitions.subpartition import (
+    BufferPool,
+    PartitionBuffer,
+    ResultSubpartitionView,
+)
 
 log = logging.getLogger(__name__)
 

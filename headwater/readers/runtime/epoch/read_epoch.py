@@ -18,7 +18,6 @@ from headwater.core.errors import FencedError, StateLocationError
 from headwater.core.jsons import JsonValue
 from headwater.core.state_store import StateStore
 from headwater.readers.runtime.epoch.claims import Claim, ClaimProtocol
-from headwater.readers.runtime.epoch.manifests import Manifest, decode_manifest, encode_manifest
 from headwater.readers.runtime.epoch.state_parts import SplitSegments, StateParts, WaitingQueue
 from headwater.readers.runtime.epoch.task import (
     EpochMetrics,
@@ -27,7 +26,7 @@ from headwater.readers.runtime.epoch.task import (
     OpenReader,
     ReadingContext,
 )
-from headwater.readers.runtime.epoch.task_slot import TaskSlot
+from headwater.readers.runtime.epoch.task_slot import Manifest, TaskSlot, decode_manifest, encode_manifest
 
 
 def read_epoch(

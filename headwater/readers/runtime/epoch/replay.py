@@ -11,8 +11,8 @@ from headwater.core.epoch import EpochState, FoundSplit, InFlight
 from headwater.core.errors import DataLossError
 from headwater.core.jsons import JsonValue, dumps
 from headwater.core.split import SplitPath, SplitRange
+from headwater.readers.runtime.batches import read_batches
 from headwater.readers.runtime.epoch.in_flight import UnansweredRows, batches_with_calls, rows_of_splits
-from headwater.readers.runtime.partitions.ipc import read_batches
 
 
 class Replay:

@@ -14,8 +14,8 @@ from headwater.readers.runtime.epoch.calls import AsyncCalls
 from headwater.readers.runtime.epoch.dataflow import Dataflow
 from headwater.readers.runtime.epoch.emitter_node import ReplayNode
 from headwater.readers.runtime.epoch.epoch_reader import EpochReader
-from headwater.readers.runtime.epoch.failures import SplitFailures
 from headwater.readers.runtime.epoch.in_flight import batches_with_calls
+from headwater.readers.runtime.epoch.progress import SplitFailures
 from headwater.readers.runtime.epoch.replay import Replay
 from headwater.readers.runtime.epoch.task import EpochTask, ReadingContext
 from headwater.readers.runtime.partitions.subpartition import PartitionBuffer

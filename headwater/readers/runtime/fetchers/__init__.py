@@ -1,7 +1,9 @@
 """Threads that fetch: split fetchers, their manager (FLIP-27), and when they stop for the barrier.
 
-`split_fetcher` is one thread. Its parts are `turns` (whose turn it is), `wake_ups` and `answers` (of the
-reader); `trigger` is of all.
+* `fetcher_manager`: starts, wakes up and ends the threads.
+* `split_fetcher`: one thread. `turns`: which split it reads next.
+* `trigger`: when the barrier is due, for all threads.
+* `events`: the elements that fetchers put into their channels.
 
 Imports `partitions`, into which fetchers put what they fetched, and nothing else of
 `headwater.readers.runtime`.

@@ -11,8 +11,7 @@ from typing import Any
 
 from headwater.core.errors import ContractError
 from headwater.core.split import SplitPath, SplitRange
-from headwater.readers.runtime.fetchers.fetcher_work import FetcherWork
-from headwater.readers.runtime.fetchers.split_fetcher import SplitFetcher
+from headwater.readers.runtime.fetchers.split_fetcher import FetcherWork, SplitFetcher
 
 log = logging.getLogger(__name__)
 

@@ -4,16 +4,38 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from headwater.core.barrier_reader import BarrierSplitReader, EpochRecords
+from headwater.core.clock import Clock
+from headwater.core.jsons import JsonValue
 from headwater.core.split import SplitPath, SplitRange
-from headwater.readers.runtime.fetchers.answers import check_answer, named_splits
-from headwater.readers.runtime.fetchers.events import PendingFetch, SplitsDone
-from headwater.readers.runtime.fetchers.fetcher_work import FetcherWork
-from headwater.readers.runtime.fetchers.turns import SplitTurns
-from headwater.readers.runtime.fetchers.wake_ups import WakeUps
+from headwater.readers.runtime.fetchers.events import Fetched, PendingFetch, SplitsDone
+from headwater.readers.runtime.fetchers.trigger import BarrierTrigger
+from headwater.readers.runtime.fetchers.turns import SplitTurns, WakeUps, check_answer, named_splits
+from headwater.readers.runtime.partitions.pipelined import PipelinedResultPartition
 from headwater.readers.runtime.partitions.subpartition import CheckpointBarrier, PartitionEvent
+
+
+@dataclass(frozen=True, slots=True)
+class FetcherWork:
+    """What all fetchers of a task share.
+
+    Attributes:
+        create_reader: makes a fetcher's reader; called on the fetcher's thread.
+        partition: where the fetched records go; a fetcher has the channel of its own index.
+        trigger: says when the barrier is due, and is told what was fetched.
+        clock: time.
+        events: of the enumerator, for each reader.
+    """
+
+    create_reader: Callable[[], BarrierSplitReader[Any, Any]]
+    partition: PipelinedResultPartition[Fetched]
+    trigger: BarrierTrigger
+    clock: Clock
+    events: Sequence[JsonValue] = ()
+
 
 Reader: TypeAlias = BarrierSplitReader[Any, Any]
 FetcherTask: TypeAlias = Callable[[Reader], None]
@@ -153,8 +175,8 @@ class SplitFetcher:
         """Let a split have its turn; return whether there is one. The reader may fetch from it alone."""
         if not self._work.trigger.may_begin_turn:
             return False
-        goes_on = self._turns.has_row and not self._work.trigger.has_limit
-        taken = None if goes_on else self._take_split(self._turns.has_row)
+        goes_on = self._turns.has_waiting and not self._work.trigger.has_limit
+        taken = None if goes_on else self._take_split(self._turns.has_waiting)
         if taken is not None:
             added: SplitPath = taken.split.path
             # First: whoever looks at the splits of a reader sees it before the reader hears of it.
@@ -213,7 +235,7 @@ class SplitFetcher:
         return None if left_ms is None else left_ms / 1000
 
     def _hold(self, reader: Reader, until_ms: Mapping[SplitPath, int | None]) -> None:
-        """Take splits out of their row, and from the reader what it may still fetch from."""
+        """Take splits out of the queue, and from the reader what it may still fetch from."""
         self._turns.hold(until_ms)
         if self._unpaused is not None and self._unpaused in until_ms:
             reader.pause_or_resume_splits([self._unpaused], [])

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.ipc
 
 from headwater.core.errors import ContractError
-from headwater.readers.runtime.partitions.buffer_pool import BufferPool
 from headwater.readers.runtime.partitions.result_partition import ResultPartition, ResultPartitionId
 from headwater.readers.runtime.partitions.subpartition import (
+    BufferPool,
     Element,
     EndOfPartition,
     Listener,

@@ -7,9 +7,9 @@ from collections import deque
 from collections.abc import Callable
 from typing import TypeVar
 
-from headwater.readers.runtime.partitions.buffer_pool import BufferPool
 from headwater.readers.runtime.partitions.result_partition import ResultPartition, ResultPartitionId
 from headwater.readers.runtime.partitions.subpartition import (
+    BufferPool,
     CheckpointBarrier,
     Element,
     EndOfPartition,

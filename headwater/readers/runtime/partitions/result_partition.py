@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from headwater.core.errors import ContractError, PartitionNotFoundError
-from headwater.readers.runtime.partitions.buffer_pool import BufferPool
 from headwater.readers.runtime.partitions.subpartition import (
+    BufferPool,
     Listener,
     PartitionEvent,
     ResultSubpartition,

@@ -10,17 +10,17 @@ import pyarrow as pa
 
 from headwater.core.errors import ContractError, FencedError
 from headwater.core.state_store import StateStore
-from headwater.readers.runtime.partitions.ipc import write_batches
-from headwater.readers.runtime.partitions.segment_records import (
+from headwater.readers.runtime.batches import write_batches
+from headwater.readers.runtime.partitions.segment_view import (
     BEGIN,
     ROWS,
     TAKEN_OVER,
+    SegmentLogView,
     SegmentRecord,
     first_kept,
     listed_numbers,
     record_name,
 )
-from headwater.readers.runtime.partitions.segment_view import SegmentLogView
 
 _RELEASERS: Final = 8
 

@@ -9,7 +9,7 @@ from typing import Final
 from headwater.core.clock import Clock, SystemClock
 from headwater.core.errors import HeadwaterError, SourceError, TransientSourceError
 from headwater.core.retry import Retry
-from headwater.readers.runtime.staging.receiver_task import Heard, ReceiverTask, TaskQuestion
+from headwater.readers.runtime.staging.receiver_task import ReceiverAnswer, ReceiverTask, TaskQuestion
 from headwater.readers.runtime.staging.staged_client import QueueTakenError
 from headwater.readers.runtime.staging.stager import Stager
 
@@ -112,7 +112,7 @@ class Receiver:
         with self._changed:
             return 0 if self._asking else self._clock.monotonic_ms() - self._asked_ms
 
-    def hear(self, question: TaskQuestion) -> Heard:
+    def hear(self, question: TaskQuestion) -> ReceiverAnswer:
         """Answer a task; blocks as the question says."""
         with self._changed:
             self._asking += 1
@@ -131,8 +131,8 @@ class Receiver:
             self._asking -= 1
             self._asked_ms = self._clock.monotonic_ms()
             if self._settled < turn and not self._is_over:
-                return Heard(None)
-            return Heard(self._end, self._is_quiet, self._is_finished, self._error)
+                return ReceiverAnswer(None)
+            return ReceiverAnswer(self._end, self._is_quiet, self._is_finished, self._error)
 
     def _fail(self, error: HeadwaterError) -> None:
         with self._changed:

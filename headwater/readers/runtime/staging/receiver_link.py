@@ -14,9 +14,8 @@ from headwater.core.clock import Clock, SystemClock
 from headwater.core.errors import FencedError, SourceError
 from headwater.readers.runtime.staging.receiver import Receiver
 from headwater.readers.runtime.staging.receiver_place import ReceiverPlace
-from headwater.readers.runtime.staging.receiver_process import exit_code, start_receiver
-from headwater.readers.runtime.staging.receiver_server import on_thread, serve
-from headwater.readers.runtime.staging.receiver_task import Heard, ReceiverTask, TaskQuestion
+from headwater.readers.runtime.staging.receiver_process import exit_code, on_thread, serve, start_receiver
+from headwater.readers.runtime.staging.receiver_task import ReceiverAnswer, ReceiverTask, TaskQuestion
 
 _START_MS: Final = 60_000
 """A receiver that does not answer so long after its start is an error."""
@@ -37,7 +36,7 @@ class ReceiverLink(ABC):
         self._connection: Connection | None = None
         self._is_asked = False
         self._begins = True
-        self._has_heard = False
+        self._has_answer = False
         self._deaths = 0
 
     @abstractmethod
@@ -67,7 +66,7 @@ class ReceiverLink(ABC):
                 self._died()
         return self._connection
 
-    def answer(self) -> Heard | None:
+    def answer(self) -> ReceiverAnswer | None:
         """Return the answer to the question; None if the receiver died or ended before it gave one.
 
         Blocks until one of the two is there.
@@ -78,19 +77,19 @@ class ReceiverLink(ABC):
         """
         assert self._connection is not None
         try:
-            heard: Heard = self._connection.recv()
+            answer: ReceiverAnswer = self._connection.recv()
         except (EOFError, OSError):
             self._died()
             return None
         self._is_asked = False
-        if heard.error is not None:
-            self._ended(heard.error)
+        if answer.error is not None:
+            self._ended(answer.error)
             return None
-        if heard.end is not None:
+        if answer.end is not None:
             self._begins = False
-            self._has_heard = True
+            self._has_answer = True
             self._deaths = 0
-        return heard
+        return answer
 
     def close(self) -> None:
         """Hang up. The receiver goes on."""
@@ -105,7 +104,7 @@ class ReceiverLink(ABC):
         self.close()
         # One that was fenced before this task came is of an earlier epoch: another host had the task since.
         # Once it has served this task, another attempt at the same task has taken over.
-        if isinstance(error, FencedError) and not self._has_heard:
+        if isinstance(error, FencedError) and not self._has_answer:
             self._died()
         else:
             raise error

@@ -17,7 +17,7 @@ from headwater.readers.runtime.staging.receiver_task import ReceiverTask
 
 _MOST_SOCKET_PATH: Final = 100
 """A Unix socket's path has room for little more."""
-_PROTOCOL: Final = 1
+_PROTOCOL: Final = 2
 """One more whenever a receiver of an older headwater would not understand a task of a newer one."""
 _SHORT: Final = Path("/tmp")  # noqa: S108 - the folder below it is private, and checked to be
 _LOG_BYTES: Final = 4_000

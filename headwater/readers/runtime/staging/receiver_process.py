@@ -1,4 +1,4 @@
-"""The receiver as a process of its own, which outlives the task that starts it.
+"""The receiver as a process of its own, which outlives the task that starts it and answers tasks.
 
 Run as a program with a pickled `ReceiverTask` on its standard input.
 """
@@ -12,15 +12,16 @@ import pickle
 import signal
 import sys
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from multiprocessing.connection import Listener
+from multiprocessing.connection import Connection, Listener
 from typing import IO, Any, Final
 
+from headwater.core.errors import SourceError
 from headwater.readers.runtime.staging.receiver import Receiver
 from headwater.readers.runtime.staging.receiver_place import ReceiverPlace
-from headwater.readers.runtime.staging.receiver_server import on_thread, serve_same
-from headwater.readers.runtime.staging.receiver_task import ReceiverTask
+from headwater.readers.runtime.staging.receiver_task import ReceiverAnswer, ReceiverTask, TaskQuestion
 
 _THIS: Final = "headwater.readers.runtime.staging.receiver_process"
 _MOST_LOG_BYTES: Final = 1 << 20
@@ -139,3 +140,76 @@ def _is_held(lock: IO[Any]) -> bool:
 
 if __name__ == "__main__":
     main()
+
+
+def serve(connection: Connection, receiver: Receiver) -> None:
+    """Answer one task's questions, one after the other, until it hangs up or there is nothing more to tell.
+
+    On a thread of its own.
+
+    Args:
+        connection: to the task. Closed at the end.
+        receiver: answers.
+    """
+    # The task may be killed, and hang up, at any moment.
+    with connection, suppress(EOFError, OSError):
+        while True:
+            question: TaskQuestion = connection.recv()
+            answer = receiver.hear(question)
+            is_last = answer.error is not None or answer.finished
+            if receiver.is_over and not is_last:
+                return
+            connection.send(answer)
+            if is_last:
+                receiver.end_told.set()
+                return
+
+
+def serve_same(connection: Connection, receiver: Receiver, task: ReceiverTask, place: ReceiverPlace) -> None:
+    """Like `serve`, of a task that says first what it wants received.
+
+    If that is not what this receiver does, it ends, and makes room for another one. If the
+    queue was taken over from the returning query, that query fails: otherwise both would take turns and lose
+    messages.
+
+    Args:
+        connection: to the task.
+        receiver: answers.
+        task: what it was made for.
+        place: of the receiver.
+    """
+    with suppress(EOFError, OSError):
+        asked: ReceiverTask = connection.recv()
+        if task.is_same(asked):
+            serve(connection, receiver)
+        elif asked.query in place.taken_from():
+            connection.recv()
+            connection.send(ReceiverAnswer(None, error=_taken(asked, task)))
+            connection.close()
+        else:
+            if asked.query != task.query:
+                place.give_to(asked.query)
+            receiver.stop(
+                SourceError(
+                    f"another query reads {task.queue} now, or this one with other options. {task.remedy}",
+                    split=task.split.split_id,
+                )
+            )
+            # The end of this process hangs up. Until then no other receiver can begin, and a task that was
+            # let go would come here again and again.
+            while True:
+                connection.recv()
+
+
+def _taken(task: ReceiverTask, by: ReceiverTask) -> SourceError:
+    return SourceError(
+        f"another query has taken {task.queue} from this one, and messages with it: the one that stages them "
+        f"at {by.query}. {task.remedy} If the other query has ended, its receiver on this host ends after "
+        f"{by.idle_ms} ms, and this one may begin again",
+        split=task.split.split_id,
+    )
+
+
+def on_thread(serving: Callable[[], None]) -> None:
+    """Serve on a new thread, which does not keep the process alive."""
+    threading.Thread(target=serving, name="headwater-receiver-answers", daemon=True).start()

@@ -79,7 +79,7 @@ class TaskQuestion:
 
 
 @dataclass(frozen=True)
-class Heard:
+class ReceiverAnswer:
     """What a receiver answers.
 
     Attributes:

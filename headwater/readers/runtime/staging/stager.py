@@ -12,9 +12,8 @@ import pyarrow as pa
 from headwater.core.errors import SourceError
 from headwater.core.split import Split
 from headwater.readers.runtime.partitions.segment_log import SegmentLog
-from headwater.readers.runtime.staging.recent_keys import KeyWindows, RecentKeys
 from headwater.readers.runtime.staging.staged_client import Delivery, StagedClient
-from headwater.readers.runtime.staging.staging import KEY_COLUMN, Staging, segment
+from headwater.readers.runtime.staging.staging import KEY_COLUMN, KeyWindows, RecentKeys, Staging, segment
 
 _LOOK_BACK: Final = 64
 """How many segments before the end are read first for their keys; each further step reads twice as many."""

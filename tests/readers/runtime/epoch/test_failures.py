@@ -12,7 +12,7 @@ from headwater.core.barrier_reader import BarrierSplitReader, EpochRecords
 from headwater.core.clock import ManualClock
 from headwater.core.epoch import Barrier, EpochState, Failing
 from headwater.core.errors import DeadlineError, TransientSourceError
-from headwater.readers.runtime.epoch.failures import SplitFailures
+from headwater.readers.runtime.epoch.progress import SplitFailures
 from tests.pages import Library, PageReader, PageSource, pages, start_of
 from tests.readings import epoch_task, read_task
 

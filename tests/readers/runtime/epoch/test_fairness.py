@@ -22,7 +22,7 @@ from headwater.core.epoch_json import state_from_json, state_to_json
 from headwater.core.errors import TransientSourceError
 from headwater.core.jsons import JsonValue
 from headwater.core.split import SplitPath, SplitRange
-from headwater.readers.runtime.epoch.manifests import Manifest
+from headwater.readers.runtime.epoch.task_slot import Manifest
 from tests.doubles import NUMBER_SCHEMA, NumberSplit
 from tests.pages import PageReader, PageSource
 from tests.readings import epoch_task, read_task

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headwater.readers.runtime.epoch.feedback import FeedbackLoop
+from headwater.readers.runtime.epoch.dataflow import FeedbackLoop
 from headwater.readers.runtime.partitions.subpartition import CheckpointBarrier
 from tests.pages import start_of
 

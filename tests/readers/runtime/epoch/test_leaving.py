@@ -15,8 +15,8 @@ import pytest
 from headwater.core.barrier_reader import EpochRecords
 from headwater.core.epoch import InFlight
 from headwater.core.errors import ContractError, SourceError
+from headwater.readers.runtime.batches import read_batches, write_batches
 from headwater.readers.runtime.epoch.event_time import TaskAlignment
-from headwater.readers.runtime.partitions.ipc import read_batches, write_batches
 from headwater.readers.runtime.partitions.result_partition import PROCESS_PARTITIONS
 from tests.doubles import NUMBER_SCHEMA
 from tests.pages import Library, PageReader, PageSource, pages, rows_of, start_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from headwater.core.clock import ManualClock
 from headwater.core.epoch import Barrier
-from headwater.readers.runtime.partitions.ipc import read_batches
+from headwater.readers.runtime.batches import read_batches
 from tests.exactly_once.waiting import until
 from tests.pages import Library, pages, rows_of
 from tests.readers.runtime.epoch.rig import (

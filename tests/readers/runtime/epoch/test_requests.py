@@ -11,8 +11,8 @@ import pytest
 
 from headwater.core.epoch import Barrier, InFlight
 from headwater.core.errors import ContractError
+from headwater.readers.runtime.batches import read_batches
 from headwater.readers.runtime.epoch.calls import CreateCalls
-from headwater.readers.runtime.partitions.ipc import read_batches
 from tests.asynchronous import calls_of
 from tests.pages import Library, Page, PageReader, pages, rows_of
 from tests.patience import PATIENCE_S

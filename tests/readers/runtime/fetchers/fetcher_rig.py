@@ -11,13 +11,11 @@ from headwater.core.clock import ManualClock
 from headwater.core.epoch import Barrier
 from headwater.core.split import SplitPath, SplitRange
 from headwater.readers.runtime.fetchers.events import Fetched, SplitsDone
-from headwater.readers.runtime.fetchers.fetcher_work import FetcherWork
-from headwater.readers.runtime.fetchers.split_fetcher import SplitFetcher
+from headwater.readers.runtime.fetchers.split_fetcher import FetcherWork, SplitFetcher
 from headwater.readers.runtime.fetchers.trigger import BarrierTrigger
-from headwater.readers.runtime.partitions.buffer_pool import BufferPool
 from headwater.readers.runtime.partitions.pipelined import PipelinedResultPartition
 from headwater.readers.runtime.partitions.result_partition import ResultPartitionId
-from headwater.readers.runtime.partitions.subpartition import PartitionEvent
+from headwater.readers.runtime.partitions.subpartition import BufferPool, PartitionEvent
 from tests.pages import Library, PageReader, start_of
 
 A = ("a",)

@@ -14,11 +14,11 @@ from headwater.core.epoch import Barrier
 from headwater.core.errors import ContractError, SourceError
 from headwater.readers.runtime.fetchers.events import Fetched
 from headwater.readers.runtime.fetchers.fetcher_manager import SplitFetcherManager
-from headwater.readers.runtime.fetchers.fetcher_work import FetcherWork
+from headwater.readers.runtime.fetchers.split_fetcher import FetcherWork
 from headwater.readers.runtime.fetchers.trigger import BarrierTrigger
-from headwater.readers.runtime.partitions.buffer_pool import BufferPool
 from headwater.readers.runtime.partitions.pipelined import PipelinedResultPartition
 from headwater.readers.runtime.partitions.result_partition import ResultPartitionId
+from headwater.readers.runtime.partitions.subpartition import BufferPool
 from tests.exactly_once.waiting import until
 from tests.pages import Library, PageReader, pages, start_of
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headwater.readers.runtime.partitions.buffer_pool import BufferPool
+from headwater.readers.runtime.partitions.subpartition import BufferPool
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from headwater.readers.runtime.partitions.buffer_pool import BufferPool
 from headwater.readers.runtime.partitions.subpartition import (
+    BufferPool,
     CheckpointBarrier,
     PartitionBuffer,
     PartitionEvent,

@@ -11,8 +11,7 @@ import pytest
 
 from headwater.core.errors import ContractError
 from headwater.readers.runtime.partitions.blocking import BlockingSubpartition
-from headwater.readers.runtime.partitions.buffer_pool import BufferPool
-from headwater.readers.runtime.partitions.subpartition import EndOfPartition
+from headwater.readers.runtime.partitions.subpartition import BufferPool, EndOfPartition
 from tests.readers.runtime.partitions.consuming import BARRIER, Told, buffer, read
 
 

@@ -8,8 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from headwater.core.errors import ContractError
-from headwater.readers.runtime.partitions.buffer_pool import BufferPool
-from headwater.readers.runtime.partitions.subpartition import PartitionBuffer
+from headwater.readers.runtime.partitions.subpartition import BufferPool, PartitionBuffer
 from tests.exactly_once.waiting import until
 
 

@@ -11,7 +11,6 @@ import pytest
 
 from headwater.core.errors import ContractError, PartitionNotFoundError
 from headwater.readers.runtime.partitions.blocking import BlockingResultPartition
-from headwater.readers.runtime.partitions.buffer_pool import BufferPool
 from headwater.readers.runtime.partitions.pipelined import PipelinedResultPartition
 from headwater.readers.runtime.partitions.result_partition import (
     PROCESS_PARTITIONS,
@@ -19,7 +18,7 @@ from headwater.readers.runtime.partitions.result_partition import (
     ResultPartitionId,
     ResultPartitionManager,
 )
-from headwater.readers.runtime.partitions.subpartition import EndOfPartition, PartitionBuffer
+from headwater.readers.runtime.partitions.subpartition import BufferPool, EndOfPartition, PartitionBuffer
 
 ID = ResultPartitionId("epoch-1/task-2", "attempt-0")
 ROWS = pa.RecordBatch.from_pydict({"n": [1, 2, 3]})

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from headwater.readers.runtime.partitions.blocking import BlockingSubpartition
-from headwater.readers.runtime.partitions.buffer_pool import BufferPool
 from headwater.readers.runtime.partitions.pipelined import PipelinedSubpartition
 from headwater.readers.runtime.partitions.subpartition import (
+    BufferPool,
     EndOfPartition,
     PartitionBuffer,
     PartitionEvent,

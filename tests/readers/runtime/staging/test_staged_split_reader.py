@@ -24,12 +24,11 @@ from headwater.core.split import Split, SplitRange
 from headwater.core.state_store import MemoryStateStore
 from headwater.readers.runtime.staging.receiver import Receiver
 from headwater.readers.runtime.staging.receiver_link import OwnReceiverLink, ReceiverLink
-from headwater.readers.runtime.staging.receiver_task import Heard, ReceiverTask, TaskQuestion
-from headwater.readers.runtime.staging.recent_keys import RecentKeys
+from headwater.readers.runtime.staging.receiver_task import ReceiverAnswer, ReceiverTask, TaskQuestion
 from headwater.readers.runtime.staging.staged_client import Delivery, QueueTakenError, StagedClient
 from headwater.readers.runtime.staging.staged_split_reader import StagedSplitReader
 from headwater.readers.runtime.staging.stager import Stager
-from headwater.readers.runtime.staging.staging import Staging
+from headwater.readers.runtime.staging.staging import RecentKeys, Staging
 from tests.doubles import NumberSplit
 from tests.exactly_once.waiting import until
 from tests.stale_store import StaleStore
@@ -160,7 +159,7 @@ class Desk:
         return [row["number"] for batch in batches for row in batch.to_pylist()]
 
 
-def answer(link: ReceiverLink, number: int) -> Heard | None:
+def answer(link: ReceiverLink, number: int) -> ReceiverAnswer | None:
     link.ask(number, 10_000)
     return link.answer()
 
@@ -300,7 +299,7 @@ def test_one_that_was_taken_over_while_it_connected_stages_nothing() -> None:
 def test_a_receiver_that_loses_its_queue_to_another_one_does_not_take_it_back() -> None:
     desk = Desk(Queue(deque(range(3))))
     link = desk.link(SPLIT)
-    while (heard := answer(link, 0)) is None or heard.end is None or heard.end < 2:
+    while (reply := answer(link, 0)) is None or reply.end is None or reply.end < 2:
         pass
     new = desk.stager()
     opened = desk.queue.opened

@@ -1,10 +1,12 @@
-"""A batch has the schema of its source, or the task ends; and the columns that another schema asks for."""
+"""Arrow batches: checked against a schema, cast to another one, as bytes; and event times of any type."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.ipc
 
 from headwater.core.errors import ContractError, SourceError
 from headwater.core.source import Source
@@ -63,3 +65,28 @@ def cast_batch(batch: pa.RecordBatch, schema: pa.Schema, source: str) -> pa.Reco
                 source=source,
             ) from error
     return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def times_ms(times: pa.Array[Any]) -> pa.Array[Any]:
+    """Return times, of any type that has them, in ms since 1970."""
+    in_ms: pa.Array[Any] = times.cast(pa.timestamp("ms"), safe=False).cast(pa.int64())
+    return in_ms
+
+
+def write_batches(batches: Sequence[pa.RecordBatch]) -> bytes:
+    """Return batches of one schema as one IPC stream; no bytes for no batch."""
+    if not batches:
+        return b""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batches[0].schema) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+    return sink.getvalue().to_pybytes()
+
+
+def read_batches(stream: bytes) -> list[pa.RecordBatch]:
+    """Return the batches that `write_batches` wrote. They share the memory of ``stream``."""
+    if not stream:
+        return []
+    with pa.ipc.open_stream(stream) as reader:
+        return list(reader)

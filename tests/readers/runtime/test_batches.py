@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from headwater.core.errors import SourceError
-from headwater.readers.runtime.batch_schema import cast_batch
+from headwater.readers.runtime.batches import cast_batch
 
 
 def test_a_batch_that_has_the_schema_is_handed_over_itself() -> None:
