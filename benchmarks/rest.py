@@ -31,7 +31,7 @@ import headwater as hw
 from headwater.core.clock import SystemClock
 from headwater.core.split import SplitRange
 from headwater.enumerators.http.split import HttpSplit, PagePosition
-from headwater.readers.http.pace import Pace
+from headwater.readers.http.client import RequestRate
 from headwater.readers.http.settings import HttpSettings
 from headwater.readers.http.split_reader import HttpSplitReader
 
@@ -67,7 +67,7 @@ def _answer(connection: socket.socket, pages: int) -> None:
 
 def headwater_reader(url: str) -> int:
     """Read to the end with the reader of the http source, as a task does."""
-    reader = HttpSplitReader(HttpSettings(follows_growth=False), SystemClock(), Pace(None))
+    reader = HttpSplitReader(HttpSettings(follows_growth=False), SystemClock(), RequestRate(None))
     split = HttpSplit(url)
     reader.handle_splits_changes([SplitRange(split, PagePosition.first_of(split).to_json(), None)])
     rows = 0

@@ -23,8 +23,7 @@ from headwater.core.enumerator import (
 )
 from headwater.core.epoch import Barrier, FoundSplit
 from headwater.core.jsons import JsonValue
-from headwater.core.part_end import EndPositions, PartEnd
-from headwater.core.planned_source import PlannedSource
+from headwater.core.planned_source import EndPositions, PartEnd, PlannedSource
 from headwater.core.reader import LossReporter, RecordsWithSplitIds, SplitReader
 from headwater.core.source import Boundedness, Source
 from headwater.core.split import Split, SplitPath, SplitRange

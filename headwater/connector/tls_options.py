@@ -6,7 +6,7 @@ from typing import Final
 
 from headwater.connector.options import Option, ParsedOptions, text
 from headwater.core.errors import OptionError
-from headwater.core.tls import TlsSettings
+from headwater.core.secrets import TlsSettings
 
 _CA: Final = Option(
     "tlsCa",

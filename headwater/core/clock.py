@@ -1,10 +1,11 @@
-"""Time as an argument: what waits is given a clock, so that its tests need not wait."""
+"""Time as an argument: code that waits takes a clock, so that its tests need not wait."""
 
 from __future__ import annotations
 
 import threading
 import time
 from abc import ABC, abstractmethod
+from typing import Final
 
 
 class Clock(ABC):
@@ -46,3 +47,30 @@ class ManualClock(Clock):
         if not event.is_set():
             self._now_ms += timeout_ms
         return event.is_set()
+
+
+_INTERVAL_MS: Final = 60_000
+
+
+class RareWarning:
+    """Decides when to warn of a state that lasts: at its beginning, and then once a minute. One thread.
+
+    Args:
+        clock: time.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._warned_ms: int | None = None
+
+    def is_due(self) -> bool:
+        """Return whether to warn now of the state, which lasts. If so, it was warned of."""
+        now_ms = self._clock.monotonic_ms()
+        if self._warned_ms is not None and now_ms - self._warned_ms < _INTERVAL_MS:
+            return False
+        self._warned_ms = now_ms
+        return True
+
+    def is_over(self) -> None:
+        """Take note that the state has ended: its next beginning is warned of at once."""
+        self._warned_ms = None

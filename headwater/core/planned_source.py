@@ -4,15 +4,35 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, Self
+from dataclasses import dataclass
+from typing import ClassVar, Self, TypeAlias
 
 from headwater.core.enumerator import Checkpoint, PlannedSplitEnumerator, PlannedSplitEnumeratorContext
 from headwater.core.errors import OptionError
 from headwater.core.jsons import JsonValue
-from headwater.core.part_end import EndPositions, PartEnd
 from headwater.core.reader import RecordT
 from headwater.core.source import Source
 from headwater.core.split import PositionT, SplitPath, SplitRange, SplitT
+
+EndPositions: TypeAlias = Mapping[str, Mapping[str, int]]
+"""By topic, then by partition, the first offset that was not read. The topic is "" where nobody tells it."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartEnd:
+    """What the next part of a chain is told (FLIP-150 ``SourceSwitchContext``).
+
+    Attributes:
+        option: the user's option that says where that is, for errors.
+        time_ms: rows of that time or later, in ms since 1970, may be in the next part; None if no time says
+            it.
+        positions: where the next part begins; None if positions do not say it.
+    """
+
+    option: str
+    time_ms: int | None = None
+    positions: EndPositions | None = None
+
 
 DEFAULT_ROW_BYTES = 1_000
 """What a record is taken to weigh when the source cannot tell."""

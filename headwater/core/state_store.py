@@ -1,10 +1,16 @@
-"""Where driver and executors meet: small objects under names, and a put that only the first writer wins."""
+"""Where driver and executors meet: small objects under names, and a put that only the first writer wins.
+
+Segments are objects that never change, named after their content.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
+
+from headwater.core.errors import StateLocationError
 
 
 class StateStore(ABC):
@@ -93,3 +99,45 @@ class MemoryStateStore(StateStore):
     def delete(self, name: str) -> None:
         with self._lock:
             self._objects.pop(name, None)
+
+
+_DIGEST_BYTES = 12
+"""Of the digest in the name of a segment."""
+
+
+def segment_name(prefix: str, data: bytes) -> str:
+    """Return the name of a segment: a prefix that the owner chooses, and a digest of what it holds."""
+    return f"{prefix}{hashlib.blake2b(data, digest_size=_DIGEST_BYTES).hexdigest()}"
+
+
+def put_segment(store: StateStore, folder: str, name: str, data: bytes) -> None:
+    """Keep a segment; return once it is durable.
+
+    A segment that is written twice is the same object, so a writer that is repeated after a crash leaves
+    nothing behind. An offset that names it is written after this: no checkpoint ever names a segment that is
+    not there.
+
+    Args:
+        store: the state location.
+        folder: where the owner keeps its segments.
+        name: what `segment_name` returned.
+        data: what it holds.
+    """
+    store.put_if_absent(f"{folder}/{name}", data)
+
+
+def get_segment(store: StateStore, folder: str, name: str) -> bytes | None:
+    """Return what a segment holds, None if it is not there.
+
+    Raises:
+        StateLocationError: it was cut short or changed.
+    """
+    data = store.get(f"{folder}/{name}")
+    digest = name[-2 * _DIGEST_BYTES :]
+    if data is not None and segment_name("", data) != digest:
+        raise StateLocationError(
+            f"{folder}/{name} is cut short or was changed ({len(data)} bytes): restore stateLocation from "
+            "the backup that was taken with the checkpoint",
+            location=str(store),
+        )
+    return data

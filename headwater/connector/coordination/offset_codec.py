@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast
 
 from headwater.core.errors import ContractError, OffsetError
+from headwater.core.identity_cache import IdentityCache
 from headwater.core.jsons import JsonObject, JsonValue, canonical, dumps
-from headwater.core.memo import Memo
 from headwater.core.outside import MOST_ENUMERATOR_STATE_BYTES, check_json
 from headwater.core.split import PositionT, Split, SplitPath
 
@@ -62,7 +62,7 @@ class OffsetCodec(ABC, Generic[OffsetT]):
 
     def __init__(self, source: SplitSerializer) -> None:
         self._source = source
-        self._definitions = Memo(self._define)
+        self._definitions = IdentityCache(self._define)
         self._recent: deque[tuple[JsonObject, OffsetT]] = deque(maxlen=_RECENT)
 
     def genesis(self) -> JsonObject:

@@ -95,7 +95,7 @@ def registry_settings(request: FormatRequest) -> RegistrySettings:
     Raises:
         OptionError: it is not said, or two ways to authenticate are.
     """
-    from headwater.core.tls import TlsSettings
+    from headwater.core.secrets import TlsSettings
     from headwater.readers.formats.registry.settings import RegistrySettings
 
     given = request.given

@@ -26,9 +26,9 @@ from headwater.connector.time_column import check_time_column
 from headwater.core.clock import Clock, SystemClock
 from headwater.core.enumerator import KeptSplit, PlannedSplitEnumerator, SplitRequest
 from headwater.core.errors import ContractError
+from headwater.core.identity_cache import IdentityCache
 from headwater.core.jsons import JsonObject, JsonValue
 from headwater.core.losses import NO_LOSSES, Losses, LostRange
-from headwater.core.memo import Memo
 from headwater.core.planned_source import PlannedSource
 from headwater.core.retry import Backoff
 from headwater.core.source import Boundedness
@@ -103,7 +103,7 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
         self._admission = Admission(limits, clock)
         self._pace = BatchPace(limits.target, source, clock, wall_ms) if limits.target is not None else None
         self._task_counts = TaskCounts(clock)
-        self._in_order: Memo[[Mapping[SplitPath, SplitT]], list[SplitPath]] = Memo(sorted)
+        self._in_order: IdentityCache[[Mapping[SplitPath, SplitT]], list[SplitPath]] = IdentityCache(sorted)
         self._heads: Mapping[SplitPath, PositionT] = {}
         self._fronts_ms: Mapping[SplitPath, int] = {}
         self._available_now = AvailableNowTarget(source)

@@ -27,8 +27,7 @@ from headwater.core.enumerator import BarrierSplitEnumeratorContext, Checkpoint,
 from headwater.core.errors import ContractError, OffsetError
 from headwater.core.jsons import JsonValue
 from headwater.core.outside import outside
-from headwater.core.part_end import PartEnd
-from headwater.core.planned_source import DEFAULT_ROW_BYTES, PlannedSource
+from headwater.core.planned_source import DEFAULT_ROW_BYTES, PartEnd, PlannedSource
 from headwater.core.simple_source import NamedSplit, SimpleSource
 from headwater.core.source import Boundedness, Source
 from headwater.core.split import SplitPath

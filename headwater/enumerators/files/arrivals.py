@@ -7,9 +7,8 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from headwater.core.clock import Clock
+from headwater.core.clock import Clock, RareWarning
 from headwater.core.errors import HeadwaterError, SourceError, TransientSourceError
-from headwater.core.rare_warning import RareWarning
 from headwater.enumerators.files.event_queue import EventQueue, QueueMessage
 from headwater.enumerators.files.object_events import arrived_objects
 from headwater.enumerators.files.split import FileStatus

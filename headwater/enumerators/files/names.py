@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from headwater.core.errors import OffsetError
-from headwater.core.segments import get_segment, put_segment, segment_name
-from headwater.core.state_store import StateStore
+from headwater.core.state_store import StateStore, get_segment, put_segment, segment_name
 from headwater.enumerators.files.split import FileStatus
 
 NOTHING_SEEN_MS = -(1 << 46)

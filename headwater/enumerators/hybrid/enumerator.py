@@ -16,8 +16,7 @@ from headwater.core.enumerator import (
 )
 from headwater.core.errors import OffsetError, OptionError
 from headwater.core.jsons import JsonObject, JsonValue
-from headwater.core.part_end import EndPositions, PartEnd
-from headwater.core.planned_source import PlannedSource
+from headwater.core.planned_source import EndPositions, PartEnd, PlannedSource
 from headwater.core.split import SplitPath
 from headwater.enumerators.hybrid.part import HybridPart, OpenPart, PartContext, part_checkpoint
 from headwater.enumerators.hybrid.seam import PositionSeam, Seam, TimeSeam, furthest

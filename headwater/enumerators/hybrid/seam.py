@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias, cast
 
 from headwater.core.jsons import JsonObject
-from headwater.core.part_end import EndPositions
+from headwater.core.planned_source import EndPositions
 
 
 @dataclass(frozen=True, slots=True)

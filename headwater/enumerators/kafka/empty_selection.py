@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from headwater.core.clock import Clock
-from headwater.core.rare_warning import RareWarning
+from headwater.core.clock import Clock, RareWarning
 from headwater.enumerators.kafka.subscription import Subscription, TopicPattern
 
 log = logging.getLogger(__name__)

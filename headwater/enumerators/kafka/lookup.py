@@ -16,7 +16,7 @@ from headwater.core.errors import (
     TransientSourceError,
     UnknownSplitError,
 )
-from headwater.core.memo import Memo
+from headwater.core.identity_cache import IdentityCache
 from headwater.core.split import SplitPath
 from headwater.enumerators.kafka.client.cluster import Cluster
 from headwater.enumerators.kafka.client.metadata import EARLIEST, LATEST, TopicPartition
@@ -50,8 +50,8 @@ class KafkaLookup:
         self._new_topic_ids = NewTopicIds(accept=settings.accept_new_topic_ids)
         self._never = threading.Event()
         # They are many, and stay the same from look to look.
-        self._tps_of = Memo(_tps_of)
-        self._new_among = Memo(_new_among)
+        self._tps_of = IdentityCache(_tps_of)
+        self._new_among = IdentityCache(_new_among)
         self._known_starts: dict[KafkaPartitionSplit, int] = {}
         self._refused = False
         self._first_asked_ms: int | None = None

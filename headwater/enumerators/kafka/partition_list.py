@@ -8,7 +8,7 @@ from collections.abc import Set as AbstractSet
 
 from headwater.core.clock import Clock
 from headwater.core.errors import UnknownSplitError
-from headwater.core.memo import Memo
+from headwater.core.identity_cache import IdentityCache
 from headwater.core.split import SplitPath
 from headwater.enumerators.kafka.client.cluster import Cluster
 from headwater.enumerators.kafka.client.metadata import TopicMetadata
@@ -43,8 +43,8 @@ class PartitionList:
         # What the list has an answer for: in sight, out of sight, or not selected.
         self._accounted: AbstractSet[SplitPath] = frozenset()
         self._known: Mapping[SplitPath, KafkaPartitionSplit] = {}
-        self._wanted = Memo(self._selected_of)
-        self._joined = Memo(_joined)
+        self._wanted = IdentityCache(self._selected_of)
+        self._joined = IdentityCache(_joined)
         self._listed_ms: int | None = None
         self._opened = False
         self._cluster_id: str | None = None

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from kafka.errors import IncompatibleBrokerVersion
 
 from headwater.core.errors import SourceError
-from headwater.core.memo import Memo
+from headwater.core.identity_cache import IdentityCache
 from headwater.core.split import SplitPath
 from headwater.enumerators.event_time.time_index import TimeIndex, TimeSpan
 from headwater.enumerators.kafka.client.cluster import Cluster
@@ -33,7 +33,7 @@ class KafkaTimeIndex(TimeIndex):
         self._needs_spans = needs_spans
         self._has_spans = True
         # They are many, and stay the same in the rounds of a plan.
-        self._partitions = Memo(_partitions)
+        self._partitions = IdentityCache(_partitions)
 
     def first_at(self, paths: Sequence[SplitPath], time_ms: int) -> Mapping[SplitPath, int]:
         partitions = self._partitions(paths)

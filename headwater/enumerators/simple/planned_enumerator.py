@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from headwater.core.abilities import Heads, Retires
-from headwater.core.clock import Clock, SystemClock
+from headwater.core.clock import Clock, RareWarning, SystemClock
 from headwater.core.enumerator import (
     Checkpoint,
     PlannedSplitEnumerator,
@@ -18,7 +18,6 @@ from headwater.core.errors import ContractError
 from headwater.core.jsons import JsonValue
 from headwater.core.outside import outside
 from headwater.core.planned_source import DEFAULT_ROW_BYTES
-from headwater.core.rare_warning import RareWarning
 from headwater.core.simple_source import NamedSplit, SimpleSource
 from headwater.core.split import SplitPath
 from headwater.enumerators.event_time.settings import AlignmentSettings

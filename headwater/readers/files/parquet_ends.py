@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from headwater.core.errors import SourceError
-from headwater.core.part_end import EndPositions
+from headwater.core.planned_source import EndPositions
 from headwater.enumerators.files.split import FileStatus
 from headwater.readers.files.columnar_formats import named_errors
 from headwater.readers.files.opening import opened

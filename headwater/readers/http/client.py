@@ -1,8 +1,13 @@
-"""Requests that end in time: redirects, credentials, and answers that are read whole."""
+"""Requests that end in time: redirects, credentials, answers that are read whole, and the rate of a query.
+
+Connections outlive tasks: a Python worker process keeps them from one micro-batch to the next.
+"""
 
 from __future__ import annotations
 
 import http.client
+import os
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -14,15 +19,75 @@ from urllib3.exceptions import HTTPError, NewConnectionError
 from urllib3.exceptions import TimeoutError as SocketTimeoutError
 from urllib3.util import make_headers
 
+from headwater.core.clock import Clock, SystemClock
 from headwater.core.errors import SourceError, TransientSourceError
+from headwater.core.secrets import TlsSettings
 from headwater.enumerators.http.origins import origin
 from headwater.readers.http.codings import ACCEPTED, TooLargeError, decoded
-from headwater.readers.http.connections import Exchange
+from headwater.readers.http.connections import ConnectionPools, Exchange
 from headwater.readers.http.credentials import Credentials
-from headwater.readers.http.kept_pools import POOLS
 from headwater.readers.http.response import HttpResponse
 from headwater.readers.http.settings import HttpSettings
 from headwater.readers.http.urls import absolute, hidden, with_parameters, without_parameters
+
+_MOST_AGE_MS: Final = 60_000
+"""A pool is made anew after this time: certificates that rotate are read then."""
+_MOST: Final = 32
+
+
+class IdlePools:
+    """The pools of readers that have ended, for later readers of the process. Any thread.
+
+    Without it each micro-batch would connect anew, and read all certificates, which takes longer than most
+    requests. A connection that its server has closed meanwhile is noticed, and made again.
+
+    Args:
+        clock: time.
+    """
+
+    def __init__(self, clock: Clock | None = None) -> None:
+        # Each step is one operation of a dict or list, so no lock is needed, which a fork could leave held.
+        self._kept: dict[TlsSettings, list[ConnectionPools]] = {}
+        self._clock = clock or SystemClock()
+
+    def borrow(self, tls: TlsSettings) -> ConnectionPools:
+        """Return pools for one thread. Opens nothing."""
+        kept = self._kept.setdefault(tls, [])
+        while True:
+            try:
+                # The ones that came back last: their connections are the least likely to be closed.
+                pools = kept.pop()
+            except IndexError:
+                return ConnectionPools(tls, self._clock.monotonic_ms())
+            if self._is_young(pools):
+                return pools
+            pools.close()
+
+    def give_back(self, pools: ConnectionPools) -> None:
+        """Take pools back that nobody uses any more."""
+        kept = self._kept.setdefault(pools.tls, [])
+        if self._is_young(pools) and len(kept) < _MOST:
+            kept.append(pools)
+        else:
+            pools.close()
+
+    def clear(self) -> None:
+        """Close all."""
+        while self._kept:
+            _, kept = self._kept.popitem()
+            for pools in kept:
+                pools.close()
+
+    def _is_young(self, pools: ConnectionPools) -> bool:
+        return self._clock.monotonic_ms() - pools.made_ms < _MOST_AGE_MS
+
+
+POOLS: Final = IdlePools()
+"""The idle pools of this process."""
+
+# A child has its parent's connections, on which both would talk.
+os.register_at_fork(after_in_child=POOLS.clear)
+
 
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _MOST_REDIRECTS: Final = 5
@@ -202,3 +267,35 @@ def _read(answer: BaseHTTPResponse) -> bytes:
         raise
     answer.release_conn()
     return content
+
+
+class RequestRate:
+    """The share of a task in the rate of its query. Any thread: all connections of a task share one.
+
+    The tasks of an epoch begin one after the other, the last of them a whole interval after its start. So
+    epochs that follow each other at once do not exceed the rate either. A batch read has one epoch: its first
+    task begins at once.
+
+    Args:
+        requests_per_s: of the query; None for no limit.
+        number: of the task.
+        tasks: how many there are.
+        has_epochs: whether another epoch may have ended just now.
+    """
+
+    def __init__(
+        self, requests_per_s: float | None, *, number: int = 0, tasks: int = 1, has_epochs: bool = True
+    ) -> None:
+        self._interval_ms = 1000 * tasks / requests_per_s if requests_per_s else 0.0
+        self._offset_ms = self._interval_ms * (number + has_epochs) / tasks
+        self._lock = threading.Lock()
+        self._next_ms: float | None = None
+
+    def take(self, now_ms: float) -> float:
+        """Reserve the next moment for one request, and return it."""
+        with self._lock:
+            if self._next_ms is None:
+                self._next_ms = now_ms + self._offset_ms
+            moment_ms = max(now_ms, self._next_ms)
+            self._next_ms = moment_ms + self._interval_ms
+            return moment_ms

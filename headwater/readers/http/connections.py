@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import os
 import socket
 import ssl
 import threading
@@ -11,7 +12,7 @@ import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -24,9 +25,66 @@ from urllib3.exceptions import (
     NewConnectionError,
 )
 from urllib3.util import make_headers
+from urllib3.util.connection import allowed_gai_family
 
-from headwater.core.tls import TlsSettings
-from headwater.readers.http.lookups import LOOKUPS
+from headwater.core.secrets import TlsSettings
+
+Addresses: TypeAlias = list[tuple[Any, ...]]
+"""As `socket.getaddrinfo` returns them."""
+
+
+class Lookups:
+    """Look-ups of hosts that are under way. Any thread.
+
+    They run on threads of their own, since the system's resolver takes no time limit.
+
+    A look-up that hangs keeps its thread until the system gives up, and no process alive. Who asks for the
+    same host meanwhile waits for the same one: so there is one such thread for each host at the most.
+    """
+
+    def __init__(self) -> None:
+        # Each step is one operation of the dict, so no lock is needed, which a fork could leave held.
+        self._under_way: dict[tuple[str, int], Future[Addresses]] = {}
+
+    def begin(self, host: str, port: int) -> Future[Addresses]:
+        """Look a host up. Does not block.
+
+        Returns:
+            A future of its addresses, or of an OSError, or of a UnicodeError where it is no name of a host.
+        """
+        own: Future[Addresses] = Future()
+        current = self._under_way.setdefault((host, port), own)
+        if current is own:
+            try:
+                threading.Thread(
+                    target=self._run, args=(host, port, own), name=f"look-up of {host}", daemon=True
+                ).start()
+            except RuntimeError:
+                self._under_way.pop((host, port), None)
+                raise
+        return current
+
+    def clear(self) -> None:
+        """Forget all of them."""
+        self._under_way.clear()
+
+    def _run(self, host: str, port: int, future: Future[Addresses]) -> None:
+        try:
+            addresses = socket.getaddrinfo(host.strip("[]"), port, allowed_gai_family(), socket.SOCK_STREAM)
+        except (OSError, UnicodeError) as error:
+            self._under_way.pop((host, port), None)
+            future.set_exception(error)
+        else:
+            self._under_way.pop((host, port), None)
+            future.set_result(addresses)
+
+
+LOOKUPS: Final = Lookups()
+"""The look-ups of this process."""
+
+# A child has none of the threads that its parent waits for.
+os.register_at_fork(after_in_child=LOOKUPS.clear)
+
 
 _LEAST_S: Final = 0.001
 """A time limit of nothing would be none."""

@@ -1,4 +1,4 @@
-"""What all readers of a REST API share: turns, the rate, and what becomes of an answer."""
+"""The base of all readers of a REST API: turns, the rate, and what follows from an answer."""
 
 from __future__ import annotations
 
@@ -18,15 +18,12 @@ from headwater.core.retry import Backoff, Retry
 from headwater.core.split import SplitPath, SplitRange
 from headwater.enumerators.http.origins import OriginWaits, origin
 from headwater.enumerators.http.split import HttpSplit
-from headwater.readers.http.client import HttpClient
+from headwater.readers.http.client import HttpClient, RequestRate
 from headwater.readers.http.credentials import TokenLaterError
-from headwater.readers.http.open_pages import OpenT
-from headwater.readers.http.pace import Pace
 from headwater.readers.http.pages import HttpPage, PageSaysError
-from headwater.readers.http.paging import NextPage, PageLink, next_page, warn_of_absent
-from headwater.readers.http.response import HttpResponse
+from headwater.readers.http.paging import NextPage, OpenT, PageLink, next_page, warn_of_absent
+from headwater.readers.http.response import HttpResponse, action_of, refusal, wait_ms
 from headwater.readers.http.settings import HttpSettings
-from headwater.readers.http.statuses import action_of, refusal, wait_ms
 from headwater.readers.http.urls import without_parameters
 
 log = logging.getLogger(__name__)
@@ -40,10 +37,10 @@ _SHOWN: Final = 500
 
 
 class PagedSplitReader(BarrierSplitReader[HttpSplit, JsonValue], Generic[OpenT]):
-    """A turn of a split is a page, or what else there is to tell.
+    """Each fetch handles one page of one split.
 
-    That is one request, mostly. More where a page brings nothing by itself, but only leads to another one:
-    an epoch may end after a turn, and the next one would begin where this one did, again and again.
+    That is one request, mostly. It is more where a page brings nothing by itself, but only leads to another
+    one: an epoch may end after a fetch, and the next one would begin where this one did, again and again.
 
     It never asks faster than the rate. A list whose server fails, or asks to be left alone, is paused for
     that time. A wake-up ends every wait.
@@ -51,10 +48,10 @@ class PagedSplitReader(BarrierSplitReader[HttpSplit, JsonValue], Generic[OpenT])
     Args:
         settings: what the user says.
         clock: time.
-        pace: of the task.
+        rate: of the task.
     """
 
-    def __init__(self, settings: HttpSettings, clock: Clock, pace: Pace) -> None:
+    def __init__(self, settings: HttpSettings, clock: Clock, rate: RequestRate) -> None:
         self._settings = settings
         self._open: dict[SplitPath, OpenT] = {}
         self._paused: dict[SplitPath, OpenT] = {}
@@ -64,7 +61,7 @@ class PagedSplitReader(BarrierSplitReader[HttpSplit, JsonValue], Generic[OpenT])
         self._limited: set[str] = set()
         self._failing: dict[SplitPath, Retry] = {}
         self._woken = threading.Event()
-        self._pace = pace
+        self._rate = rate
         self._turn_ms: float | None = None
 
     @abstractmethod
@@ -156,7 +153,7 @@ class PagedSplitReader(BarrierSplitReader[HttpSplit, JsonValue], Generic[OpenT])
         """Wait until a request may be made; return whether a wake-up came first."""
         now_ms = self._clock.monotonic_ms()
         # After a wake-up the turn is still this reader's.
-        self._turn_ms = self._pace.take(now_ms) if self._turn_ms is None else self._turn_ms
+        self._turn_ms = self._rate.take(now_ms) if self._turn_ms is None else self._turn_ms
         left_ms = math.ceil(self._turn_ms - now_ms)
         return self._clock.wait(self._woken, left_ms) if left_ms > 0 else self._woken.is_set()
 

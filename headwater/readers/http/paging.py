@@ -6,9 +6,10 @@ import logging
 import re
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Final
+from typing import Final, Protocol, TypeVar
 
 from headwater.core.errors import CorruptRecordError
+from headwater.enumerators.http.split import HttpSplit
 from headwater.readers.http.pages import HEADER, HttpPage, raw_at, text_at, value_at
 from headwater.readers.http.response import HttpResponse
 from headwater.readers.http.settings import PagingSettings
@@ -175,3 +176,26 @@ def _absolute(base: str, link: str) -> str:
         raise CorruptRecordError(
             f"the link to the next page leads nowhere: {error}", source="http", split=base
         ) from error
+
+
+class OpenPages(Protocol):
+    """A split while a task reads it."""
+
+    @property
+    def split(self) -> HttpSplit:
+        """Which."""
+
+    @property
+    def asked(self) -> PageLink:
+        """The page to ask for."""
+
+    @property
+    def guard(self) -> CircleGuard:
+        """Notices pages that lead in a circle."""
+
+    @property
+    def is_second_reading(self) -> bool:
+        """Whether pages were asked for before, in this epoch: they must be there, and bring the same."""
+
+
+OpenT = TypeVar("OpenT", bound=OpenPages)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
-from headwater.core.tls import TlsSettings
+from headwater.core.secrets import TlsSettings
 
 StatusAction: TypeAlias = Literal["read", "fail", "retry", "skip", "finish"]
 """What a status means: a page, an error, ask again, leave the page out, the list ends here."""

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.core.errors import OptionError, SourceError
-from headwater.core.part_end import EndPositions
+from headwater.core.planned_source import EndPositions
 from headwater.enumerators.hybrid.seam import PositionSeam, Seam, TimeSeam
 
 

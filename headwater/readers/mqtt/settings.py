@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from headwater.core.tls import TlsSettings
+from headwater.core.secrets import TlsSettings
 
 _FIELDS: list[pa.Field[Any]] = [
     pa.field("topic", pa.string()),

@@ -3,22 +3,162 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import threading
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing, suppress
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final
+from typing import Final, TypeAlias
 
+from headwater.connector.spark.lag import lag_of
+from headwater.connector.spark.reported_offsets import positions_by_split, reported_offset
 from headwater.core.errors import HeadwaterError
-from headwater.core.jsons import JsonObject
-from headwater.tools.commands.checkpoint_folder import FolderError, open_folder
-from headwater.tools.commands.checkpoint_watcher import CheckpointWatcher
+from headwater.core.jsons import JsonObject, JsonValue
+from headwater.tools.commands.checkpoint_folder import CheckpointFolder, FolderError, open_folder
 from headwater.tools.commands.convert import json_object
-from headwater.tools.commands.kafka_ends import kafka_ends
+from headwater.tools.commands.logged_positions import LoggedPositions, kafka_ends, positions_by_source
+from headwater.tools.commands.offset_log import OffsetLogEntry
+from headwater.tools.commands.spark_checkpoint import CheckpointError, SparkCheckpoint
+from headwater.tools.monitoring.batch_report import BatchReport, split_reports
 from headwater.tools.monitoring.board import DEFAULT_PORT, now_ms
 from headwater.tools.monitoring.board_server import BoardServer
 from headwater.tools.monitoring.board_view import ViewRequest, board_view
 from headwater.tools.monitoring.query_history import QueryHistories
+
+AskEnds: TypeAlias = Callable[[Iterable[str]], Mapping[str, int]]
+"""Returns where splits of Kafka end, by their ids."""
+
+_FIRST_BATCHES: Final = 60
+"""How many of the batches that are there at first are read: one request each on an object store."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Logged:
+    """What an entry says of all its sources.
+
+    Attributes:
+        positions: of each split, by its id.
+        kept: the splits that are out of sight.
+        kafka: the splits of Kafka.
+    """
+
+    positions: Mapping[str, JsonValue]
+    kept: frozenset[str]
+    kafka: frozenset[str]
+
+
+class CheckpointWatcher:
+    """Keeps the history of one query, which may run anywhere or not at all. Used by one thread.
+
+    How long a batch took and how many rows it read does not stand there: ``rows`` are positions.
+
+    Args:
+        histories: where it writes.
+        folder: what the query has as ``checkpointLocation``.
+        ask_ends: None where no broker is known; then no lag is either.
+    """
+
+    def __init__(
+        self, histories: QueryHistories, folder: CheckpointFolder, ask_ends: AskEnds | None = None
+    ) -> None:
+        self._histories = histories
+        self._name = str(folder)
+        self._checkpoint = SparkCheckpoint(folder)
+        self._ask_ends = ask_ends
+        self._seen: tuple[list[int], int] = ([], -1)
+        self._last = -1
+        self._before: Mapping[str, JsonValue] = {}
+        self._after: _Logged = _Logged({}, frozenset(), frozenset())
+
+    def look(self) -> None:
+        """Take what is new. What cannot be read is said on the board, and tried again at the next look."""
+        message = ""
+        reports: list[BatchReport] = []
+        # Not under the lock of the histories: a page must not wait for a store or a broker.
+        try:
+            reports = self._news()
+        except (CheckpointError, FolderError, HeadwaterError) as error:
+            message = str(error)
+        with self._histories.changing(self._name, self._name) as history:
+            history.state = "logged"
+            history.message = message
+            for report in reports:
+                history.add(report)
+
+    def _news(self) -> list[BatchReport]:
+        seen = self._checkpoint.batches()
+        logged, committed = seen
+        if seen == self._seen:
+            # The head moves while nothing is logged.
+            entry = self._checkpoint.entry(self._last)
+            return (
+                [self._report(self._last, entry, is_done=self._last <= committed)] if self._ask_ends else []
+            )
+        reports = []
+        # The last one again: it may be committed since.
+        new = [batch_id for batch_id in logged if batch_id >= self._last]
+        for batch_id in new[-_FIRST_BATCHES:]:
+            entry = self._checkpoint.entry(batch_id)
+            if batch_id > self._last:
+                self._before = self._after.positions
+                self._after = _logged(entry)
+                self._last = batch_id
+            is_newest = batch_id == logged[-1]
+            reports.append(self._report(batch_id, entry, is_done=batch_id <= committed, ask=is_newest))
+        self._seen = seen
+        return reports
+
+    def _report(
+        self, batch_id: int, entry: OffsetLogEntry, *, is_done: bool, ask: bool = True
+    ) -> BatchReport:
+        after = self._after
+        ends = self._ask_ends(after.kafka) if ask and self._ask_ends and after.kafka else {}
+        lags = {
+            split: max(0, ends[split] - position)
+            for split, position in after.positions.items()
+            if split in ends and isinstance(position, int)
+        }
+        offsets = [(reported_offset(text), None) for text in entry.offsets.values()]
+        lag = lag_of(self._name, batch_id, 0.0, offsets)
+        splits = split_reports(self._before, after.positions, lags, {}, after.kept)
+        moved = [each.moved for each in splits.values() if each.moved is not None]
+        return BatchReport(
+            batch_id,
+            _time_ms(entry, "batchTimestampMs") or 0,
+            rows=sum(moved) if moved else None,
+            splits=splits,
+            lag=lag and replace(lag, splits=lags),
+            watermark_ms=_time_ms(entry, "batchWatermarkMs"),
+            committed=is_done,
+        )
+
+
+def _logged(entry: OffsetLogEntry) -> _Logged:
+    positions: dict[str, JsonValue] = {}
+    kept: set[str] = set()
+    kafka: set[str] = set()
+    for found in positions_by_source(entry).values():
+        positions |= _positions(found)
+        kept |= found.kept
+        if "kafka" in found.source:
+            kafka |= found.positions.keys()
+    return _Logged(positions, frozenset(kept), frozenset(kafka))
+
+
+def _positions(found: LoggedPositions) -> Mapping[str, JsonValue]:
+    # In barrier mode an offset has the positions before its epoch.
+    return found.positions or positions_by_split(reported_offset(found.raw))
+
+
+def _time_ms(entry: OffsetLogEntry, name: str) -> int | None:
+    """Return a time of the entry, in ms since 1970; None where there is none."""
+    try:
+        return int(json.loads(entry.metadata)[name]) or None
+    except (ValueError, TypeError, KeyError):
+        return None
+
 
 _EVERY_S: Final = 2.0
 

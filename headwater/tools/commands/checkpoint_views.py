@@ -13,8 +13,7 @@ from headwater.tools.commands.checkpoint_command import (
     add_checkpoint_command,
     logged_batch,
 )
-from headwater.tools.commands.kafka_ends import kafka_ends
-from headwater.tools.commands.logged_positions import LoggedPositions, positions_by_source
+from headwater.tools.commands.logged_positions import LoggedPositions, kafka_ends, positions_by_source
 from headwater.tools.commands.offset_log import OffsetLogEntry
 from headwater.tools.commands.spark_checkpoint import SparkCheckpoint
 from headwater.tools.commands.text_table import text_table

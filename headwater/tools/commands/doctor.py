@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
+import shutil
+import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager, nullcontext, suppress
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, requires, version
+from pathlib import Path
+from typing import Final
 
-from headwater.tools.commands.doctor_checks import (
-    Finding,
-    check_broker,
-    check_extras,
-    check_java,
-    check_kernel_cache,
-    check_pyspark,
-    check_python,
-    check_spark_pythons,
-    check_state_location,
-    check_url,
-)
+from headwater.connector.spark.pythons import spark_pythons
+from headwater.core.errors import HeadwaterError
+from headwater.core.imports import importing
 
 
 def add_doctor(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -66,3 +65,216 @@ def _findings(given: argparse.Namespace) -> Iterator[Finding]:
         yield check_broker(given.broker)
     if given.url is not None:
         yield check_url(given.url)
+
+
+_OLDEST_JAVA: Final = 17
+_PATIENCE_S: Final = 60
+_URL_TIMEOUT_S: Final = 10
+
+NEEDED_FOR: Final = {
+    "kafka": "the source kafka",
+    "board": "hw.Board and headwater board",
+    "prometheus": "hw.export_metrics to Prometheus",
+    "otel": "hw.export_metrics to OpenTelemetry",
+    "avro": "files of Avro",
+    "formats": "files of CSV and JSON, typed values, schema registries",
+    "event-time": "maxEventTimeSkew of sources other than kafka",
+    "http": "the source http",
+    "carry-over": "asynchronous calls that are carried over to the next batch",
+    "mqtt": "the source mqtt",
+    "msk": "Kafka on AWS with IAM",
+    "s3": "files and checkpoints on S3",
+}
+"""The extras of this package, and what they are for."""
+
+_PROGRAM: Final = (
+    "import sys, headwater; print('%d.%d' % sys.version_info[:2], headwater.__version__, sys.executable)"
+)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one check found.
+
+    Attributes:
+        subject: what was looked at.
+        said: what was found.
+        mend: the command that mends it; None if nothing has to be mended.
+    """
+
+    subject: str
+    said: str
+    mend: str | None = None
+
+
+def check_python() -> Finding:
+    """The Python of this process, which would be the driver's."""
+    found = "{}.{}.{}".format(*sys.version_info[:3])
+    return Finding("Python", f"{found}, {sys.executable}")
+
+
+def check_spark_pythons(environment: Mapping[str, str]) -> Iterator[Finding]:
+    """The Python with which Spark plans, and the one of its tasks: both must have headwater. Starts them."""
+    for command in spark_pythons(environment):
+        yield _check_spark_python(command)
+
+
+def _check_spark_python(command: str) -> Finding:
+    subject = "Spark's Python"
+    mend = f"export PYSPARK_PYTHON={sys.executable}, or make the session with hw.session()"
+    try:
+        ran = subprocess.run(  # noqa: S603 - what Spark would start
+            [command, "-c", _PROGRAM],
+            check=False,
+            capture_output=True,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            timeout=_PATIENCE_S,
+            # Not from the folder in which the user is: a checkout would be found there.
+            cwd="/",
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Finding(subject, f"{command} does not start: {error}", mend)
+    if ran.returncode:
+        last = ran.stderr.strip().splitlines()[-1:] or ["it says nothing"]
+        return Finding(subject, f"{command} cannot import headwater: {last[0]}", mend)
+    python, headwater, executable = ran.stdout.split(maxsplit=2)
+    ours = "{}.{}".format(*sys.version_info[:2])
+    if python != ours:
+        return Finding(subject, f"{command} is Python {python}, the driver's is {ours}", mend)
+    if headwater != version("headwater"):
+        said = f"{command} has headwater {headwater}, the driver has {version('headwater')}"
+        return Finding(subject, said, mend)
+    return Finding(subject, f"{command}: {executable.strip()}")
+
+
+def check_pyspark() -> Finding:
+    """PySpark's version."""
+    from headwater.connector.spark.datasource import require_spark
+
+    mend = f"{sys.executable} -m pip install 'pyspark>=4.2'"
+    try:
+        found = version("pyspark")
+    except PackageNotFoundError:
+        return Finding("PySpark", "not installed", mend)
+    try:
+        require_spark(found)
+    except HeadwaterError as error:
+        return Finding("PySpark", str(error), mend)
+    return Finding("PySpark", found)
+
+
+def check_java(environment: Mapping[str, str]) -> Finding:
+    """The Java that Spark would start with."""
+    mend = "apt-get install openjdk-17-jre-headless, or set JAVA_HOME"
+    home = environment.get("JAVA_HOME")
+    command = str(Path(home, "bin", "java")) if home else shutil.which("java")
+    if command is None:
+        return Finding("Java", "not on the path, and JAVA_HOME is not set", mend)
+    try:
+        ran = subprocess.run(  # noqa: S603 - what Spark would start
+            [command, "-version"], check=False, capture_output=True, text=True, timeout=_PATIENCE_S
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Finding("Java", f"{command} does not start: {error}", mend)
+    found = re.search(r'version "(?:1\.)?(\d+)[^"]*"', ran.stderr)
+    if found is None:
+        return Finding("Java", f"{command} does not say its version: {ran.stderr[:200]}", mend)
+    said = f"{found[0].removeprefix('version ')}, {command}"
+    return Finding("Java", said, mend if int(found[1]) < _OLDEST_JAVA else None)
+
+
+def check_extras() -> Iterator[Finding]:
+    """Whether the libraries of each extra are there. None has to be: who uses the source needs it."""
+    missing: dict[str, list[str]] = {}
+    for requirement in requires("headwater") or ():
+        found = re.match(r'([\w.-]+).*extra == "([^"]+)"', requirement)
+        if found and found[2] != "test":
+            missing.setdefault(found[2], []).extend(name for name in [found[1]] if not _is_installed(name))
+    for extra, names in missing.items():
+        said = f"not installed: {', '.join(names)}" if names else "installed"
+        need = f"for {NEEDED_FOR[extra]}: {sys.executable} -m pip install 'headwater[{extra}]'"
+        yield Finding(f"extra {extra}", f"{said}; {need}" if names else said)
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        version(name)
+    except PackageNotFoundError:
+        return False
+    return True
+
+
+def check_kernel_cache() -> Finding:
+    """The folder in which compiled kernels are kept, and whether one is there."""
+    from headwater.readers.kernels.cache import cache_folder
+
+    subject = "Kernels"
+    folder = cache_folder()
+    if folder is None:
+        return Finding(subject, "no folder can keep compiled ones", "export XDG_CACHE_HOME=A_FOLDER_OF_YOURS")
+    kept = len(list(folder.glob("kernel-*")))
+    if not kept:
+        said = f"none in {folder}: the first query compiles them, or now: headwater compile"
+        return Finding(subject, said)
+    return Finding(subject, f"{kept} compiled in {folder}")
+
+
+def check_state_location(url: str) -> Finding:
+    """Whether a ``stateLocation`` can be written, and lets only one of two writers be the first."""
+    from headwater.core.state_location import LocalStateStore, check_state_store, open_state_store
+
+    subject = f"stateLocation {url}"
+    try:
+        store = open_state_store(url)
+        with _without_new_folders(Path(str(store))) if isinstance(store, LocalStateStore) else nullcontext():
+            check_state_store(store)
+    except (HeadwaterError, ImportError) as error:
+        return Finding(
+            subject, str(error), "give a location that all hosts can write: docs/state-location.md"
+        )
+    return Finding(subject, "can be written, and only the first of two writers wins")
+
+
+@contextmanager
+def _without_new_folders(folder: Path) -> Iterator[None]:
+    """Remove at the end what was made of a folder and those around it, unless something lies there now."""
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    try:
+        yield
+    finally:
+        with suppress(OSError):  # never made, or somebody else's by now
+            for path in missing:
+                path.rmdir()
+
+
+def check_broker(address: str) -> Finding:
+    """Whether a Kafka broker answers, without encryption or login."""
+    subject = f"broker {address}"
+    try:
+        with importing("the kafka source", extra="kafka", everywhere=False):
+            from headwater.enumerators.kafka.client.client_config import ClientConfig
+            from headwater.enumerators.kafka.client.cluster import Cluster
+        with closing(Cluster(ClientConfig.from_options({"kafka.bootstrap.servers": address}))) as cluster:
+            topics = cluster.metadata(None).topics
+    except HeadwaterError as error:
+        mend = f"headwater peek kafka -o subscribe=TOPIC -o kafka.bootstrap.servers={address} -o ..."
+        return Finding(subject, str(error), mend)
+    return Finding(subject, f"answers; {len(topics)} topics can be seen")
+
+
+def check_url(url: str) -> Finding:
+    """Whether a server answers at a URL; with which status does not matter."""
+    subject = f"URL {url}"
+    try:
+        with importing("the http source", extra="http", everywhere=False):
+            import urllib3
+    except HeadwaterError:
+        mend = f"{sys.executable} -m pip install 'headwater[http]'"
+        return Finding(subject, "not asked: the extra http is not installed", mend)
+    try:
+        response = urllib3.request("GET", url, retries=False, timeout=_URL_TIMEOUT_S, preload_content=False)
+    except urllib3.exceptions.HTTPError as error:
+        return Finding(subject, f"no answer: {error}", f"with its options: headwater peek http -o url={url}")
+    response.close()
+    return Finding(subject, f"answers, with status {response.status}")

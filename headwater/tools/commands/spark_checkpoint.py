@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import struct
+import zlib
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from typing import Final
 
 from headwater.tools.commands.checkpoint_folder import CheckpointFolder
-from headwater.tools.commands.hadoop_checksum import checksum_file, checksum_name
 from headwater.tools.commands.offset_log import LayoutError, OffsetLogEntry
 
 _BACKUPS = "headwater-backup"
@@ -167,3 +169,27 @@ class SparkCheckpoint:
             "no checkpoint is here (a checkpoint has a folder offsets): give the folder that the query has "
             "as checkpointLocation"
         )
+
+
+_MAGIC: Final = b"crc\0"
+_CHUNK_BYTES: Final = 512
+"""How many bytes have one checksum (``file.bytes-per-checksum``). A reader takes it from the file."""
+
+
+def checksum_name(name: str) -> str:
+    """``offsets/7`` -> ``offsets/.7.crc``."""
+    folder, separator, file = name.rpartition("/")
+    return f"{folder}{separator}.{file}.crc"
+
+
+def checksum_file(content: bytes) -> bytes:
+    """Return the checksum file of this content, as Hadoop keeps it: ``.7.crc`` beside ``7`` on a local disk.
+
+    CRC32 of each chunk, big-endian. Spark writes its checkpoints there through Hadoop's
+    ``ChecksumFileSystem``, and cannot read a file that does not fit its checksum file; one without a checksum
+    file is read unchecked.
+    """
+    chunks = (content[start : start + _CHUNK_BYTES] for start in range(0, len(content), _CHUNK_BYTES))
+    return (
+        _MAGIC + struct.pack(">i", _CHUNK_BYTES) + b"".join(struct.pack(">I", zlib.crc32(c)) for c in chunks)
+    )

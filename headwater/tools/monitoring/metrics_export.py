@@ -1,18 +1,27 @@
-"""``hw.export_metrics``: what queries do, for Prometheus and OpenTelemetry."""
+"""``hw.export_metrics``: what queries do, for Prometheus and OpenTelemetry.
+
+Prometheus scrapes through its own client library; an application's OpenTelemetry reader observes through the
+API.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
-from headwater.connector.program_arguments import checked_mapping, checked_session, misfit
+from headwater.connector.program_arguments import (
+    checked_mapping,
+    checked_port,
+    checked_session,
+    checked_text,
+    misfit,
+)
 from headwater.connector.readable import readable
 from headwater.core.errors import OptionError
+from headwater.core.imports import importing
 from headwater.tools.monitoring.board import now_ms
 from headwater.tools.monitoring.metrics import Metric, metrics_of
-from headwater.tools.monitoring.otel_export import OtelExport
-from headwater.tools.monitoring.prometheus_export import PrometheusExport
 from headwater.tools.monitoring.query_history import QueryHistories
 from headwater.tools.monitoring.query_watcher import QueryWatcher
 
@@ -20,10 +29,128 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-    from opentelemetry.metrics import MeterProvider
+    from opentelemetry.metrics import CallbackOptions, MeterProvider, Observation
+    from prometheus_client.core import Metric as Family
     from pyspark.sql import SparkSession
 
     from headwater.connector.async_io.metrics import AsyncMetrics
+
+_UNITS: Final = {"": "1", "seconds": "s", "bytes": "By"}
+"""The units of OpenTelemetry (UCUM)."""
+
+
+class PrometheusExport:
+    """The address that Prometheus scrapes. It answers at once, on a thread of the client library.
+
+    Args:
+        collect: returns the metrics as they are; called at each scrape.
+        host: the address to listen at.
+        port: 0 for any that is free.
+
+    Attributes:
+        url: what to scrape.
+
+    Raises:
+        MissingDependencyError: prometheus-client is not installed.
+        OptionError: the port is taken, or one of the two is of another type.
+    """
+
+    def __init__(self, collect: Callable[[], Sequence[Metric]], host: str, port: int) -> None:
+        with importing("an export of metrics to Prometheus", extra="prometheus", everywhere=False):
+            from prometheus_client import CollectorRegistry, start_http_server
+        checked_text(host, "host")
+        checked_port(port, "prometheus_port")
+        # A registry of its own: the global one has what else runs in this process.
+        registry = CollectorRegistry()
+        registry.register(_Collector(collect))
+        try:
+            self._server, self._thread = start_http_server(port, addr=host, registry=registry)
+        except OSError as error:
+            raise OptionError(
+                f"cannot listen at {host}, port {port}: {error.strerror or error}. Give another port, or 0 "
+                "for any that is free",
+                option="prometheus_port",
+            ) from error
+        self.url = f"http://{host}:{self._server.server_port}/metrics"
+
+    def close(self) -> None:
+        """Answer no more. Idempotent."""
+        if self._thread.is_alive():
+            self._server.shutdown()
+            self._server.server_close()
+            self._thread.join()
+
+
+class _Collector:
+    """Collects for the client library at each scrape.
+
+    Args:
+        collect: returns the metrics.
+    """
+
+    def __init__(self, collect: Callable[[], Sequence[Metric]]) -> None:
+        self._collect = collect
+
+    def collect(self) -> Iterator[Family]:
+        """Yield the metrics as the library has them."""
+        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+
+        for metric in self._collect():
+            kind = CounterMetricFamily if metric.kind == "counter" else GaugeMetricFamily
+            family = kind(metric.full_name, metric.told, labels=metric.labels)
+            for labels, value in metric.samples.items():
+                family.add_metric(labels, value)
+            yield family
+
+    def describe(self) -> Sequence[Family]:
+        """Return nothing: names need not be known before the first scrape."""
+        return ()
+
+
+class OtelExport:
+    """One observable instrument for each metric: ``headwater.lag``, in the units of UCUM.
+
+    Args:
+        collect: returns the metrics as they are; called at each collection, once for each instrument.
+        provider: None for the global one.
+
+    Raises:
+        MissingDependencyError: opentelemetry-api is not installed.
+    """
+
+    def __init__(self, collect: Callable[[], Sequence[Metric]], provider: MeterProvider | None) -> None:
+        with importing("an export of metrics to OpenTelemetry", extra="otel", everywhere=False):
+            from opentelemetry.metrics import get_meter
+        self._collect = collect
+        # Instruments cannot be taken back: after the end they observe nothing. One thread sets, others read.
+        self._is_closed = False
+        meter = get_meter("headwater", meter_provider=provider)
+        for metric in collect():
+            create: Any = (
+                meter.create_observable_counter if metric.kind == "counter" else meter.create_observable_gauge
+            )
+            create(
+                f"headwater.{metric.name}",
+                callbacks=[self._observing(metric.name)],
+                unit=_UNITS[metric.unit],
+                description=metric.told,
+            )
+
+    def close(self) -> None:
+        """Observe nothing from here on. Idempotent."""
+        self._is_closed = True
+
+    def _observing(self, name: str) -> Callable[[CallbackOptions], Iterator[Observation]]:
+        def observe(_: CallbackOptions) -> Iterator[Observation]:
+            from opentelemetry.metrics import Observation
+
+            if self._is_closed:
+                return
+            metric = next(each for each in self._collect() if each.name == name)
+            for labels, value in metric.samples.items():
+                yield Observation(value, dict(zip(metric.labels, labels, strict=True)))
+
+        return observe
 
 
 class MetricsExport:

@@ -19,8 +19,8 @@ from headwater.core.epoch import Barrier, EpochState
 from headwater.core.source import Boundedness
 from headwater.core.split import SplitRange
 from headwater.enumerators.http.split import HttpSplit, PagePosition
-from headwater.readers.http.kept_pools import POOLS
-from headwater.readers.http.kept_tokens import TOKENS
+from headwater.readers.http.client import POOLS
+from headwater.readers.http.credentials import TOKENS
 from tests.readings import epoch_task, read_task
 
 Answer = tuple[int, list[tuple[str, str]], bytes]

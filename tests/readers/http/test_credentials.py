@@ -15,7 +15,7 @@ from headwater.core.epoch_json import state_to_json
 from headwater.core.errors import AuthenticationError, OptionError, SourceError
 from headwater.enumerators.http.origins import OriginWaits
 from headwater.enumerators.http.split import ROOT
-from headwater.readers.http.pace import Pace
+from headwater.readers.http.client import RequestRate
 from headwater.readers.http.split_reader import HttpSplitReader
 from tests.readers.http.scripted import Scripted, read, run, source, start
 
@@ -202,7 +202,7 @@ def test_a_token_server_that_asks_to_be_left_alone_is_asked_once_by_all_lists_of
     # What a status of a page means is nothing to a token.
     made = source(f"{api}/a, {api}/b", onStatus="429=skip", **oauth)
     clock = ManualClock()
-    reader = HttpSplitReader(made.settings, clock, Pace(None))
+    reader = HttpSplitReader(made.settings, clock, RequestRate(None))
     begin = [start(url) for url in made.urls]
     reader.handle_splits_changes(begin)
     told = [reader.fetch(), reader.fetch()]

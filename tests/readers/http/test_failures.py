@@ -29,14 +29,12 @@ from headwater.core.split import SplitRange
 from headwater.core.state_store import MemoryStateStore
 from headwater.enumerators.http.log_position import LogPosition
 from headwater.enumerators.http.split import ROOT, HttpSplit, PagePosition
-from headwater.readers.http.client import HttpClient
+from headwater.readers.http.client import HttpClient, RequestRate
 from headwater.readers.http.incremental.incremental_reader import IncrementalReader
-from headwater.readers.http.pace import Pace
 from headwater.readers.http.paged_split_reader import PagedSplitReader
-from headwater.readers.http.response import HttpResponse
+from headwater.readers.http.response import HttpResponse, action_of, wait_ms
 from headwater.readers.http.settings import CredentialSettings, HttpSettings, OAuthSettings
 from headwater.readers.http.split_reader import HttpSplitReader
-from headwater.readers.http.statuses import action_of, wait_ms
 from tests.readers.http.scripted import (
     Answer,
     Scripted,
@@ -191,7 +189,7 @@ def test_a_rate_limit_while_an_epoch_is_read_again_is_waited_for(server: Scripte
     server.say("/a", {"items": [1]})
     begin = start(f"{server.origin}/a")
     stop = PagePosition(0, 1, f"{server.origin}/a").to_json()
-    reader = HttpSplitReader(HttpSettings(origins=(server.origin,)), ManualClock(), Pace(None))
+    reader = HttpSplitReader(HttpSettings(origins=(server.origin,)), ManualClock(), RequestRate(None))
     reader.handle_splits_changes([SplitRange(begin.split, begin.start, stop)])
     limited = reader.fetch()
     assert (limited.caught_up, limited.paused) == ({}, {begin.split.path: 60_000})
@@ -204,7 +202,7 @@ def test_a_server_that_may_be_asked_again_at_once_is_asked_later_and_later_until
 ) -> None:
     server.say("/a", {}, status=429, Retry_After="0")
     server.say("/a", {}, status=403, X_RateLimit_Remaining="0", X_RateLimit_Reset="1700000000")
-    reader = HttpSplitReader(HttpSettings(deadline_ms=100), ManualClock(), Pace(None))
+    reader = HttpSplitReader(HttpSettings(deadline_ms=100), ManualClock(), RequestRate(None))
     begin = start(f"{server.origin}/a")
     reader.handle_splits_changes([begin])
     waits = []
@@ -223,7 +221,7 @@ def test_a_server_that_wants_to_be_left_alone_is_named_in_the_log(
     server: Scripted, caplog: pytest.LogCaptureFixture
 ) -> None:
     server.say("/a", {}, status=429, Retry_After="3")
-    reader = HttpSplitReader(HttpSettings(), ManualClock(), Pace(None))
+    reader = HttpSplitReader(HttpSettings(), ManualClock(), RequestRate(None))
     reader.handle_splits_changes([start(f"{server.origin}/a")])
     limited = [reader.fetch() for _ in range(2)]
     reader.close()
@@ -240,7 +238,7 @@ def test_a_page_that_says_that_it_is_an_error_is_none_whatever_its_status(server
     server.answers["/b"] = []
     server.say("/b", {"errors": ["limit"]}, X_RateLimit_Remaining="0", X_RateLimit_Reset="60")
     made = batch_source(f"{server.origin}/b", **options)
-    reader = HttpSplitReader(made.settings, ManualClock(), Pace(None))
+    reader = HttpSplitReader(made.settings, ManualClock(), RequestRate(None))
     begin = start(made.urls[0])
     reader.handle_splits_changes([begin])
     assert reader.fetch().paused == {begin.split.path: 60_000}
@@ -299,7 +297,7 @@ def test_redirects_and_a_token_are_part_of_the_time_that_a_request_may_take(serv
 def test_a_wake_up_that_comes_with_an_answer_costs_no_turn(server: Scripted) -> None:
     server.say("/a", {"items": [1], "next": "/b"})
     server.say("/b", {"items": [2]})
-    reader = HttpSplitReader(HttpSettings(), SystemClock(), Pace(None))
+    reader = HttpSplitReader(HttpSettings(), SystemClock(), RequestRate(None))
     reader.handle_splits_changes([start(f"{server.origin}/a")])
 
     def answer_and_wake(path: str) -> Answer:
@@ -337,12 +335,12 @@ _HEADERS = st.lists(
 def _reader(made: HttpSource) -> PagedSplitReader[Any]:
     """Return the reader of a source, with a clock that waits for nothing."""
     if not isinstance(made, IncrementalHttpSource):
-        return HttpSplitReader(made.settings, ManualClock(), Pace(None))
+        return HttpSplitReader(made.settings, ManualClock(), RequestRate(None))
     return IncrementalReader(
         made.settings,
         made.incremental,
         clock=ManualClock(),
-        pace=Pace(None),
+        rate=RequestRate(None),
         store=MemoryStateStore(),
         query="query",
     )

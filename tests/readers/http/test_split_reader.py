@@ -32,7 +32,7 @@ from headwater.core.errors import (
 from headwater.core.source import Boundedness
 from headwater.core.split import SplitRange
 from headwater.enumerators.http.split import ROOT
-from headwater.readers.http.pace import Pace
+from headwater.readers.http.client import RequestRate
 from headwater.readers.http.settings import HttpSettings
 from headwater.readers.http.split_reader import HttpSplitReader
 from local_kafka_tls import TlsFiles, make_certificates
@@ -49,7 +49,7 @@ def api() -> Iterator[Api]:
 
 
 def one_fetch(url: str, clock: ManualClock | None = None, **settings: Any) -> Any:
-    reader = HttpSplitReader(HttpSettings(**settings), clock or ManualClock(), Pace(None))
+    reader = HttpSplitReader(HttpSettings(**settings), clock or ManualClock(), RequestRate(None))
     reader.handle_splits_changes([start(url)])
     try:
         return reader.fetch()
@@ -233,7 +233,7 @@ def test_a_short_retry_after_pauses_the_list_and_a_long_one_ends_its_epoch(serve
 
 def test_a_batch_waits_however_long_the_server_says(server: Scripted) -> None:
     server.say("/a", {}, status=429, Retry_After="3600")
-    reader = HttpSplitReader(HttpSettings(follows_growth=False), ManualClock(), Pace(None))
+    reader = HttpSplitReader(HttpSettings(follows_growth=False), ManualClock(), RequestRate(None))
     reader.handle_splits_changes([start(f"{server.origin}/a")])
     assert reader.fetch().paused == {(ROOT, f"{server.origin}/a"): 3_600_000}
     reader.close()
@@ -266,9 +266,9 @@ def test_a_pause_that_outlasts_the_epoch_is_kept_in_the_next(server: Scripted) -
 def test_the_rate_is_that_of_the_query_however_many_tasks_there_are(tasks: int) -> None:
     made = 0
     for number in range(tasks):
-        pace = Pace(40, number=number, tasks=tasks)
+        rate = RequestRate(40, number=number, tasks=tasks)
         now_ms = 0.0
-        while (now_ms := pace.take(now_ms)) <= 10_000:
+        while (now_ms := rate.take(now_ms)) <= 10_000:
             made += 1
     assert 360 <= made <= 400
 
@@ -282,8 +282,8 @@ def test_one_task_makes_all_requests_of_a_rate_and_a_batch_does_not_wait_for_its
         assert made.source.fetcher_threads == connections
     assert configure_http(stream, Boundedness.CONTINUOUS_UNBOUNDED).epochs.parallelism == 8
     batch = batch_source("http://x/", requestsPerSecond="0.1").for_task(0, 2)
-    assert batch.pace is not None
-    assert [batch.pace.take(0) for _ in range(2)] == [0, 20_000]
+    assert batch.rate is not None
+    assert [batch.rate.take(0) for _ in range(2)] == [0, 20_000]
     with pytest.raises(OptionError, match=r"must be a number of at least 0\.001, not '1e-9'"):
         source("http://x/", requestsPerSecond="1e-9")
 
@@ -291,15 +291,15 @@ def test_one_task_makes_all_requests_of_a_rate_and_a_batch_does_not_wait_for_its
 def test_the_connections_of_a_task_share_its_part_of_the_rate() -> None:
     # Of a query that had no rate when the epoch was planned, and so several tasks.
     made = source("http://x/", requestsPerSecond="4", connections="3").for_task(1, 2)
-    assert made.pace is not None
-    assert [made.pace.take(0) for _ in range(3)] == [500, 1_000, 1_500]
+    assert made.rate is not None
+    assert [made.rate.take(0) for _ in range(3)] == [500, 1_000, 1_500]
 
 
 def test_requests_keep_their_distance(server: Scripted) -> None:
     clock = ManualClock()
     for number in range(4):
         server.say(f"/{number}", {"items": [number], "next": f"/{number + 1}"})
-    reader = HttpSplitReader(HttpSettings(), clock, Pace(4))
+    reader = HttpSplitReader(HttpSettings(), clock, RequestRate(4))
     reader.handle_splits_changes([start(f"{server.origin}/0")])
     for _ in range(4):
         reader.fetch()
@@ -310,7 +310,7 @@ def test_requests_keep_their_distance(server: Scripted) -> None:
 def test_a_server_that_fails_is_asked_no_faster_than_the_rate(server: Scripted) -> None:
     clock = ManualClock()
     server.say("/a", {}, status=500)
-    reader = HttpSplitReader(HttpSettings(), clock, Pace(1))
+    reader = HttpSplitReader(HttpSettings(), clock, RequestRate(1))
     reader.handle_splits_changes([start(f"{server.origin}/a")])
     for _ in range(3):
         reader.fetch()
@@ -321,7 +321,7 @@ def test_a_server_that_fails_is_asked_no_faster_than_the_rate(server: Scripted) 
 def test_a_failing_server_is_asked_until_the_deadline(server: Scripted) -> None:
     clock = ManualClock()
     server.say("/a", {}, status=500)
-    reader = HttpSplitReader(HttpSettings(deadline_ms=10_000), clock, Pace(None))
+    reader = HttpSplitReader(HttpSettings(deadline_ms=10_000), clock, RequestRate(None))
     reader.handle_splits_changes([start(f"{server.origin}/a")])
 
     def ask_again() -> None:
@@ -363,7 +363,7 @@ def test_a_wake_up_ends_a_request_that_hangs_and_nothing_is_lost() -> None:
     hanging = ThreadingHTTPServer(("127.0.0.1", 0), Hanging)
     hanging.daemon_threads = True
     threading.Thread(target=hanging.serve_forever, args=(0.01,), daemon=True).start()
-    reader = HttpSplitReader(HttpSettings(), SystemClock(), Pace(None))
+    reader = HttpSplitReader(HttpSettings(), SystemClock(), RequestRate(None))
     reader.handle_splits_changes([start(f"http://127.0.0.1:{hanging.server_address[1]}/a")])
 
     def wake() -> None:

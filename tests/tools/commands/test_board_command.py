@@ -14,8 +14,8 @@ from urllib.request import urlopen
 
 import pytest
 
+from headwater.tools.commands.board import CheckpointWatcher
 from headwater.tools.commands.checkpoint_folder import LocalFolder
-from headwater.tools.commands.checkpoint_watcher import CheckpointWatcher
 from headwater.tools.commands.main import main
 from headwater.tools.monitoring.board_view import ViewRequest, board_view
 from headwater.tools.monitoring.query_history import QueryHistories

@@ -14,9 +14,8 @@ import pytest
 from headwater.connector.planned.offsets import PlannedOffsetCodec
 from headwater.connector.sources.kafka.split_serializer import KafkaSplitSerializer
 from headwater.tools.commands import checkpoint_folder
-from headwater.tools.commands.hadoop_checksum import checksum_file
 from headwater.tools.commands.main import main
-from headwater.tools.commands.spark_checkpoint import SparkCheckpoint
+from headwater.tools.commands.spark_checkpoint import SparkCheckpoint, checksum_file
 from tests.s3_server import S3Server
 
 SAMPLES = Path(__file__).parent / "spark_checkpoints"

@@ -13,8 +13,8 @@ import pytest
 from headwater.connector.planned.offsets import PlannedOffsetCodec
 from headwater.connector.sources.kafka.split_serializer import KafkaSplitSerializer
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
-from headwater.tools.commands.hadoop_checksum import checksum_file
 from headwater.tools.commands.main import main
+from headwater.tools.commands.spark_checkpoint import checksum_file
 from tests.patience import PATIENCE_S
 
 HERE = Path(__file__).parent

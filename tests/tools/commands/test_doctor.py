@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from examples.http_server import Api, serving
-from headwater.tools.commands import doctor_checks as checks
+from headwater.tools.commands import doctor as checks
 from headwater.tools.commands.main import main
 from local_kafka import LocalKafka
 

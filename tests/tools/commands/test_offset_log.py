@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from headwater.tools.commands.hadoop_checksum import checksum_file, checksum_name
 from headwater.tools.commands.offset_log import LayoutError, OffsetLogEntry
+from headwater.tools.commands.spark_checkpoint import checksum_file, checksum_name
 
 SAMPLES = Path(__file__).parent / "spark_checkpoints"
 ENTRIES = sorted(path for path in SAMPLES.glob("*/*/offsets/*") if path.name.isdecimal())

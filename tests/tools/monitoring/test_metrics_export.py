@@ -18,8 +18,7 @@ from pyspark.sql import SparkSession
 import headwater as hw
 from headwater.readers.async_io.metrics import MetricsSnapshot
 from headwater.tools.monitoring.metrics import metrics_of
-from headwater.tools.monitoring.otel_export import OtelExport
-from headwater.tools.monitoring.prometheus_export import PrometheusExport
+from headwater.tools.monitoring.metrics_export import OtelExport, PrometheusExport
 from headwater.tools.monitoring.query_history import QueryHistories
 from tests.patience import PATIENCE_S
 from tests.tools.monitoring.progress_reports import START_MS, ScriptedQuery, watched

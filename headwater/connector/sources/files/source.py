@@ -43,8 +43,7 @@ from headwater.core.clock import SystemClock
 from headwater.core.enumerator import Checkpoint, PlannedSplitEnumeratorContext
 from headwater.core.errors import OptionError
 from headwater.core.jsons import JsonValue
-from headwater.core.part_end import EndPositions
-from headwater.core.planned_source import PlannedSource
+from headwater.core.planned_source import EndPositions, PlannedSource
 from headwater.core.retry import Backoff
 from headwater.core.source import Boundedness
 from headwater.core.split import SplitPath, SplitRange

@@ -8,8 +8,13 @@ from typing import Final, Literal, TypeAlias
 from headwater.connector.options import Option, ParsedOptions, duration_ms, names, one_of, text
 from headwater.connector.sources.http.paging_options import names_children
 from headwater.core.errors import OptionError
-from headwater.readers.http.incremental.settings import IncrementalSettings
-from headwater.readers.http.incremental.values import NumberOrder, TextOrder, TimeOrder, ValueOrder
+from headwater.readers.http.incremental.values import (
+    IncrementalSettings,
+    NumberOrder,
+    TextOrder,
+    TimeOrder,
+    ValueOrder,
+)
 
 _Kind: TypeAlias = Literal["time", "number", "text"]
 _OVERLAP: Final = {"time": "1m", "number": "0"}

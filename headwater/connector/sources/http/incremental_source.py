@@ -18,8 +18,8 @@ from headwater.core.state_store import StateStore
 from headwater.enumerators.http.incremental_enumerator import IncrementalEnumerator
 from headwater.enumerators.http.log_position import LogPosition
 from headwater.enumerators.http.split import HttpSplit
-from headwater.readers.http.incremental.settings import IncrementalSettings
-from headwater.readers.http.pace import Pace
+from headwater.readers.http.client import RequestRate
+from headwater.readers.http.incremental.values import IncrementalSettings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +76,7 @@ class IncrementalHttpSource(HttpSource):
             self.settings,
             self.incremental,
             clock=SystemClock(),
-            pace=self.pace or Pace(self.requests_per_s),
+            rate=self.rate or RequestRate(self.requests_per_s),
             store=self.store,
             query=self.folder,
         )
@@ -90,7 +90,7 @@ class IncrementalHttpSource(HttpSource):
     def release_before(self, folder: str, positions: Mapping[SplitPath, JsonValue]) -> None:
         if self.store is None:
             return
-        from headwater.readers.http.incremental.round_log import segment_log
+        from headwater.readers.http.incremental.rounds import segment_log
         from headwater.readers.runtime.partitions.segment_log import release_logs
 
         # What no reading from a position, or behind it, needs.
@@ -102,7 +102,7 @@ class IncrementalHttpSource(HttpSource):
     def forget_splits(self, folder: str, paths: Collection[SplitPath]) -> None:
         if self.store is None:
             return
-        from headwater.readers.http.incremental.round_log import segment_log
+        from headwater.readers.http.incremental.rounds import segment_log
 
         for path in paths:
             segment_log(self.store, folder, path).delete()

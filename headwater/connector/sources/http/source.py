@@ -18,7 +18,7 @@ from headwater.core.source import Boundedness
 from headwater.core.split import SplitPath
 from headwater.enumerators.http.enumerator import HttpSplitEnumerator
 from headwater.enumerators.http.split import HttpSplit, PagePosition, current_path
-from headwater.readers.http.pace import Pace
+from headwater.readers.http.client import RequestRate
 from headwater.readers.http.settings import HttpSettings
 from headwater.readers.http.urls import hidden
 
@@ -37,7 +37,7 @@ class HttpSource(BarrierSource[HttpSplit, JsonValue]):
         requests_per_s: the most requests of all tasks together; None for no limit.
         mode: a batch or a stream.
         decoding: of the items; None: they are text.
-        pace: of one attempt at a task, whose fetching threads share it; None on the driver.
+        rate: of one attempt at a task, whose fetching threads share it; None on the driver.
     """
 
     name: ClassVar[str] = "http"
@@ -49,7 +49,7 @@ class HttpSource(BarrierSource[HttpSplit, JsonValue]):
     requests_per_s: float | None
     mode: Boundedness
     decoding: Decoding | None
-    pace: Pace | None = None
+    rate: RequestRate | None = None
 
     @property
     def boundedness(self) -> Boundedness:
@@ -92,8 +92,8 @@ class HttpSource(BarrierSource[HttpSplit, JsonValue]):
     def create_reader(self) -> BarrierSplitReader[HttpSplit, JsonValue]:
         with importing("the http source", extra="http"):
             from headwater.readers.http.split_reader import HttpSplitReader
-        pace = self.pace or Pace(self.requests_per_s)
-        return HttpSplitReader(self.settings, SystemClock(), pace)
+        rate = self.rate or RequestRate(self.requests_per_s)
+        return HttpSplitReader(self.settings, SystemClock(), rate)
 
     def create_emitter(self) -> RecordEmitter[EpochRecord, HttpSplit, JsonValue]:
         if self.decoding is None:
@@ -122,8 +122,8 @@ class HttpSource(BarrierSource[HttpSplit, JsonValue]):
 
     def for_task(self, number: int, tasks: int) -> HttpSource:
         has_epochs = self.mode is Boundedness.CONTINUOUS_UNBOUNDED
-        pace = Pace(self.requests_per_s, number=number, tasks=tasks, has_epochs=has_epochs)
-        return replace(self, pace=pace)
+        rate = RequestRate(self.requests_per_s, number=number, tasks=tasks, has_epochs=has_epochs)
+        return replace(self, rate=rate)
 
     @property
     def _rows(self) -> pa.Schema:

@@ -39,8 +39,7 @@ from headwater.core.enumerator import Checkpoint, PlannedSplitEnumerator, Planne
 from headwater.core.errors import OptionError
 from headwater.core.imports import importing, require
 from headwater.core.jsons import JsonValue
-from headwater.core.part_end import PartEnd
-from headwater.core.planned_source import DEFAULT_ROW_BYTES, PlannedSource
+from headwater.core.planned_source import DEFAULT_ROW_BYTES, PartEnd, PlannedSource
 from headwater.core.reader import SplitReader
 from headwater.core.retry import Backoff
 from headwater.core.source import Boundedness

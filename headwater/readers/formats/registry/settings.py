@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from headwater.core.tls import TlsSettings
+from headwater.core.secrets import TlsSettings
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,11 +17,10 @@ from headwater.core.split import SplitPath, SplitRange
 from headwater.core.state_store import StateStore
 from headwater.enumerators.http.log_position import LogPosition
 from headwater.enumerators.http.split import HttpSplit
+from headwater.readers.http.client import RequestRate
 from headwater.readers.http.incremental.known_items import KnownItems, Ranked, Version, version_of
-from headwater.readers.http.incremental.round_log import RoundLog, log_folder
-from headwater.readers.http.incremental.rounds import Round
-from headwater.readers.http.incremental.settings import IncrementalSettings
-from headwater.readers.http.pace import Pace
+from headwater.readers.http.incremental.rounds import Round, RoundLog, log_folder
+from headwater.readers.http.incremental.values import IncrementalSettings
 from headwater.readers.http.paged_split_reader import MOST_LEFT_OUT, PagedSplitReader
 from headwater.readers.http.pages import (
     HTTP_SCHEMA,
@@ -32,9 +31,8 @@ from headwater.readers.http.pages import (
     with_no_reason,
 )
 from headwater.readers.http.paging import CircleGuard, PageLink, counted_on, not_counted
-from headwater.readers.http.response import HttpResponse
+from headwater.readers.http.response import HttpResponse, server_time
 from headwater.readers.http.settings import HttpSettings
-from headwater.readers.http.statuses import server_time
 from headwater.readers.http.urls import with_parameters
 
 _MOST_UNWRITTEN: Final = 10
@@ -111,7 +109,7 @@ class IncrementalReader(PagedSplitReader[OpenRounds]):
         settings: what the user says.
         incremental: how rounds are read.
         clock: time.
-        pace: of the task.
+        rate: of the task.
         store: the state location; None in a batch read, which reads one round and stores nothing.
         query: the query's folder in it.
     """
@@ -122,11 +120,11 @@ class IncrementalReader(PagedSplitReader[OpenRounds]):
         incremental: IncrementalSettings,
         *,
         clock: Clock,
-        pace: Pace,
+        rate: RequestRate,
         store: StateStore | None,
         query: str,
     ) -> None:
-        super().__init__(settings, clock, pace)
+        super().__init__(settings, clock, rate)
         self._incremental = incremental
         self._order = incremental.order
         self._store = store

@@ -10,8 +10,7 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from headwater.core.errors import CorruptRecordError, SourceError
-from headwater.readers.http.incremental.settings import IncrementalSettings
-from headwater.readers.http.incremental.values import FieldValue
+from headwater.readers.http.incremental.values import FieldValue, IncrementalSettings
 from headwater.readers.http.pages import Fields, raw_at
 
 DIGEST_BYTES: Final = 16

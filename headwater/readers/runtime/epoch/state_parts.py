@@ -16,9 +16,8 @@ from typing import Any, Final
 from headwater.core.epoch import EpochState, FoundSplit, InFlight, StoredRows, WaitingSplits
 from headwater.core.errors import StateLocationError
 from headwater.core.jsons import JsonObject, dumps
-from headwater.core.segments import get_segment, put_segment, segment_name
 from headwater.core.source import Source
-from headwater.core.state_store import StateStore
+from headwater.core.state_store import StateStore, get_segment, put_segment, segment_name
 
 SPLITS_FOLDER: Final = "found"
 """Below the query's folder: segments of found splits, which may be needed for longer than any epoch."""

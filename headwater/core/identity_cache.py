@@ -1,4 +1,4 @@
-"""What was made of the same objects the last time: they are many, and change rarely."""
+"""One-entry cache keyed by the identity of the arguments."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class Memo(Generic[P, T]):
+class IdentityCache(Generic[P, T]):
     """A pure function that remembers its last result.
 
     It returns that for as long as its arguments are the very same objects, which must not change meanwhile.
