@@ -25,7 +25,7 @@ def avro(request: FormatRequest, adapt: Callable[[str], str] = str) -> ChosenFor
         request: the user's options.
         adapt: makes the schema of the columns of the one that the user or the registry has.
     """
-    from headwater.readers.formats.avro.confluent import ConfluentAvroFormat
+    from headwater.readers.formats.avro.avro_format import ConfluentAvroFormat
 
     rows = request.rows
     registry = registry_settings(request)
@@ -56,7 +56,7 @@ def json(request: FormatRequest) -> ChosenFormat:
         _refuse_versions(request, rows.schema)
 
     def make() -> Format:
-        from headwater.readers.formats.confluent_json import ConfluentJsonFormat
+        from headwater.readers.formats.json.json_format import ConfluentJsonFormat
 
         return ConfluentJsonFormat(plain_formats.json_format(request, fields), request.options.corrupt_column)
 
@@ -65,7 +65,7 @@ def json(request: FormatRequest) -> ChosenFormat:
 
 def protobuf(request: FormatRequest) -> ChosenFormat:
     """Protobuf: messages of one type, by the name that the writer's schema gives them."""
-    from headwater.readers.formats.protobuf.confluent import ConfluentProtobufFormat, registered_messages
+    from headwater.readers.formats.protobuf.format import ConfluentProtobufFormat, registered_messages
 
     given, rows = request.given, request.rows
     registry = registry_settings(request)

@@ -24,7 +24,7 @@ from headwater.core.decoding import Decoding
 from headwater.core.emitter import RecordEmitter
 from headwater.core.errors import OptionError
 from headwater.core.jsons import JsonValue
-from headwater.readers.formats.bad_records_location import BadRecordsLocation
+from headwater.readers.formats.bad_records import BadRecordsLocation
 from headwater.readers.formats.decoded_part import DecodedPart, is_spread, part_of
 
 if TYPE_CHECKING:

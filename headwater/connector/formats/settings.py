@@ -16,7 +16,7 @@ from headwater.connector.formats.registry_options import check_no_registry
 from headwater.connector.options import ParsedOptions
 from headwater.core.errors import OptionError
 from headwater.core.jsons import JsonValue
-from headwater.readers.formats.bad_records_location import BadRecordsLocation
+from headwater.readers.formats.bad_records import BadRecordsLocation
 from headwater.readers.formats.decoded_part import DecodedPart, OnBadValue
 
 _ON_BAD: Final[dict[str, OnBadValue]] = {

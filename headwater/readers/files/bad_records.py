@@ -18,8 +18,7 @@ from urllib.parse import quote
 from headwater.core.errors import CorruptRecordError, SourceError
 from headwater.enumerators.files.split import FileStatus
 from headwater.readers.files.text_settings import RecordSettings
-from headwater.readers.formats.bad_record_lines import BadRecordLines, shown
-from headwater.readers.formats.bad_records_location import BadRecordsLocation
+from headwater.readers.formats.bad_records import BadRecordLines, BadRecordsLocation, shown
 
 if TYPE_CHECKING:
     from headwater.readers.formats.format import BadValues, Spans

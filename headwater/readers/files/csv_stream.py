@@ -14,7 +14,7 @@ from headwater.readers.files.csv_lines import BYTE_ORDER_MARK, Lines
 from headwater.readers.files.file_format import UnreadableRestError
 from headwater.readers.files.line_format import LONGEST_LINE_BYTES
 from headwater.readers.files.lines import UTF_8, Bytes, LineSettings
-from headwater.readers.formats.columns.value_addresses import BEHIND
+from headwater.readers.formats.columns.kernel_runs import BEHIND
 from headwater.readers.formats.csv import layout as L
 from headwater.readers.formats.csv.csv_decoder import CsvDecoder
 from headwater.readers.formats.csv.csv_settings import CsvDialect

@@ -15,7 +15,7 @@ from headwater.readers.files.column_types import ColumnConversion
 from headwater.readers.files.settings import RebaseMode, RebaseModes
 
 if TYPE_CHECKING:
-    from headwater.readers.formats.values.old_clocks import OldClock
+    from headwater.readers.formats.values.zones import OldClock
 
 compute: Any = pyarrow.compute
 _UTC: Final = frozenset({"", "UTC", "Etc/UTC", "GMT", "Z", "+00:00"})
@@ -122,7 +122,7 @@ class Rebase:
 
     def _clock(self) -> OldClock:
         with importing("times of before 1900 by the clocks of a time zone", extra="formats"):
-            from headwater.readers.formats.values.old_clocks import OldClock
+            from headwater.readers.formats.values.zones import OldClock
         try:
             return OldClock(self.zone or "")
         except ValueError:

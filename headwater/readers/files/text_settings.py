@@ -7,7 +7,7 @@ from typing import Final, Literal, TypeAlias
 
 import pyarrow as pa
 
-from headwater.readers.formats.bad_records_location import BadRecordsLocation
+from headwater.readers.formats.bad_records import BadRecordsLocation
 from headwater.readers.formats.csv.csv_settings import CsvDialect
 from headwater.readers.formats.format_options import FormatOptions
 from headwater.readers.formats.json import documents_layout as layout

@@ -57,7 +57,7 @@ class _EnvelopeDecoder(ValueDecoder):
     """Takes the columns of envelopes from where they stand. One owner, one thread."""
 
     def __init__(self, inner: ValueDecoder, schema: pa.Schema, *, has_corrupt: bool) -> None:
-        from headwater.readers.formats.corrupt_column import CorruptColumn
+        from headwater.readers.formats.wire_format import CorruptColumn
 
         self._inner = inner
         self._types = schema.types

@@ -12,8 +12,7 @@ import pyarrow as pa
 from headwater.core.barrier_reader import EpochRecord
 from headwater.core.emitter import RecordEmitter, SplitState
 from headwater.core.errors import CorruptRecordError, OptionError, SourceError
-from headwater.readers.formats.bad_records_location import BadRecordsLocation
-from headwater.readers.formats.bad_row_files import BadRowFiles
+from headwater.readers.formats.bad_records import BadRecordsLocation, BadRowFiles
 from headwater.readers.formats.columns.row_arrays import struct_of, without_rows
 from headwater.readers.formats.decoded_part import DecodedPart, is_spread, part_of
 from headwater.readers.formats.format import BadValues, Spans

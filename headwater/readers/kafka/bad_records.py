@@ -17,8 +17,7 @@ from urllib.parse import quote
 from headwater.core.errors import SourceError
 from headwater.core.split import SplitPath
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
-from headwater.readers.formats.bad_record_lines import BadRecordLines, shown
-from headwater.readers.formats.bad_records_location import BadRecordsLocation, block_start
+from headwater.readers.formats.bad_records import BadRecordLines, BadRecordsLocation, block_start, shown
 
 
 class BadRecord(NamedTuple):

@@ -8,8 +8,7 @@ import random
 import struct
 from typing import Any, Final
 
-from headwater.readers.formats.avro.avro_format import AvroValueFormat
-from headwater.readers.formats.avro.confluent import ConfluentAvroFormat
+from headwater.readers.formats.avro.avro_format import AvroValueFormat, ConfluentAvroFormat
 from headwater.readers.formats.format_options import FormatOptions
 from headwater.readers.formats.registry.settings import RegistrySettings
 from tests.formats.fuzz.subject import Subject

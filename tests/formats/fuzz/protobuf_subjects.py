@@ -11,9 +11,8 @@ from typing import Any, Final
 from google.protobuf import descriptor_pb2
 
 from headwater.readers.formats.format_options import FormatOptions
-from headwater.readers.formats.protobuf.confluent import ConfluentProtobufFormat
 from headwater.readers.formats.protobuf.descriptors import find_message
-from headwater.readers.formats.protobuf.format import ProtobufFormat
+from headwater.readers.formats.protobuf.format import ConfluentProtobufFormat, ProtobufFormat
 from headwater.readers.formats.registry.settings import RegistrySettings
 from tests.formats.fuzz.subject import Subject
 from tests.readers.formats.protobuf.messages import OPTIONAL, REPEATED, REQUIRED, SCALARS, Writer

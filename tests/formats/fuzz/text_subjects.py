@@ -26,9 +26,8 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from headwater.readers.formats.confluent_json import ConfluentJsonFormat
 from headwater.readers.formats.format_options import FormatOptions
-from headwater.readers.formats.json.json_format import JsonValueFormat
+from headwater.readers.formats.json.json_format import ConfluentJsonFormat, JsonValueFormat
 from headwater.readers.formats.text import TextValueFormat
 from tests.formats.fuzz.subject import Subject
 from tests.formats.json_texts import NUMBERS, PIECES, TIMES, json_texts

@@ -10,7 +10,7 @@ import pytest
 from headwater.core.errors import SourceError
 from headwater.enumerators.files.split import FileStatus
 from headwater.readers.files.bad_records import Quarantine, part_start
-from headwater.readers.formats.bad_records_location import BadRecordsLocation
+from headwater.readers.formats.bad_records import BadRecordsLocation
 
 PART = next(at for at in range(1 << 20, 1 << 30, 1 << 20) if part_start(at) == at)
 FILE = FileStatus("file:///in/a b.json", 9, 5)

@@ -8,10 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from headwater.readers.formats.confluent_json import ConfluentJsonFormat
 from headwater.readers.formats.format import Spans
 from headwater.readers.formats.format_options import FormatOptions
-from headwater.readers.formats.json.json_format import JsonValueFormat
+from headwater.readers.formats.json.json_format import ConfluentJsonFormat, JsonValueFormat
 from tests.readers.formats.avro.values import decode, rows, spans
 
 HEADER = b"\0\0\0\1\2"

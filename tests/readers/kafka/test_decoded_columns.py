@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from kafka.record.legacy_records import LegacyRecordBatchBuilder
 
 from headwater.core.errors import CorruptRecordError, DeadlineError, SourceError
-from headwater.readers.formats.bad_records_location import BadRecordsLocation
+from headwater.readers.formats.bad_records import BadRecordsLocation
 from headwater.readers.formats.decoded_part import DecodedPart, OnBadValue
 from headwater.readers.formats.format import Spans
 from headwater.readers.formats.text import TextValueFormat

@@ -1,15 +1,21 @@
-"""The format of plain Avro values: each is a datum of one schema, without a header."""
+"""The formats of Avro values: plain ones of one schema, and those in Confluent's wire format.
+
+The latter name the schema that they were written with.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from headwater.core.errors import FormatSchemaError, SourceError
+from headwater.core.imports import importing
 from headwater.readers.formats.avro.columns import arrow_schema, value_record
 from headwater.readers.formats.avro.schema import parse_schema
 from headwater.readers.formats.avro.types import AvroType
 from headwater.readers.formats.format import Format, ValueDecoder
 from headwater.readers.formats.format_options import FormatOptions
+from headwater.readers.formats.registry.settings import RegistrySettings
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -72,3 +78,67 @@ def with_corrupt_column(columns: pa.Schema, options: FormatOptions) -> pa.Schema
     if options.corrupt_column is None:
         return columns
     return columns.append(pa.field(options.corrupt_column, pa.string()))
+
+
+@dataclass(frozen=True)
+class ConfluentAvroFormat(Format):
+    """Values with the id of their schema in front, resolved one by one to the reader's schema.
+
+    Each schema is fetched once a process. What a value becomes depends on its bytes and its schema alone,
+    which a registry never changes.
+
+    Args:
+        reader_schema: the schema of the columns, in JSON.
+        registry: where the schemas of the writers are.
+        references: schemas that the reader's names types of, each after those that it needs itself.
+        options: what all formats have in common; ``corrupt_column`` is taken.
+
+    Raises:
+        FormatSchemaError: the reader's schema cannot be read.
+    """
+
+    reader_schema: str
+    registry: RegistrySettings
+    references: tuple[str, ...] = ()
+    options: FormatOptions = field(default_factory=FormatOptions)
+
+    def __post_init__(self) -> None:
+        self._reader()
+
+    @property
+    def is_single_value(self) -> bool:
+        return is_single(self._reader(), self.options)
+
+    def schema(self) -> pa.Schema:
+        return with_corrupt_column(arrow_schema(self._reader()), self.options)
+
+    def decoder(self) -> ValueDecoder:
+        from headwater.readers.formats.avro.decoder import AvroDecoder
+        from headwater.readers.formats.wire_format import HEADER_BYTES
+
+        return AvroDecoder(
+            self._reader(),
+            corrupt_column=self.options.corrupt_column is not None,
+            header=HEADER_BYTES,
+            writer=self._writer,
+        )
+
+    def _reader(self) -> AvroType:
+        return parse_schema(self.reader_schema, self.references)
+
+    def _writer(self, schema_id: int, row: int) -> AvroType:
+        """Return the schema that a value names."""
+        with importing("the confluent-avro format", extra="formats"):
+            from headwater.readers.formats.registry.client import registry
+        try:
+            found = registry(self.registry).by_id(schema_id)
+        except SourceError as error:
+            raise type(error)(error.message, source=error.source, position=row) from error
+        if found.kind != "AVRO":
+            raise SourceError(
+                f"the schema of id {schema_id} is of the kind {found.kind}, not AVRO", position=row
+            )
+        try:
+            return parse_schema(found.text, [text for _, text in found.references])
+        except FormatSchemaError as error:
+            raise SourceError(f"the schema of id {schema_id}: {error}", position=row) from error

@@ -13,7 +13,6 @@ from typing import Final
 from headwater.readers.formats.avro import layout
 from headwater.readers.formats.avro.columns import chosen_type, widened
 from headwater.readers.formats.avro.defaults import UnfitDefaultError, encoded_default
-from headwater.readers.formats.avro.matching import by_writers_names, matching_branch, same_name
 from headwater.readers.formats.avro.operations import NODE_BYTES, Operations, Program
 from headwater.readers.formats.avro.types import (
     NO_DEFAULT,
@@ -26,6 +25,9 @@ from headwater.readers.formats.avro.types import (
     RecordField,
     RecordType,
     UnionType,
+    by_writers_names,
+    matching_branch,
+    same_name,
 )
 from headwater.readers.formats.columns import layout as table
 from headwater.readers.kernels.arrays import Int64Array

@@ -1,4 +1,4 @@
-"""Avro types, as a tree."""
+"""Avro's types as a tree, and which of them match by the rules of schema resolution."""
 
 from __future__ import annotations
 
@@ -7,6 +7,13 @@ from typing import Any, Final, TypeAlias
 
 NO_DEFAULT: Final = object()
 """The default of a field without one: None is the default ``null``."""
+_PROMOTIONS: Final = {
+    "int": ("long", "float", "double"),
+    "long": ("float", "double"),
+    "float": ("double",),
+    "string": ("bytes",),
+    "bytes": ("string",),
+}
 
 
 @dataclass(frozen=True)
@@ -110,3 +117,58 @@ AvroType: TypeAlias = PrimitiveType | NamedType | ArrayType | AvroMapType | Unio
 def short_name(full_name: str) -> str:
     """Return a name without its namespace."""
     return full_name.rpartition(".")[2]
+
+
+def by_writers_names(writer: RecordType, reader: RecordType) -> dict[str, RecordField]:
+    """Return the reader's fields by the writer's names for them. Its own names go before its aliases.
+
+    Aliases of fields count where the records have the same full name, or one is an alias of the other, as in
+    Avro's library for Java.
+    """
+    written = {field.name for field in writer.fields}
+    found = {field.name: field for field in reader.fields if field.name in written}
+    if not _same_full_name(writer, reader):
+        return found
+    for field in reader.fields:
+        if field.name not in written:
+            alias = next((alias for alias in field.aliases if alias in written - found.keys()), None)
+            if alias is not None:
+                found[alias] = field
+    return found
+
+
+def matching_branch(writer: AvroType, reader: UnionType) -> AvroType | None:
+    """Return the branch of the reader's union that takes values of the writer's type."""
+    same_kind = [branch for branch in reader.branches if branch.kind == writer.kind]
+    if isinstance(writer, (RecordType, EnumType, FixedType)):
+        for is_it in (_same_full_name, same_name, _same_structure):
+            for branch in same_kind:
+                if is_it(writer, branch):
+                    return branch
+        return None
+    if same_kind:
+        return same_kind[0]
+    promoted = _PROMOTIONS.get(writer.kind, ())
+    return next((branch for branch in reader.branches if branch.kind in promoted), None)
+
+
+def _same_full_name(writer: AvroType, reader: AvroType) -> bool:
+    assert isinstance(writer, (RecordType, EnumType, FixedType))
+    assert isinstance(reader, (RecordType, EnumType, FixedType))
+    return writer.name == reader.name or writer.name in reader.aliases
+
+
+def same_name(writer: AvroType, reader: AvroType) -> bool:
+    """Return whether the names without namespaces are the same, as the specification has it."""
+    assert isinstance(writer, (RecordType, EnumType, FixedType))
+    assert isinstance(reader, (RecordType, EnumType, FixedType))
+    names = {short_name(name) for name in (reader.name, *reader.aliases)}
+    return short_name(writer.name) in names
+
+
+def _same_structure(writer: AvroType, reader: AvroType) -> bool:
+    """Return whether a record has all fields that another one needs."""
+    if not (isinstance(writer, RecordType) and isinstance(reader, RecordType)):
+        return False
+    known = {field.name for field in by_writers_names(writer, reader).values()}
+    return all(field.name in known or field.default is not NO_DEFAULT for field in reader.fields)

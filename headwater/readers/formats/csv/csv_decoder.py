@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.readers.formats.columns import layout as table_layout
+from headwater.readers.formats.columns.kernel_runs import value_addresses
 from headwater.readers.formats.columns.table import ColumnTable
-from headwater.readers.formats.columns.value_addresses import value_addresses
 from headwater.readers.formats.csv import layout
 from headwater.readers.formats.csv.csv_settings import CsvDialect
 from headwater.readers.formats.csv.kernel_options import KernelOptions

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.readers.formats.columns import layout as table_layout
-from headwater.readers.formats.columns.value_addresses import BEHIND
+from headwater.readers.formats.columns.kernel_runs import BEHIND
 from headwater.readers.formats.csv import inference_layout as kinds
 from headwater.readers.formats.csv import layout
 from headwater.readers.formats.csv.csv_settings import CsvDialect

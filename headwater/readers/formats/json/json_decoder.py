@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.readers.formats.columns import layout as table_layout
+from headwater.readers.formats.columns.kernel_runs import value_addresses
 from headwater.readers.formats.columns.table import ColumnTable
-from headwater.readers.formats.columns.value_addresses import value_addresses
 from headwater.readers.formats.format import BadValues, Spans, ValueDecoder
 from headwater.readers.formats.format_options import FormatOptions
 from headwater.readers.formats.json import layout

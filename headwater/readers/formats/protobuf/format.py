@@ -1,17 +1,27 @@
-"""The format ``protobuf``: values that are messages of one type, known from a descriptor set."""
+"""The format ``protobuf``: values that are messages of one type, known from a descriptor set.
+
+In Confluent's wire format the id of a schema, and the place of the message in it, stand before each.
+"""
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from headwater.core.errors import OptionError
+from headwater.core.errors import FormatSchemaError, OptionError, SourceError
 from headwater.core.imports import importing
 from headwater.readers.formats.format import Format, ValueDecoder
 from headwater.readers.formats.format_options import FormatOptions
+from headwater.readers.formats.registry.settings import RegistrySettings
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from headwater.readers.formats.protobuf.descriptors import MessageNames
+    from headwater.readers.formats.protobuf.message_indexes import MessageHeader
+    from headwater.readers.formats.registry.client import RegisteredSchema
+
 
 NEEDED_FOR = "the format protobuf"
 
@@ -73,3 +83,97 @@ class ProtobufFormat(Format):
             corrupt=self.options.corrupt_column is not None,
             defaults=self.defaults,
         )
+
+
+@dataclass(frozen=True)
+class ConfluentProtobufFormat(Format):
+    """Messages of one type behind the id of their schema and their message indexes.
+
+    They are decoded as the one descriptor says that the columns are made of: fields are known by their
+    numbers. What a writer's schema is needed for is the name of the message. One of another name is bad.
+
+    Args:
+        plain: what is behind the header.
+        registry: where the schemas of the writers are.
+    """
+
+    plain: ProtobufFormat
+    registry: RegistrySettings
+
+    def schema(self) -> pa.Schema:
+        return self.plain.schema()
+
+    def decoder(self) -> ValueDecoder:
+        with importing(NEEDED_FOR, extra="formats"):
+            from headwater.readers.formats.protobuf.descriptors import find_message
+            from headwater.readers.formats.protobuf.message_indexes import MessageHeaders
+        from headwater.readers.formats.wire_format import BehindHeader, Reasons, base64_text
+
+        wanted = find_message(self.plain.descriptor_set, self.plain.message).full_name
+
+        def refused(header: MessageHeader, row: int) -> str:
+            name = self._name(header, row)
+            if name is None:
+                return f"has the message indexes {list(header.indexes)}, which its schema does not have"
+            return "" if name == wanted else f"is a message of type {name}, and not {wanted}"
+
+        reasons = Reasons()
+        return BehindHeader(
+            self.plain.decoder(),
+            MessageHeaders(refused, reasons),
+            reasons,
+            corrupt_at=None if self.plain.options.corrupt_column is None else len(self.schema()) - 1,
+            shown=base64_text,
+        )
+
+    def _name(self, header: MessageHeader, row: int) -> str | None:
+        """Return the name of the message that a value says that it is."""
+        from headwater.readers.formats.registry.client import registry
+
+        try:
+            found = registry(self.registry).by_id(header.schema_id, serialized=True)
+        except SourceError as error:
+            raise type(error)(error.message, source=error.source, position=row) from error
+        if found.kind != "PROTOBUF":
+            raise SourceError(
+                f"the schema of id {header.schema_id} is of the kind {found.kind}, not PROTOBUF", position=row
+            )
+        return _names(found.text).at(header.indexes)
+
+
+@functools.lru_cache(maxsize=64)
+def _names(schema: str) -> MessageNames:
+    """Return the messages of a schema: values may name each of them."""
+    from headwater.readers.formats.protobuf.descriptors import MessageNames
+
+    return MessageNames(schema)
+
+
+def registered_messages(schema: RegisteredSchema, message: str | None) -> tuple[bytes, str]:
+    """Return what `ProtobufFormat` needs of a schema that a registry has.
+
+    Args:
+        schema: asked for as a descriptor.
+        message: the name of the message; None: the first one of the file.
+
+    Raises:
+        FormatSchemaError: the registry has it as text only.
+    """
+    with importing(NEEDED_FOR, extra="formats"):
+        from google.protobuf import descriptor_pb2
+
+        from headwater.readers.formats.protobuf.descriptors import MessageNames, serialized_descriptor
+
+    files = descriptor_pb2.FileDescriptorSet()
+    for name, text in (*schema.references, ("", schema.text)):
+        file = serialized_descriptor(text)
+        if file is None:
+            raise FormatSchemaError(
+                "the schema registry has the schema as text only, not as a descriptor: let protoc write one"
+            )
+        file.name = name or file.name or "schema.proto"
+        files.file.append(file)
+    first = MessageNames(schema.text).at((0,))
+    if message is None and first is None:
+        raise FormatSchemaError("the schema has no message")
+    return files.SerializeToString(), message or str(first)

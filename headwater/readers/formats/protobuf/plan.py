@@ -15,6 +15,8 @@ from headwater.readers.formats.columns import layout as table
 from headwater.readers.formats.columns.table import ColumnTable
 from headwater.readers.formats.protobuf import layout
 from headwater.readers.formats.protobuf.field_kinds import (
+    NOTHING,
+    PlanWords,
     conversion_of,
     default_of,
     packed_tag_of,
@@ -22,7 +24,6 @@ from headwater.readers.formats.protobuf.field_kinds import (
     tag_of,
     wire_of,
 )
-from headwater.readers.formats.protobuf.plan_words import NOTHING, PlanWords
 from headwater.readers.formats.protobuf.schema import is_map, is_message, is_time
 from headwater.readers.kernels.arrays import Int64Array, address
 

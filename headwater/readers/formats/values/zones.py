@@ -1,13 +1,15 @@
-"""Offsets of time zones as tables, for the kernel: a zone's rules are looked up once, not for each value."""
+"""Offsets of time zones as tables: a zone's rules are looked up once, not for each value."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import numpy as np
+import pyarrow as pa
 
 from headwater.readers.formats.values import layout as V
 from headwater.readers.formats.values.time_zones import zone_of
@@ -18,6 +20,8 @@ _LAST = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=V.CYCLE_FROM +
 _STEP = timedelta(days=5)
 """No zone has changed its offset twice within such a time, but for good."""
 _MICROSECOND = timedelta(microseconds=1)
+_NOW = 2024
+"""A year whose rules are those of today."""
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - of local times
 
 
@@ -80,3 +84,39 @@ def _changes(zone: tzinfo) -> Iterator[tuple[datetime, timedelta, timedelta]]:
                     high = middle
             yield high, before, after
         at, before = following, after
+
+
+class OldClock:
+    """The clocks of one time zone before 1900, as Java's old classes suppose them, without local mean time.
+
+    Spark 2, and every Spark that writes ORC, stores times by these. Such a timestamp was computed with the
+    zone's modern offset: it is converted to local time with that offset, then back with the historical one.
+
+    Args:
+        name: of the zone, as Java calls it.
+
+    Raises:
+        ValueError: there is no such zone.
+    """
+
+    def __init__(self, name: str) -> None:
+        zone = zone_of(name)
+        offsets = offsets_of(name)
+        if zone is None or offsets is None:
+            raise ValueError(f"there is no time zone {name!r}")
+        self.supposed_us = _without_summer_time(zone) // _MICROSECOND
+        """How far Java's old classes suppose that these clocks were ahead of UTC."""
+        until, self._offsets = offsets
+        # Where clocks were set back, Spark takes the second of two equal times.
+        self._until = until.copy()
+        self._until[:-1] += np.minimum(0, np.diff(self._offsets))
+
+    def ahead_us(self, local: Any) -> Any:
+        """Return how far clocks were ahead of UTC that showed these times."""
+        shown = local.fill_null(0).to_numpy(zero_copy_only=False)
+        return pa.array(self._offsets[np.searchsorted(self._until, shown, side="right")])
+
+
+def _without_summer_time(zone: tzinfo) -> timedelta:
+    moments = (datetime(_NOW, month, 1, tzinfo=zone).utcoffset() for month in range(1, 13))
+    return min(moment or timedelta() for moment in moments)

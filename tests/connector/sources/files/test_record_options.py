@@ -9,7 +9,7 @@ from headwater.connector.sources.files.source import FilesSource, configure_file
 from headwater.core.errors import OptionError
 from headwater.core.source import Boundedness
 from headwater.readers.files.text_settings import RecordSettings
-from headwater.readers.formats.bad_records_location import BadRecordsLocation
+from headwater.readers.formats.bad_records import BadRecordsLocation
 
 BATCH = Boundedness.BOUNDED
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from headwater.core.errors import AuthenticationError, DeadlineError, SourceError, UnknownSplitError
-from headwater.readers.formats.avro.confluent import ConfluentAvroFormat
+from headwater.readers.formats.avro.avro_format import ConfluentAvroFormat
 from headwater.readers.formats.registry.client import registry
 from headwater.readers.formats.registry.settings import RegistrySettings
 from tests.readers.formats.avro.values import encode, record, rows, spans

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from headwater.readers.formats.avro.confluent import ConfluentAvroFormat
+from headwater.readers.formats.avro.avro_format import ConfluentAvroFormat
 from headwater.readers.formats.registry.client import registry
 from headwater.readers.formats.registry.settings import RegistrySettings
 from local_registry import LocalRegistry

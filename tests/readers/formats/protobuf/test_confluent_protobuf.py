@@ -14,10 +14,13 @@ from google.protobuf.message import Message
 from headwater.core.errors import DeadlineError, FormatSchemaError, SourceError
 from headwater.readers.formats.format_options import FormatOptions
 from headwater.readers.formats.protobuf import proto_names
-from headwater.readers.formats.protobuf.confluent import ConfluentProtobufFormat, registered_messages
-from headwater.readers.formats.protobuf.format import ProtobufFormat
+from headwater.readers.formats.protobuf.descriptors import MessageNames, serialized_descriptor
+from headwater.readers.formats.protobuf.format import (
+    ConfluentProtobufFormat,
+    ProtobufFormat,
+    registered_messages,
+)
 from headwater.readers.formats.protobuf.message_indexes import MessageHeaders
-from headwater.readers.formats.protobuf.proto_names import MessageNames, serialized_descriptor
 from headwater.readers.formats.registry.client import SchemaRegistry
 from headwater.readers.formats.registry.settings import RegistrySettings
 from headwater.readers.formats.wire_format import Reasons

@@ -1,4 +1,4 @@
-"""What every format's kernel does with columns: appends values and nulls, takes entries back.
+"""Nodes of columns, for all kernels: appends values and nulls, takes entries back, asks for room.
 
 Nodes are given by the address of their row in the table of `ColumnTable.nodes`. A struct gets its entry
 before its children do, a list or map after its elements. So within a row a child of a struct whose entry is
@@ -11,15 +11,25 @@ from headwater.readers.formats.columns import layout as T
 from headwater.readers.kernels.memory import (
     called,
     inlined,
+    int64,
     load_byte,
     load_field,
     load_int32,
     store_byte,
     store_field,
     store_int32,
+    store_int64,
 )
 
 NODE_BYTES = 8 * T.NODE_FIELDS
+get = load_field
+"""Return one of the fields ``NODE_...`` of a node."""
+put = store_field
+"""Set one of the fields ``NODE_...`` of a node."""
+TAKEN = 0
+MISMATCH = 1
+SYNTAX = 2
+STOPPED = 3
 
 
 @inlined
@@ -32,12 +42,6 @@ def node_at(nodes: int, index: int) -> int:
 def node_index(nodes: int, node: int) -> int:
     """Return which node of the table has this address."""
     return (node - nodes) // NODE_BYTES
-
-
-get = load_field
-"""Return one of the fields ``NODE_...`` of a node."""
-put = store_field
-"""Set one of the fields ``NODE_...`` of a node."""
 
 
 @inlined
@@ -148,3 +152,39 @@ def _truncate_one(node: int, entries: int) -> None:
     kind = get(node, T.NODE_TYPE)
     if kind in (T.TYPE_STRING, T.TYPE_BINARY):
         put(node, T.NODE_DATA_SIZE, offset(node, entries))
+
+
+@inlined
+def stop(state: int, why: int, node: int) -> int:
+    """Note why the kernel has to return, and return `STOPPED`."""
+    store_int64(state + 8 * T.STATE_STOP, why)
+    store_int64(state + 8 * T.STATE_NODE, node)
+    return int64(STOPPED)
+
+
+@inlined
+def begin_entry(node: int, entry: int) -> int:
+    """Append the value's entry, or begin the one anew that an earlier field of this name has filled."""
+    put_validity(node, entry, 1)
+    put(node, T.NODE_ENTRIES, entry + 1)
+    return get(node, T.NODE_VALUES)
+
+
+@inlined
+def data_room(node: int) -> int:
+    """Return how many more bytes the data of a node can hold."""
+    return get(node, T.NODE_MOST_DATA) - get(node, T.NODE_DATA_SIZE)
+
+
+@inlined
+def more_data(nodes: int, node: int, state: int) -> int:
+    """Ask for more room for the bytes of a node."""
+    return stop(state, T.STOP_MORE_DATA, (node - nodes) // NODE_BYTES)
+
+
+@inlined
+def end_data(node: int, end: int) -> None:
+    """Append the entry whose bytes end here."""
+    filled = end - get(node, T.NODE_DATA)
+    put(node, T.NODE_DATA_SIZE, filled)
+    append_end(node, filled)

@@ -6,15 +6,18 @@ import numba
 import numpy as np
 
 from headwater.readers.formats.columns import layout as T
-from headwater.readers.formats.columns.kernel.entries import (
+from headwater.readers.formats.columns.kernel.nodes import (
     MISMATCH,
     TAKEN,
+    append_null,
     begin_entry,
     end_data,
+    get,
     more_data,
+    put,
+    put_boolean,
     stop,
 )
-from headwater.readers.formats.columns.kernel.nodes import append_null, get, put, put_boolean
 from headwater.readers.formats.columns.kernel.text import NO_ROOM, write_text
 from headwater.readers.formats.csv import layout as L
 from headwater.readers.formats.csv.kernel.cell_times import date_of, free_scratch, timestamp_of

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from headwater.readers.formats.columns import layout as T
-from headwater.readers.formats.columns.kernel.entries import MISMATCH, STOPPED, TAKEN, more_data, stop
 from headwater.readers.formats.columns.kernel.nodes import (
+    MISMATCH,
+    STOPPED,
+    TAKEN,
     append_null,
     append_value,
     get,
+    more_data,
     node_at,
     put,
+    stop,
     truncate,
 )
 from headwater.readers.formats.columns.kernel.text import append_text

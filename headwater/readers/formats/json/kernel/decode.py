@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from headwater.readers.formats.columns import layout as T
-from headwater.readers.formats.columns.kernel.entries import STOPPED, SYNTAX, TAKEN, more_data, stop
 from headwater.readers.formats.columns.kernel.nodes import (
+    STOPPED,
+    SYNTAX,
+    TAKEN,
     append_null,
     append_value,
     get,
+    more_data,
     node_at,
+    stop,
     truncate,
 )
 from headwater.readers.formats.columns.kernel.text import append_text

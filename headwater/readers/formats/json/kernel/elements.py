@@ -8,8 +8,7 @@ from __future__ import annotations
 from headwater.readers.formats.columns.kernel.nodes import get, put
 from headwater.readers.formats.json import documents_layout as D
 from headwater.readers.formats.json.kernel.relaxed import put_relaxed
-from headwater.readers.formats.json.kernel.scanner import skip_space
-from headwater.readers.formats.json.kernel.skipping import skip_value
+from headwater.readers.formats.json.kernel.scanner import skip_space, skip_value
 from headwater.readers.formats.values.kernel import characters as C
 from headwater.readers.formats.values.kernel.characters import peek
 from headwater.readers.kernels.memory import called, inlined, int64, load_byte, load_int64, store_int64

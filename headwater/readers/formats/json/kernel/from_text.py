@@ -5,30 +5,31 @@ from __future__ import annotations
 import numba
 
 from headwater.readers.formats.columns import layout as T
-from headwater.readers.formats.columns.kernel.entries import (
+from headwater.readers.formats.columns.kernel.nodes import (
     MISMATCH,
     TAKEN,
     begin_entry,
     data_room,
     end_data,
+    get,
     more_data,
+    offset,
+    put,
     stop,
 )
-from headwater.readers.formats.columns.kernel.nodes import get, offset, put
 from headwater.readers.formats.json import layout as L
 from headwater.readers.formats.json.kernel.scanner import skip_special
 from headwater.readers.formats.json.kernel.text import TEXT_SPARE
 from headwater.readers.formats.values import layout as V
 from headwater.readers.formats.values.kernel import characters as C
-from headwater.readers.formats.values.kernel.base64 import put_base64
 from headwater.readers.formats.values.kernel.characters import is_digit
-from headwater.readers.formats.values.kernel.days import rebased
 from headwater.readers.formats.values.kernel.exact_numbers import to_decimal, to_integer
 from headwater.readers.formats.values.kernel.lenient_times import text_as_date, text_as_timestamp
-from headwater.readers.formats.values.kernel.moments import FINE, UNKNOWN_ZONE
+from headwater.readers.formats.values.kernel.moments import FINE, UNKNOWN_ZONE, rebased
 from headwater.readers.formats.values.kernel.numbers import to_double
 from headwater.readers.kernels.memory import (
     called,
+    inlined,
     int64,
     load_byte,
     load_int64,
@@ -38,6 +39,8 @@ from headwater.readers.kernels.memory import (
     store_int32,
     store_int64,
 )
+
+_PADDING = 0x3D
 
 
 @called
@@ -147,3 +150,51 @@ def _date(text: int, end: int, state: int) -> tuple[bool, int]:
     fits, number = to_integer(text + 1 if sign == C.PLUS and end > text + 1 else text, end)
     digits = is_digit(load_byte(end - 1)) and (sign != C.PLUS or load_byte(text + 1) != C.MINUS)
     return fits and digits and number >= -(1 << 31) and number < 1 << 31, rebased(number)
+
+
+@inlined
+def _six_bits(byte: int) -> int:
+    if byte >= 65 and byte <= 90:
+        return byte - 65
+    if byte >= 97 and byte <= 122:
+        return byte - 71
+    if byte >= 48 and byte <= 57:
+        return byte + 4
+    return int64(62 if byte == 0x2B else 63 if byte == 0x2F else -1)
+
+
+@called
+def put_base64(at: int, end: int, to: int) -> int:
+    """Write the bytes that a text means, and return their end; 0 if it means none."""
+    while True:
+        while at < end and load_byte(at) <= 32:
+            at += 1
+        if at == end:
+            return to
+        if end - at < 4:
+            return 0
+        one = _six_bits(load_byte(at))
+        two = _six_bits(load_byte(at + 1))
+        third = load_byte(at + 2)
+        fourth = load_byte(at + 3)
+        at += 4
+        three = _six_bits(third)
+        four = _six_bits(fourth)
+        if (one | two) < 0:
+            return 0
+        store_byte(to, one << 2 | two >> 4)
+        to += 1
+        if third == _PADDING:
+            if fourth != _PADDING:
+                return 0
+            continue
+        if three < 0:
+            return 0
+        store_byte(to, two << 4 | three >> 2)
+        to += 1
+        if fourth == _PADDING:
+            continue
+        if four < 0:
+            return 0
+        store_byte(to, three << 6 | four)
+        to += 1

@@ -7,27 +7,32 @@ or map is the null. Of fields with one name the last one counts whose value fits
 from __future__ import annotations
 
 from headwater.readers.formats.columns import layout as T
-from headwater.readers.formats.columns.kernel.entries import MISMATCH, SYNTAX, TAKEN, more_data, stop
 from headwater.readers.formats.columns.kernel.nodes import (
+    MISMATCH,
     NODE_BYTES,
+    SYNTAX,
+    TAKEN,
     append_end,
     append_null,
     append_value,
     get,
+    more_data,
     node_at,
     put,
+    stop,
     truncate,
 )
 from headwater.readers.formats.json import layout as L
 from headwater.readers.formats.json.kernel.frames import (
     close_struct,
+    find_field,
     frame_at,
     has_room,
+    is_name,
     is_passed,
     open_frame,
     pass_by,
 )
-from headwater.readers.formats.json.kernel.names import find_field, is_name
 from headwater.readers.formats.json.kernel.rescue import (
     begin_rescue,
     end_frame,
@@ -37,8 +42,13 @@ from headwater.readers.formats.json.kernel.rescue import (
     take_back,
 )
 from headwater.readers.formats.json.kernel.scalars import put_scalar
-from headwater.readers.formats.json.kernel.scanner import skip_scalar, skip_space, skip_string
-from headwater.readers.formats.json.kernel.skipping import skip_rest, skip_value
+from headwater.readers.formats.json.kernel.scanner import (
+    skip_rest,
+    skip_scalar,
+    skip_space,
+    skip_string,
+    skip_value,
+)
 from headwater.readers.formats.values.kernel import characters as C
 from headwater.readers.formats.values.kernel.characters import peek
 from headwater.readers.kernels.memory import called, int64, load_byte, load_int64, store_int64

@@ -8,8 +8,15 @@ as a whole takes back what was rescued inside of it.
 from __future__ import annotations
 
 from headwater.readers.formats.columns import layout as T
-from headwater.readers.formats.columns.kernel.entries import end_data
-from headwater.readers.formats.columns.kernel.nodes import NODE_BYTES, append_null, get, node_at, offset, put
+from headwater.readers.formats.columns.kernel.nodes import (
+    NODE_BYTES,
+    append_null,
+    end_data,
+    get,
+    node_at,
+    offset,
+    put,
+)
 from headwater.readers.formats.json import layout as L
 from headwater.readers.formats.json.kernel.frames import frame_at
 from headwater.readers.formats.json.kernel.text import TEXT_GROWTH, TEXT_SPARE, put_compact, put_quoted

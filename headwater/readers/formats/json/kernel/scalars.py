@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from headwater.readers.formats.columns import layout as T
-from headwater.readers.formats.columns.kernel.entries import MISMATCH, SYNTAX, TAKEN, begin_entry
-from headwater.readers.formats.columns.kernel.nodes import get, put_boolean
+from headwater.readers.formats.columns.kernel.nodes import (
+    MISMATCH,
+    SYNTAX,
+    TAKEN,
+    begin_entry,
+    get,
+    put_boolean,
+)
 from headwater.readers.formats.json import layout as L
 from headwater.readers.formats.json.kernel.from_text import put_decimal, put_from_text
 from headwater.readers.formats.json.kernel.scanner import plain_string_end, skip_scalar

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from headwater.readers.formats.columns.kernel.nodes import get, put
 from headwater.readers.formats.json import shapes_layout as S
-from headwater.readers.formats.json.kernel.scanner import skip_scalar, skip_space, skip_string
+from headwater.readers.formats.json.kernel.scanner import skip_scalar, skip_space, skip_string, skip_value
 from headwater.readers.formats.json.kernel.shape_scalars import note_scalar, text_of
 from headwater.readers.formats.json.kernel.shape_tree import (
     NO_ROOM,
@@ -17,7 +17,6 @@ from headwater.readers.formats.json.kernel.shape_tree import (
     put_into_table,
     shape_at,
 )
-from headwater.readers.formats.json.kernel.skipping import skip_value
 from headwater.readers.formats.values.kernel import characters as C
 from headwater.readers.formats.values.kernel.characters import peek
 from headwater.readers.kernels.memory import called, int64, load_byte, load_int64, store_int64

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from headwater.readers.formats.columns import layout as T
-from headwater.readers.formats.columns.kernel.entries import SYNTAX, TAKEN, data_room, end_data, more_data
-from headwater.readers.formats.columns.kernel.nodes import get
+from headwater.readers.formats.columns.kernel.nodes import SYNTAX, TAKEN, data_room, end_data, get, more_data
 from headwater.readers.formats.json import layout as L
-from headwater.readers.formats.json.kernel.scanner import plain_string_end
-from headwater.readers.formats.json.kernel.skipping import skip_value
+from headwater.readers.formats.json.kernel.scanner import plain_string_end, skip_value
 from headwater.readers.formats.json.kernel.text import TEXT_GROWTH, TEXT_SPARE, put_compact, put_text
 from headwater.readers.formats.values.kernel import characters as C
 from headwater.readers.kernels.memory import (

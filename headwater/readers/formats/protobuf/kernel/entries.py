@@ -20,7 +20,7 @@ from headwater.readers.formats.columns.kernel.nodes import (
 )
 from headwater.readers.formats.columns.kernel.text import write_base64, write_bytes
 from headwater.readers.formats.protobuf import layout as L
-from headwater.readers.formats.protobuf.kernel.numbers import store_number
+from headwater.readers.formats.protobuf.kernel.values import store_number
 from headwater.readers.kernels.memory import (
     always_inlined,
     called,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from headwater.readers.formats.columns.kernel.nodes import get
 from headwater.readers.formats.values import layout as V
-from headwater.readers.formats.values.kernel.days import days_of, is_day
+from headwater.readers.formats.values.kernel.moments import days_of, is_day
 from headwater.readers.kernels.memory import called, inlined, int64, store_int64
 
 _MOST_YEAR = 999_999_999

@@ -8,11 +8,12 @@ from __future__ import annotations
 from headwater.readers.formats.values import layout as V
 from headwater.readers.formats.values.kernel import characters as C
 from headwater.readers.formats.values.kernel.characters import is_digit, peek
-from headwater.readers.formats.values.kernel.days import days_of, is_day
 from headwater.readers.formats.values.kernel.moments import (
     DAY_SECONDS,
     UNKNOWN_ZONE,
     WRONG,
+    days_of,
+    is_day,
     moment,
     offset_of,
 )
