@@ -104,7 +104,7 @@ store_double = _store(types.float64, _DOUBLE)
 
 # Intrinsics, because a function would be compiled anew for each constant that it is called with.
 @intrinsic  # type: ignore[untyped-decorator]
-def _load_field(_typing: Any, _base: Any, _index: Any) -> Any:
+def _get(_typing: Any, _base: Any, _index: Any) -> Any:
     """Return one of the 64-bit numbers that begin at an address."""
 
     def codegen(_context: Any, builder: Any, _signature: Any, given: Any) -> Any:
@@ -114,7 +114,7 @@ def _load_field(_typing: Any, _base: Any, _index: Any) -> Any:
 
 
 @intrinsic  # type: ignore[untyped-decorator]
-def _store_field(_typing: Any, _base: Any, _index: Any, _value: Any) -> Any:
+def _put(_typing: Any, _base: Any, _index: Any, _value: Any) -> Any:
     """Set one of the 64-bit numbers that begin at an address."""
 
     def codegen(context: Any, builder: Any, _signature: Any, given: Any) -> Any:
@@ -125,8 +125,8 @@ def _store_field(_typing: Any, _base: Any, _index: Any, _value: Any) -> Any:
     return types.none(types.int64, types.int64, types.int64), codegen
 
 
-load_field = cast("Callable[[int, int], int]", _load_field)
-store_field = cast("Callable[[int, int, int], None]", _store_field)
+get = cast("Callable[[int, int], int]", _get)
+put = cast("Callable[[int, int, int], None]", _put)
 
 
 @intrinsic  # type: ignore[untyped-decorator]

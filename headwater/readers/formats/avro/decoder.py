@@ -14,6 +14,7 @@ from headwater.readers.formats.avro.operations import NODE_BYTES, Program
 from headwater.readers.formats.avro.program import compile_program, nodes_of_nulls
 from headwater.readers.formats.avro.types import AvroType
 from headwater.readers.formats.columns import layout as table
+from headwater.readers.formats.columns.kernel_runs import run_kernel
 from headwater.readers.formats.columns.table import ColumnTable
 from headwater.readers.formats.format import BadValues, Spans, ValueDecoder
 from headwater.readers.formats.wire_format import header_reason, schema_id
@@ -121,17 +122,14 @@ class AvroDecoder(ValueDecoder):
         return self._table.finish()
 
     def _run(self, spans: Spans) -> None:
-        done = 0
-        while True:
-            done = KERNEL(address(self._given), done)
-            stop = int(self._state[table.STATE_STOP])
-            if stop == table.STOP_DONE:
-                return
-            if stop == layout.STOP_SCHEMA:
-                begin = int(spans.starts[done])
-                self._add_program(schema_id(spans.data[begin : begin + self._header].tobytes()), done)
-            else:
-                self._table.grow(stop, int(self._state[table.STATE_NODE]))
+        def add_schema(row: int) -> None:
+            begin = int(spans.starts[row])
+            self._add_program(schema_id(spans.data[begin : begin + self._header].tobytes()), row)
+
+        def call(done: int) -> int:
+            return KERNEL(address(self._given), done)
+
+        run_kernel(call, self._state, self._table, {layout.STOP_SCHEMA: add_schema})
 
     def _add_program(self, writer_id: int, row: int) -> None:
         writer = self._writer(writer_id, row)

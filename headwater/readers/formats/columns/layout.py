@@ -75,6 +75,14 @@ STATE_NODE = 1
 """Which node has not enough room."""
 STATE_BAD = 2
 """How many bad values there are so far in this call of `append`."""
+STATE_ZONES = 3
+"""The address of the known time zones, `ZONE_BYTES` each: the first is that of times without a zone."""
+STATE_ZONE_COUNT = 4
+STATE_ZONE_TEXT = 5
+"""With `STOP_ZONE`: the address of the zone's name."""
+STATE_ZONE_SIZE = 6
+STATE_PATTERNS = 7
+"""The address of `PATTERN_FIELDS` addresses: of programs, 0 where times are as in ISO 8601."""
 STATE_FIELDS = 40
 """The others are for the kernel's own use."""
 
@@ -84,8 +92,10 @@ STOP_MORE_ENTRIES = 1
 """The node in `STATE_NODE` is full. The row in hand was taken back, and is to be decoded again."""
 STOP_MORE_DATA = 2
 """The same, of the bytes behind its offsets."""
-STOP_SLOW = 3
-"""The row in hand is beyond the kernel, and was taken back: it is for the slow path."""
+STOP_ZONE = 4
+"""A value names a time zone that is not among the known ones. The row in hand was taken back."""
+STOP_MORE_INPUT = 6
+"""The last value does not end in the bytes that there are."""
 
 SPARE_BYTES = 64
 """So many bytes after the end of each buffer may be written, so that a kernel can copy many bytes at once."""

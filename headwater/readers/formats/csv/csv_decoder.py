@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from headwater.readers.formats.columns import layout as table_layout
-from headwater.readers.formats.columns.kernel_runs import value_addresses
-from headwater.readers.formats.columns.table import ColumnTable
 from headwater.readers.formats.csv import layout
 from headwater.readers.formats.csv.csv_settings import CsvDialect
 from headwater.readers.formats.csv.kernel_options import KernelOptions
-from headwater.readers.formats.format import BadValues, Spans, ValueDecoder
+from headwater.readers.formats.format import BadValues, Spans
 from headwater.readers.formats.format_options import FormatOptions
-from headwater.readers.formats.values.time_tables import KnownZones, TimePatterns
-from headwater.readers.kernels.arrays import ByteArray, Int64Array, address
+from headwater.readers.formats.text_decoder import TextDecoder
+from headwater.readers.kernels.arrays import ByteArray, address
 from headwater.readers.kernels.cache import Kernel
 
 KERNEL: Final = Kernel(
@@ -57,7 +53,7 @@ class StreamPart(NamedTuple):
     spans: Spans
 
 
-class CsvDecoder(ValueDecoder):
+class CsvDecoder(TextDecoder):
     """Decodes CSV records into columns, which go by their position. One owner, one thread.
 
     Args:
@@ -80,39 +76,25 @@ class CsvDecoder(ValueDecoder):
         *,
         any_width: bool = False,
     ) -> None:
-        fields = [field for field in schema if field.name != options.corrupt_column]
-        extras = [field for field in schema if field.name == options.corrupt_column]
-        self._table = ColumnTable([*fields, *extras])
-        self._order = [[*fields, *extras].index(field) for field in schema]
-        self._zones = KnownZones(options.time_zone)
-        self._patterns = TimePatterns(options)
+        super().__init__(KERNEL, schema, options, (options.corrupt_column,))
         self._options = KernelOptions(dialect, options, line_separator)
         self._dialect = dialect
         self._tokens = np.zeros(2 * (dialect.max_columns + 1), np.int64)
         self._scratch: ByteArray = np.zeros(_LEAST_SCRATCH, np.uint8)
         self._reader = np.zeros(layout.READER_FIELDS, np.int64)
-        self._state = np.zeros(table_layout.STATE_FIELDS, np.int64)
-        self._state[layout.COLUMNS] = len(fields)
-        self._state[layout.CORRUPT] = 1 + len(fields) if extras else 0
+        self._state[layout.COLUMNS] = len(self._fields)
+        self._state[layout.CORRUPT] = self._nodes.get(options.corrupt_column or "", 0)
         self._state[layout.ANY_WIDTH] = any_width
         self._state[layout.OPTIONS] = self._options.address
         self._state[layout.TOKENS] = address(self._tokens)
         self._state[layout.READER] = address(self._reader)
-        self._state[layout.PATTERNS] = self._patterns.address
+        self._answers[layout.STOP_MORE_SCRATCH] = self._enlarge_scratch
+        self._point_to_scratch()
 
     def append(self, spans: Spans) -> BadValues | None:
         """Decode records; see `ValueDecoder.append`."""
-        count = len(spans.sizes)
-        sizes = np.ascontiguousarray(spans.sizes, np.int64)
-        # Both stay alive until the kernel is done.
-        starts, _copies = value_addresses(spans, sizes)
-        rows = np.empty(count, np.int64)
-        reasons = np.empty(count, np.int64)
-        self._table.make_room(count, int(sizes.clip(0).sum()))
         self._state[layout.STREAM] = 0
-        places = (address(starts), address(sizes)) if count else (0, 0)
-        self._run(*places, count, rows, reasons)
-        return self._bad(rows, reasons)
+        return super().append(spans)
 
     def append_stream(
         self, data: ByteArray, start: int, stop: int, *, last: bool, most: int = STREAM_ROWS
@@ -134,7 +116,8 @@ class CsvDecoder(ValueDecoder):
         self._state[layout.STREAM] = 1
         self._state[layout.LAST] = int(last)
         begin = address(data)
-        done = self._run(begin + start, begin + stop, most, rows, reasons)
+        self._state[layout.AT] = begin + start
+        done = self._run(lambda: int(self._state[layout.AT]), begin + stop, most, rows, reasons)
         ended = done < most
         # What is left at the very end are comments and empty lines.
         size = stop - start if ended and last else int(self._state[layout.AT]) - begin - start
@@ -160,11 +143,6 @@ class CsvDecoder(ValueDecoder):
         """Return why a record is bad."""
         return _REASONS[code]
 
-    def finish(self) -> Sequence[pa.Array[Any]]:
-        """Return the rows since the last call as columns."""
-        columns = self._table.finish()
-        return [columns[at] for at in self._order]
-
     def finish_batch(self, schema: pa.Schema) -> pa.RecordBatch:
         """Return the rows since the last call as a batch of the schema that the decoder was made of."""
         rows = self._table.rows
@@ -174,37 +152,10 @@ class CsvDecoder(ValueDecoder):
         )
         return pa.RecordBatch.from_struct_array(whole)
 
-    def _run(self, starts: int, sizes: int, count: int, rows: Int64Array, reasons: Int64Array) -> int:
-        """Call the kernel until it is done, and return how many records it has decoded."""
-        state = self._state
-        state[table_layout.STATE_BAD] = 0
-        done = 0
-        while True:
-            state[layout.ZONES] = self._zones.address
-            state[layout.ZONE_COUNT] = self._zones.count
-            state[layout.SCRATCH] = address(self._scratch)
-            state[layout.SCRATCH_SIZE] = self._scratch.size
-            done = KERNEL(
-                address(self._table.nodes),
-                starts,
-                sizes,
-                done,
-                count,
-                address(state),
-                *(address(array) if count else 0 for array in (rows, reasons)),
-            )
-            stop = int(state[table_layout.STATE_STOP])
-            if stop in {table_layout.STOP_DONE, layout.STOP_MORE_INPUT}:
-                return done
-            if stop == layout.STOP_ZONE:
-                self._zones.add(int(state[layout.ZONE_TEXT]), int(state[layout.ZONE_SIZE]))
-            elif stop == layout.STOP_MORE_SCRATCH:
-                self._scratch = np.zeros(2 * self._scratch.size, np.uint8)
-            else:
-                self._table.grow(stop, int(state[table_layout.STATE_NODE]))
-            if state[layout.STREAM]:
-                starts = int(state[layout.AT])
+    def _enlarge_scratch(self, _done: int) -> None:
+        self._scratch = np.zeros(2 * self._scratch.size, np.uint8)
+        self._point_to_scratch()
 
-    def _bad(self, rows: Int64Array, reasons: Int64Array) -> BadValues | None:
-        bad = int(self._state[table_layout.STATE_BAD])
-        return BadValues(rows[:bad], reasons[:bad]) if bad else None
+    def _point_to_scratch(self) -> None:
+        self._state[layout.SCRATCH] = address(self._scratch)
+        self._state[layout.SCRATCH_SIZE] = self._scratch.size

@@ -18,13 +18,6 @@ TOKEN_COUNT = 12
 SCRATCH = 13
 """The address of memory for values that are put together."""
 SCRATCH_SIZE = 14
-ZONES = 15
-ZONE_COUNT = 16
-ZONE_TEXT = 17
-"""With `STOP_ZONE`: the address of the zone's name."""
-ZONE_SIZE = 18
-PATTERNS = 19
-"""The address of the patterns of times: see the layout of JSON."""
 STREAM = 20
 """1 if records end where they say so, 0 if each lies by itself, as a line does."""
 LAST = 21
@@ -129,12 +122,8 @@ EMPTY_TOKEN = 1
 """In place of an address: two quotes with nothing between them."""
 TOKEN_BYTES = 16
 
-STOP_ZONE = 4
-"""A value names a time zone that is not among the known ones. The row in hand was taken back."""
 STOP_MORE_SCRATCH = 5
 """The scratch is too small. The row in hand was taken back."""
-STOP_MORE_INPUT = 6
-"""Of a stream: the record at `AT` does not end in the bytes that are there."""
 
 REASON_MISMATCH = 1
 REASON_COLUMNS = 2

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.readers.formats.columns import layout as table_layout
-from headwater.readers.formats.columns.kernel_runs import BEHIND
+from headwater.readers.formats.columns.kernel_runs import BEHIND, run_kernel
 from headwater.readers.formats.csv import inference_layout as kinds
 from headwater.readers.formats.csv import layout
 from headwater.readers.formats.csv.csv_settings import CsvDialect
@@ -53,15 +53,14 @@ class ColumnTypes:
     def __init__(self, count: int, dialect: CsvDialect, options: FormatOptions, *, prefer_date: bool) -> None:
         # Only what is a date to the letter counts as one here.
         strict = replace(options, date_format=options.date_format or _DATE, time_zone="UTC")
-        self._zones = KnownZones("UTC")
-        self._patterns = TimePatterns(strict)
         self._options = KernelOptions(replace(dialect, time_fallback=False), strict, "\n")
         self._reader = np.zeros(layout.READER_FIELDS, np.int64)
         self._scratch = np.zeros(1 << 12, np.uint8)
         self._state = np.zeros(table_layout.STATE_FIELDS, np.int64)
+        self._zones = KnownZones("UTC", self._state)
+        self._patterns = TimePatterns(strict, self._state)
         self._state[layout.OPTIONS] = self._options.address
         self._state[layout.READER] = address(self._reader)
-        self._state[layout.PATTERNS] = self._patterns.address
         self._state[layout.SCRATCH] = address(self._scratch)
         self._state[layout.SCRATCH_SIZE] = self._scratch.size
         self._reader[layout.TEXT_END] = address(self._scratch)
@@ -84,14 +83,11 @@ class ColumnTypes:
             bytes_[:size] = np.frombuffer(memoryview(data), np.uint8)[:size]
         state = self._state
         state[kinds.KIND], state[kinds.PRECISION] = self._found[at]
-        done = 0
-        while True:
-            state[layout.ZONES] = self._zones.address
-            state[layout.ZONE_COUNT] = self._zones.count
-            done = KERNEL(address(ends), address(bytes_), done, len(present), address(state))
-            if int(state[table_layout.STATE_STOP]) != layout.STOP_ZONE:
-                break
-            self._zones.add(int(state[layout.ZONE_TEXT]), int(state[layout.ZONE_SIZE]))
+
+        def call(done: int) -> int:
+            return KERNEL(address(ends), address(bytes_), done, len(present), address(state))
+
+        run_kernel(call, state, None, {table_layout.STOP_ZONE: self._zones.add_unknown})
         self._found[at] = state[kinds.KIND], state[kinds.PRECISION]
 
     def types(self) -> list[pa.DataType]:

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from collections.abc import Iterator
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
-from headwater.readers.formats.columns import layout as table_layout
-from headwater.readers.formats.columns.kernel_runs import value_addresses
-from headwater.readers.formats.columns.table import ColumnTable
-from headwater.readers.formats.format import BadValues, Spans, ValueDecoder
+from headwater.readers.formats.format import BadValues, Spans
 from headwater.readers.formats.format_options import FormatOptions
 from headwater.readers.formats.json import layout
 from headwater.readers.formats.json.documents import Rewriting
-from headwater.readers.formats.values.time_tables import KnownZones, TimePatterns
+from headwater.readers.formats.text_decoder import TextDecoder
 from headwater.readers.kernels.arrays import address
 from headwater.readers.kernels.cache import Kernel
 
@@ -33,7 +30,7 @@ _REASONS: Final = {
 }
 
 
-class JsonDecoder(ValueDecoder):
+class JsonDecoder(TextDecoder):
     """Decodes JSON objects into columns. One owner, one thread.
 
     Args:
@@ -49,20 +46,14 @@ class JsonDecoder(ValueDecoder):
     def __init__(
         self, schema: pa.Schema, options: FormatOptions, *, exact: bool = False, specials: bool = True
     ) -> None:
-        special = (options.corrupt_column, options.rescued_column)
-        fields = [field for field in schema if field.name not in special]
-        extras = [field for field in schema if field.name in special]
-        self._table = ColumnTable([*fields, *extras])
-        self._order = [[*fields, *extras].index(field) for field in schema]
-        self._zones = KnownZones(options.time_zone)
+        super().__init__(KERNEL, schema, options, (options.corrupt_column, options.rescued_column))
+        fields = pa.struct(self._fields)
         self._scratch = np.zeros(layout.SCRATCH_BYTES, np.uint8)
         self._levels = np.zeros(layout.LEVEL_BYTES, np.uint8)
-        self._stack = np.zeros(layout.FRAME_BYTES * (2 + _depth(pa.struct(fields))), np.uint8)
-        self._state = np.zeros(table_layout.STATE_FIELDS, np.int64)
-        self._state[layout.STATE_FIELDS_OF_ROOT] = len(fields)
-        places = {field.name: 1 + len(fields) + at for at, field in enumerate(extras)}
-        self._state[layout.STATE_CORRUPT] = places.get(options.corrupt_column or "", 0)
-        self._state[layout.STATE_RESCUE] = places.get(options.rescued_column or "", 0)
+        self._stack = np.zeros(layout.FRAME_BYTES * (2 + _depth(fields)), np.uint8)
+        self._state[layout.STATE_FIELDS_OF_ROOT] = len(self._fields)
+        self._state[layout.STATE_CORRUPT] = self._nodes.get(options.corrupt_column or "", 0)
+        self._state[layout.STATE_RESCUE] = self._nodes.get(options.rescued_column or "", 0)
         self._state[layout.STATE_SCRATCH] = address(self._scratch)
         self._state[layout.STATE_LEVELS] = address(self._levels)
         self._state[layout.STATE_STACK] = address(self._stack)
@@ -70,9 +61,7 @@ class JsonDecoder(ValueDecoder):
         self._state[layout.STATE_NO_SPECIALS] = int(not specials)
         self._state[layout.STATE_DATE_FALLBACK] = int(options.date_fallback)
         self._state[layout.STATE_TIMESTAMP_FALLBACK] = int(options.timestamp_fallback)
-        self._patterns = TimePatterns(options)
-        self._state[layout.STATE_PATTERNS] = self._patterns.address
-        plain = not any(_SPECIAL_NAME.search(name) for name in _names(pa.struct(fields)))
+        plain = not any(_SPECIAL_NAME.search(name) for name in _names(fields))
         self._state[layout.STATE_PLAIN_NAMES] = int(plain)
 
     def append(self, spans: Spans, rewriting: Rewriting | None = None) -> BadValues | None:
@@ -82,51 +71,16 @@ class JsonDecoder(ValueDecoder):
             spans: the values.
             rewriting: from where they were rewritten: columns of strings take what stood there.
         """
-        count = len(spans.sizes)
-        sizes = np.ascontiguousarray(spans.sizes, np.int64)
-        # Both stay alive until the kernel is done.
-        starts, _copies = value_addresses(spans, sizes)
-        rows = np.empty(count, np.int64)
-        reasons = np.empty(count, np.int64)
-        self._table.make_room(count, int(sizes.clip(0).sum()))
-        self._state[table_layout.STATE_BAD] = 0
         self._state[layout.STATE_PLACES] = 0
         if rewriting is not None:
             self._state[layout.STATE_PLACES] = address(rewriting.places)
             self._state[layout.STATE_SOURCE] = address(rewriting.source)
             self._state[layout.STATE_TEXT] = address(spans.data)
-        done = 0
-        while True:
-            self._state[layout.STATE_ZONES] = self._zones.address
-            self._state[layout.STATE_ZONE_COUNT] = self._zones.count
-            done = KERNEL(
-                address(self._table.nodes),
-                *(address(array) if count else 0 for array in (starts, sizes)),
-                done,
-                count,
-                address(self._state),
-                *(address(array) if count else 0 for array in (rows, reasons)),
-            )
-            stop = int(self._state[table_layout.STATE_STOP])
-            if stop == table_layout.STOP_DONE:
-                break
-            if stop == layout.STOP_ZONE:
-                self._zones.add(
-                    int(self._state[layout.STATE_ZONE_TEXT]), int(self._state[layout.STATE_ZONE_SIZE])
-                )
-            else:
-                self._table.grow(stop, int(self._state[table_layout.STATE_NODE]))
-        bad = int(self._state[table_layout.STATE_BAD])
-        return BadValues(rows[:bad], reasons[:bad]) if bad else None
+        return super().append(spans)
 
     def reason(self, code: int) -> str:
         """Return why a value is bad."""
         return _REASONS[code]
-
-    def finish(self) -> Sequence[pa.Array[Any]]:
-        """Return the rows since the last call as columns."""
-        columns = self._table.finish()
-        return [columns[at] for at in self._order]
 
 
 def _depth(kind: pa.DataType) -> int:

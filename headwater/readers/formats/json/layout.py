@@ -15,12 +15,6 @@ STATE_STACK = 11
 """The address of the frames of open containers, `FRAME_BYTES` each, as deep as the schema."""
 STATE_LEVELS = 12
 """The address of `LEVEL_BYTES` bytes, for the kinds of open containers that are skipped."""
-STATE_ZONES = 13
-"""The address of the known zones, `ZONE_BYTES` each: the first is that of times without a zone."""
-STATE_ZONE_COUNT = 14
-STATE_ZONE_TEXT = 15
-"""With `STOP_ZONE`: the address of the zone's name."""
-STATE_ZONE_SIZE = 16
 STATE_PLAIN_NAMES = 18
 """1 if no name in the schema has a character that JSON escapes: names are compared as they stand."""
 STATE_REASON = 17
@@ -30,8 +24,6 @@ STATE_PASSED = 20
 """The addresses of lists and maps in the row in hand that do not fit, and must not replace earlier ones."""
 MOST_PASSED = 8
 """Beyond so many in a row, which is decoded anew for each of them, the value is null."""
-STATE_PATTERNS = 28
-"""The address of `PATTERN_FIELDS` addresses: of programs, 0 where times are as in ISO 8601."""
 STATE_RESCUE = 29
 """The node of the column for what is rescued; 0 if there is none."""
 STATE_RESCUE_END = 30
@@ -52,9 +44,6 @@ STATE_TEXT = 37
 """The address of the first byte that such a place is noted for."""
 STATE_SOURCE = 38
 """The address from which places count."""
-
-STOP_ZONE = 4
-"""A value names a time zone that is not among the known ones. The row in hand was taken back."""
 
 SCRATCH_BYTES = 1 << 16
 LEVEL_BYTES = 256

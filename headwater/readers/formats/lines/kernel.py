@@ -14,8 +14,8 @@ from headwater.readers.kernels.memory import (
     copy_chunk,
     inlined,
     load_byte,
+    put,
     store_int32,
-    store_int64,
     trailing_zeros,
 )
 
@@ -53,8 +53,8 @@ def split_lines(
             if text != 0:
                 store_int32(places + 4 * count + 4, to - text)
             else:
-                store_int64(places + 8 * count, begin - data)
-                store_int64(sizes + 8 * count, stop - begin)
+                put(places, count, begin - data)
+                put(sizes, count, stop - begin)
         count += 1
         begin = _behind(stop, end, one != other)
     return count

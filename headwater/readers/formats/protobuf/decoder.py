@@ -10,6 +10,7 @@ import pyarrow as pa
 from google.protobuf.descriptor import Descriptor
 
 from headwater.readers.formats.columns import layout as table
+from headwater.readers.formats.columns.kernel_runs import run_kernel
 from headwater.readers.formats.columns.table import ColumnTable
 from headwater.readers.formats.format import BadValues, Spans, ValueDecoder
 from headwater.readers.formats.protobuf import layout
@@ -69,18 +70,9 @@ class ProtobufDecoder(ValueDecoder):
         ):
             self._plan[at] = value
         self._columns.make_room(len(sizes), int(np.maximum(sizes, 0).sum()))
-        self._run()
+        run_kernel(lambda done: KERNEL(address(self._plan), done), self._state, self._columns)
         count = int(self._state[table.STATE_BAD])
         return BadValues(bad[0, :count], bad[1, :count]) if count else None
-
-    def _run(self) -> None:
-        done = 0
-        while True:
-            done = KERNEL(address(self._plan), done)
-            stop = int(self._state[table.STATE_STOP])
-            if stop == table.STOP_DONE:
-                return
-            self._columns.grow(stop, int(self._state[table.STATE_NODE]))
 
     def reason(self, code: int) -> str:
         """Return why a value is bad: see `ValueDecoder.reason`."""

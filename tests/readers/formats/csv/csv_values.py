@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from headwater.readers.formats.columns.kernel_runs import BEHIND
 
+from headwater.readers.formats.columns.kernel_runs import BEHIND
 from headwater.readers.formats.csv.csv_decoder import CsvDecoder
 from headwater.readers.formats.csv.csv_settings import CsvDialect
 from headwater.readers.formats.format_options import FormatOptions

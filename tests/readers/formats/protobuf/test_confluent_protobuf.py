@@ -13,7 +13,7 @@ from google.protobuf.message import Message
 
 from headwater.core.errors import DeadlineError, FormatSchemaError, SourceError
 from headwater.readers.formats.format_options import FormatOptions
-from headwater.readers.formats.protobuf import proto_names
+from headwater.readers.formats.protobuf import descriptors
 from headwater.readers.formats.protobuf.descriptors import MessageNames, serialized_descriptor
 from headwater.readers.formats.protobuf.format import (
     ConfluentProtobufFormat,
@@ -231,7 +231,7 @@ def test_a_schema_is_parsed_once_however_many_of_its_messages_values_name(
         parsed.append(schema)
         return serialized_descriptor(schema)
 
-    monkeypatch.setattr(proto_names, "serialized_descriptor", counting)
+    monkeypatch.setattr(descriptors, "serialized_descriptor", counting)
     found, _ = decode(format_, [value(7, (at,), 1) for at in range(100)])
     assert [row["id"] for row in found] == [1] + [None] * 99
     assert len(parsed) <= 1

@@ -10,27 +10,11 @@ from headwater.readers.formats.avro import layout as L
 from headwater.readers.formats.avro.kernel.operations import GOOD, MORE_DATA, MORE_ENTRIES, read_value
 from headwater.readers.formats.avro.kernel.values import put_end, put_nulls
 from headwater.readers.formats.columns import layout as T
-from headwater.readers.formats.columns.kernel.nodes import (
-    NODE_BYTES,
-    get,
-    node_index,
-    offset,
-    put,
-    put_validity,
-)
+from headwater.readers.formats.columns.kernel.nodes import NODE_BYTES, node_index, offset, put_validity
 from headwater.readers.formats.columns.kernel.text import write_base64
-from headwater.readers.kernels.memory import (
-    called,
-    load_byte,
-    load_field,
-    load_int32,
-    store_int64,
-    swapped_int32,
-)
+from headwater.readers.kernels.memory import called, get, load_byte, load_int32, put, swapped_int32
 
 _PROGRAM_BYTES = 8 * L.PROGRAM_FIELDS
-
-_at = load_field
 
 
 def decode(given: int, row: int) -> int:
@@ -40,31 +24,31 @@ def decode(given: int, row: int) -> int:
         given: the address of the numbers ``IN_...``.
         row: the first value.
     """
-    data = _at(given, L.IN_DATA)
-    limit = data + _at(given, L.IN_DATA_SIZE)
-    starts = _at(given, L.IN_STARTS)
-    sizes = _at(given, L.IN_SIZES)
-    rows = _at(given, L.IN_ROWS)
-    header = _at(given, L.IN_HEADER)
-    nodes = _at(given, L.IN_NODES)
+    data = get(given, L.IN_DATA)
+    limit = data + get(given, L.IN_DATA_SIZE)
+    starts = get(given, L.IN_STARTS)
+    sizes = get(given, L.IN_SIZES)
+    rows = get(given, L.IN_ROWS)
+    header = get(given, L.IN_HEADER)
+    nodes = get(given, L.IN_NODES)
     filled = get(nodes, T.NODE_ENTRIES) - row
-    program = _at(given, L.IN_PROGRAMS)
+    program = get(given, L.IN_PROGRAMS)
     stop = T.STOP_DONE
     while row < rows:
-        size = _at(sizes, row)
+        size = get(sizes, row)
         if size < 0:
-            put_nulls(nodes, _at(given, L.IN_NULLS), _at(given, L.IN_NULL_COUNT), filled + row)
+            put_nulls(nodes, get(given, L.IN_NULLS), get(given, L.IN_NULL_COUNT), filled + row)
             row += 1
             continue
-        put_nulls(nodes, given + 8 * L.IN_CORRUPT, _at(given, L.IN_CORRUPT_COUNT), filled + row)
-        begin = data + _at(starts, row)
+        put_nulls(nodes, given + 8 * L.IN_CORRUPT, get(given, L.IN_CORRUPT_COUNT), filled + row)
+        begin = data + get(starts, row)
         outcome = L.REASON_HEADER
         if header == 0:
             outcome = read_value(begin, begin + size, filled + row, program, given, limit)
         elif size >= header and load_byte(begin) == 0:
             schema: int = swapped_int32(load_int32(begin + 1))
             if schema >= 0:
-                if schema != _at(program, L.PROGRAM_ID):
+                if schema != get(program, L.PROGRAM_ID):
                     program = _program_of(given, schema)
                     if program == 0:
                         stop = L.STOP_SCHEMA
@@ -76,17 +60,17 @@ def decode(given: int, row: int) -> int:
             stop = T.STOP_MORE_ENTRIES if outcome == MORE_ENTRIES else T.STOP_MORE_DATA
             break
         row += 1
-    _settle(nodes, _at(given, L.IN_NODE_COUNT), filled + row)
-    store_int64(_at(given, L.IN_STATE) + 8 * T.STATE_STOP, stop)
+    _settle(nodes, get(given, L.IN_NODE_COUNT), filled + row)
+    put(get(given, L.IN_STATE), T.STATE_STOP, stop)
     return row
 
 
 @called
 def _program_of(given: int, schema: int) -> int:
     """Return the program of a schema; 0 if there is none yet."""
-    program = _at(given, L.IN_PROGRAMS)
-    for _ in range(_at(given, L.IN_PROGRAM_COUNT)):
-        if _at(program, L.PROGRAM_ID) == schema:
+    program = get(given, L.IN_PROGRAMS)
+    for _ in range(get(given, L.IN_PROGRAM_COUNT)):
+        if get(program, L.PROGRAM_ID) == schema:
             return program
         program += _PROGRAM_BYTES
     return 0
@@ -95,23 +79,23 @@ def _program_of(given: int, schema: int) -> int:
 @called
 def _put_bad(given: int, row: int, entry: int, reason: int) -> int:
     """Make nulls of a bad value, and note it. Return `GOOD`, or `MORE_DATA` as `read_value` does."""
-    nodes = _at(given, L.IN_NODES)
-    state = _at(given, L.IN_STATE)
-    _settle(nodes, _at(given, L.IN_NODE_COUNT), entry)
-    put_nulls(nodes, _at(given, L.IN_NULLS), _at(given, L.IN_NULL_COUNT), entry)
-    if _at(given, L.IN_CORRUPT_COUNT) == 1:
-        corrupt = nodes + _at(given, L.IN_CORRUPT)
-        at = _at(given, L.IN_DATA) + _at(_at(given, L.IN_STARTS), row)
-        end = write_base64(corrupt, offset(corrupt, entry), at, _at(_at(given, L.IN_SIZES), row))
+    nodes = get(given, L.IN_NODES)
+    state = get(given, L.IN_STATE)
+    _settle(nodes, get(given, L.IN_NODE_COUNT), entry)
+    put_nulls(nodes, get(given, L.IN_NULLS), get(given, L.IN_NULL_COUNT), entry)
+    if get(given, L.IN_CORRUPT_COUNT) == 1:
+        corrupt = nodes + get(given, L.IN_CORRUPT)
+        at = get(given, L.IN_DATA) + get(get(given, L.IN_STARTS), row)
+        end = write_base64(corrupt, offset(corrupt, entry), at, get(get(given, L.IN_SIZES), row))
         if end < 0:
-            store_int64(state + 8 * T.STATE_NODE, node_index(nodes, corrupt))
+            put(state, T.STATE_NODE, node_index(nodes, corrupt))
             return MORE_DATA
         put_end(corrupt, entry, end)
         put_validity(corrupt, entry, 1)
-    bad = _at(state, T.STATE_BAD)
-    store_int64(_at(given, L.IN_BAD_ROWS) + 8 * bad, row)
-    store_int64(_at(given, L.IN_BAD_REASONS) + 8 * bad, reason)
-    store_int64(state + 8 * T.STATE_BAD, bad + 1)
+    bad = get(state, T.STATE_BAD)
+    put(get(given, L.IN_BAD_ROWS), bad, row)
+    put(get(given, L.IN_BAD_REASONS), bad, reason)
+    put(state, T.STATE_BAD, bad + 1)
     return GOOD
 
 

@@ -19,20 +19,15 @@ from headwater.readers.formats.avro.kernel.values import (
     put_scaled,
 )
 from headwater.readers.formats.columns import layout as T
-from headwater.readers.formats.columns.kernel.nodes import (
-    NODE_BYTES,
-    get,
-    put,
-    put_boolean,
-    put_validity,
-)
+from headwater.readers.formats.columns.kernel.nodes import NODE_BYTES, put_boolean, put_validity
 from headwater.readers.kernels.memory import (
+    get,
     inlined,
     load_byte,
-    load_field,
     load_float,
     load_int32,
     load_int64,
+    put,
     store_double,
     store_int32,
     store_int64,
@@ -42,7 +37,6 @@ from headwater.readers.kernels.varints import MOST_INT_BYTES, MOST_LONG_BYTES, v
 _OP_BYTES = 8 * layout.OP_FIELDS
 _FRAME_BYTES = 8 * layout.FRAME_FIELDS
 
-_at = load_field
 
 # What `read_value` returns where it has no reason why the value is bad.
 GOOD = -1
@@ -69,23 +63,23 @@ def read_value(at: int, end: int, entry: int, program: int, given: int, limit: i
         given: the address of the numbers ``IN_...``.
         limit: the end of all bytes that may be loaded.
     """
-    operations = _at(program, layout.PROGRAM_OPERATIONS)
-    numbers = _at(program, layout.PROGRAM_NUMBERS)
-    nodes = _at(given, layout.IN_NODES)
-    frame = _at(given, layout.IN_FRAMES) - _FRAME_BYTES
+    operations = get(program, layout.PROGRAM_OPERATIONS)
+    numbers = get(program, layout.PROGRAM_NUMBERS)
+    nodes = get(given, layout.IN_NODES)
+    frame = get(given, layout.IN_FRAMES) - _FRAME_BYTES
     op = operations - _OP_BYTES
     empty_items = 0
     value_at = at
     value_end = end
     while True:
         op += _OP_BYTES
-        code = _at(op, layout.OP_CODE)
-        node = nodes + _at(op, layout.OP_NODE)
+        code = get(op, layout.OP_CODE)
+        node = nodes + get(op, layout.OP_NODE)
         if code == layout.OP_LONG:
             value, at = zigzag_long(at, end)
             if at > end:
                 return _reason(at, end)
-            store_int64(get(node, T.NODE_VALUES) + 8 * entry, value)
+            put(get(node, T.NODE_VALUES), entry, value)
             put_validity(node, entry, 1)
         elif code == layout.OP_STRING or code == layout.OP_BYTES:
             size, at = zigzag_long(at, end)
@@ -100,11 +94,11 @@ def read_value(at: int, end: int, entry: int, program: int, given: int, limit: i
             branch, at = zigzag_int(at, end)
             if at > end:
                 return _reason(at, end)
-            if branch < 0 or branch >= _at(op, layout.OP_B):
+            if branch < 0 or branch >= get(op, layout.OP_B):
                 return layout.REASON_BRANCH
-            op = operations + _OP_BYTES * (_at(numbers, _at(op, layout.OP_A) + branch) - 1)
+            op = operations + _OP_BYTES * (get(numbers, get(op, layout.OP_A) + branch) - 1)
         elif code == layout.OP_JUMP:
-            op = operations + _OP_BYTES * (_at(op, layout.OP_A) - 1)
+            op = operations + _OP_BYTES * (get(op, layout.OP_A) - 1)
         elif code == layout.OP_INT:
             value, at = zigzag_int(at, end)
             if at > end:
@@ -114,7 +108,7 @@ def read_value(at: int, end: int, entry: int, program: int, given: int, limit: i
         elif code == layout.OP_DOUBLE:
             if end - at < 8:
                 return layout.REASON_TRUNCATED
-            store_int64(get(node, T.NODE_VALUES) + 8 * entry, load_int64(at))
+            put(get(node, T.NODE_VALUES), entry, load_int64(at))
             put_validity(node, entry, 1)
             at += 8
         elif code == layout.OP_BOOLEAN:
@@ -126,29 +120,29 @@ def read_value(at: int, end: int, entry: int, program: int, given: int, limit: i
         elif code == layout.OP_STRUCT:
             put_validity(node, entry, 1)
         elif code == layout.OP_NULL:
-            put_nulls(nodes, numbers + 8 * _at(op, layout.OP_A), _at(op, layout.OP_B), entry)
+            put_nulls(nodes, numbers + 8 * get(op, layout.OP_A), get(op, layout.OP_B), entry)
         elif code == layout.OP_LONG_TIMES:
             value, at = zigzag_long(at, end)
             if at > end:
                 return _reason(at, end)
-            if not put_scaled(node, entry, value, _at(op, layout.OP_A)):
+            if not put_scaled(node, entry, value, get(op, layout.OP_A)):
                 return layout.REASON_TIME
         elif code == layout.OP_ENUM:
             symbol, at = zigzag_int(at, end)
             if at > end:
                 return _reason(at, end)
-            if symbol < 0 or symbol >= _at(op, layout.OP_B):
+            if symbol < 0 or symbol >= get(op, layout.OP_B):
                 return layout.REASON_SYMBOL
-            text = numbers + 8 * (_at(op, layout.OP_A) + 2 * symbol)
-            size = _at(text, 1)
+            text = numbers + 8 * (get(op, layout.OP_A) + 2 * symbol)
+            size = get(text, 1)
             if size < 0:
                 return layout.REASON_SYMBOL
             if not put_bytes(
-                node, entry, _at(program, layout.PROGRAM_TEXTS) + _at(text, 0), size, limit, False
+                node, entry, get(program, layout.PROGRAM_TEXTS) + get(text, 0), size, limit, False
             ):
                 return _wants_data(given, op)
         elif code == layout.OP_DECIMAL:
-            size = _at(op, layout.OP_A)
+            size = get(op, layout.OP_A)
             if size < 0:
                 size, at = zigzag_long(at, end)
                 if at > end:
@@ -161,7 +155,7 @@ def read_value(at: int, end: int, entry: int, program: int, given: int, limit: i
                 return layout.REASON_DECIMAL
             at += size
         elif code == layout.OP_FIXED:
-            size = _at(op, layout.OP_A)
+            size = get(op, layout.OP_A)
             if size > end - at:
                 return layout.REASON_TRUNCATED
             if not put_bytes(node, entry, at, size, limit, False):
@@ -169,13 +163,13 @@ def read_value(at: int, end: int, entry: int, program: int, given: int, limit: i
             at += size
         elif code == layout.OP_LIST or code == layout.OP_SKIP_LIST:
             frame += _FRAME_BYTES
-            store_int64(frame + 8 * layout.FRAME_ENTRY, entry)
-            store_int64(frame + 8 * layout.FRAME_LEFT, 0)
-            store_int64(frame + 8 * layout.FRAME_IS_LAST, 0)
+            put(frame, layout.FRAME_ENTRY, entry)
+            put(frame, layout.FRAME_LEFT, 0)
+            put(frame, layout.FRAME_IS_LAST, 0)
         elif code == layout.OP_ITEM:
-            items = nodes + _at(op, layout.OP_A)
-            left = _at(frame, layout.FRAME_LEFT)
-            if left == 0 and _at(frame, layout.FRAME_IS_LAST) == 0:
+            items = nodes + get(op, layout.OP_A)
+            left = get(frame, layout.FRAME_LEFT)
+            if left == 0 and get(frame, layout.FRAME_IS_LAST) == 0:
                 left, at = zigzag_long(at, end)
                 if left < 0 and at <= end:  # the size of the block follows
                     left = -left
@@ -184,37 +178,37 @@ def read_value(at: int, end: int, entry: int, program: int, given: int, limit: i
                     return _reason(at, end)
                 if left < 0:
                     return layout.REASON_LENGTH
-                if frame == _at(given, layout.IN_FRAMES):
-                    store_int64(frame + 8 * layout.FRAME_IS_LAST, _at(given, layout.IN_SOLE_BLOCK))
+                if frame == get(given, layout.IN_FRAMES):
+                    put(frame, layout.FRAME_IS_LAST, get(given, layout.IN_SOLE_BLOCK))
             if left == 0:
-                store_int64(frame + 8 * layout.FRAME_BEGIN, at)
-                entry = _at(frame, layout.FRAME_ENTRY)
+                put(frame, layout.FRAME_BEGIN, at)
+                entry = get(frame, layout.FRAME_ENTRY)
                 frame -= _FRAME_BYTES
                 put_end(node, entry, get(items, T.NODE_ENTRIES))
                 put_validity(node, entry, 1)
-                op = operations + _OP_BYTES * (_at(op, layout.OP_B) - 1)
+                op = operations + _OP_BYTES * (get(op, layout.OP_B) - 1)
             else:
                 entry = get(items, T.NODE_ENTRIES)
                 if entry >= get(items, T.NODE_MOST_ENTRIES):
                     store_int64(
-                        _at(given, layout.IN_STATE) + 8 * T.STATE_NODE, _at(op, layout.OP_A) // NODE_BYTES
+                        get(given, layout.IN_STATE) + 8 * T.STATE_NODE, get(op, layout.OP_A) // NODE_BYTES
                     )
                     return MORE_ENTRIES
-                store_int64(frame + 8 * layout.FRAME_LEFT, left - 1)
-                store_int64(frame + 8 * layout.FRAME_BEGIN, at)
+                put(frame, layout.FRAME_LEFT, left - 1)
+                put(frame, layout.FRAME_BEGIN, at)
         elif code == layout.OP_ITEM_END or code == layout.OP_SKIP_ITEM_END:
             if code == layout.OP_ITEM_END:
-                put(nodes + _at(op, layout.OP_A), T.NODE_ENTRIES, entry + 1)
-            if at == _at(frame, layout.FRAME_BEGIN):
+                put(nodes + get(op, layout.OP_A), T.NODE_ENTRIES, entry + 1)
+            if at == get(frame, layout.FRAME_BEGIN):
                 empty_items += 1
                 if empty_items > layout.MOST_EMPTY_ITEMS:
                     return layout.REASON_EMPTY_ITEMS
-            op = operations + _OP_BYTES * (_at(op, layout.OP_B) - 1)
+            op = operations + _OP_BYTES * (get(op, layout.OP_B) - 1)
         elif code == layout.OP_INT_LONG:
             value, at = zigzag_int(at, end)
             if at > end:
                 return _reason(at, end)
-            store_int64(get(node, T.NODE_VALUES) + 8 * entry, value * _at(op, layout.OP_A))
+            put(get(node, T.NODE_VALUES), entry, value * get(op, layout.OP_A))
             put_validity(node, entry, 1)
         elif code == layout.OP_FLOAT:
             if end - at < 4:
@@ -236,13 +230,13 @@ def read_value(at: int, end: int, entry: int, program: int, given: int, limit: i
             if at > end:
                 return _reason(at, end)
             to_double = code == layout.OP_INT_DOUBLE or code == layout.OP_LONG_DOUBLE
-            put_floating(node, entry, value, to_double, _at(op, layout.OP_B))
+            put_floating(node, entry, value, to_double, get(op, layout.OP_B))
         elif code == layout.OP_SKIP_INT or code == layout.OP_SKIP_LONG:
             _, at = varint(at, end, MOST_INT_BYTES if code == layout.OP_SKIP_INT else MOST_LONG_BYTES)
             if at > end:
                 return _reason(at, end)
         elif code == layout.OP_SKIP_FIXED or code == layout.OP_SKIP_BYTES:
-            size = _at(op, layout.OP_A)
+            size = get(op, layout.OP_A)
             if code == layout.OP_SKIP_BYTES:
                 size, at = zigzag_long(at, end)
                 if at > end:
@@ -251,7 +245,7 @@ def read_value(at: int, end: int, entry: int, program: int, given: int, limit: i
                 return layout.REASON_LENGTH
             at += size
         elif code == layout.OP_SKIP_ITEM:
-            left = _at(frame, layout.FRAME_LEFT)
+            left = get(frame, layout.FRAME_LEFT)
             while left == 0:
                 left, at = zigzag_long(at, end)
                 if at > end:
@@ -267,25 +261,25 @@ def read_value(at: int, end: int, entry: int, program: int, given: int, limit: i
                 at += size
             if left == 0:
                 frame -= _FRAME_BYTES
-                op = operations + _OP_BYTES * (_at(op, layout.OP_B) - 1)
+                op = operations + _OP_BYTES * (get(op, layout.OP_B) - 1)
             else:
-                store_int64(frame + 8 * layout.FRAME_LEFT, left - 1)
-                store_int64(frame + 8 * layout.FRAME_BEGIN, at)
+                put(frame, layout.FRAME_LEFT, left - 1)
+                put(frame, layout.FRAME_BEGIN, at)
         elif code == layout.OP_DEFAULT:
             value_at = at
             value_end = end
-            at = _at(program, layout.PROGRAM_TEXTS) + _at(op, layout.OP_A)
-            end = at + _at(op, layout.OP_B)
+            at = get(program, layout.PROGRAM_TEXTS) + get(op, layout.OP_A)
+            end = at + get(op, layout.OP_B)
         elif code == layout.OP_DEFAULT_END:
             at = value_at
             end = value_end
         elif code == layout.OP_FAIL:
-            return _at(op, layout.OP_A)
+            return get(op, layout.OP_A)
         else:  # layout.OP_END
             return GOOD
 
 
 @inlined
 def _wants_data(given: int, op: int) -> int:
-    store_int64(_at(given, layout.IN_STATE) + 8 * T.STATE_NODE, _at(op, layout.OP_NODE) // NODE_BYTES)
+    put(get(given, layout.IN_STATE), T.STATE_NODE, get(op, layout.OP_NODE) // NODE_BYTES)
     return MORE_DATA

@@ -5,20 +5,16 @@ from __future__ import annotations
 import numba
 
 from headwater.readers.formats.columns import layout as T
-from headwater.readers.formats.columns.kernel.nodes import (
-    get,
-    is_variable,
-    offset,
-    put_validity,
-)
+from headwater.readers.formats.columns.kernel.nodes import is_variable, offset, put_validity
 from headwater.readers.formats.columns.kernel.text import write_bytes, write_text
 from headwater.readers.kernels.memory import (
     always_inlined,
     called,
+    get,
     inlined,
     load_byte,
-    load_field,
     multiply_high,
+    put,
     store_double,
     store_float,
     store_int32,
@@ -30,7 +26,7 @@ from headwater.readers.kernels.memory import (
 def put_nulls(nodes: int, places: int, count: int, entry: int) -> None:
     """Write a null into each of these nodes."""
     for i in range(count):
-        node = nodes + load_field(places, i)
+        node = nodes + get(places, i)
         put_validity(node, entry, 0)
         if is_variable(get(node, T.NODE_TYPE)):
             put_end(node, entry, offset(node, entry))
@@ -67,7 +63,7 @@ def put_scaled(node: int, entry: int, value: int, factor: int) -> bool:
         if value > most or value < -most:
             return False
         value *= factor
-    store_int64(get(node, T.NODE_VALUES) + 8 * entry, value)
+    put(get(node, T.NODE_VALUES), entry, value)
     put_validity(node, entry, 1)
     return True
 

@@ -10,22 +10,17 @@ from __future__ import annotations
 from headwater.readers.formats.columns import layout as T
 from headwater.readers.kernels.memory import (
     called,
+    get,
     inlined,
     int64,
     load_byte,
-    load_field,
     load_int32,
+    put,
     store_byte,
-    store_field,
     store_int32,
-    store_int64,
 )
 
 NODE_BYTES = 8 * T.NODE_FIELDS
-get = load_field
-"""Return one of the fields ``NODE_...`` of a node."""
-put = store_field
-"""Set one of the fields ``NODE_...`` of a node."""
 TAKEN = 0
 MISMATCH = 1
 SYNTAX = 2
@@ -157,8 +152,8 @@ def _truncate_one(node: int, entries: int) -> None:
 @inlined
 def stop(state: int, why: int, node: int) -> int:
     """Note why the kernel has to return, and return `STOPPED`."""
-    store_int64(state + 8 * T.STATE_STOP, why)
-    store_int64(state + 8 * T.STATE_NODE, node)
+    put(state, T.STATE_STOP, why)
+    put(state, T.STATE_NODE, node)
     return int64(STOPPED)
 
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from headwater.readers.formats.columns import layout as T
-from headwater.readers.formats.columns.kernel.nodes import append_end, get, put
+from headwater.readers.formats.columns.kernel.nodes import append_end
 from headwater.readers.kernels.memory import (
     CHUNK_BYTES,
     always_inlined,
     called,
     copy_bytes,
     copy_chunk,
+    get,
     inlined,
     int64,
     load_byte,
+    put,
     store_byte,
     store_int32,
 )

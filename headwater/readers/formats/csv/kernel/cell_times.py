@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from headwater.readers.formats.columns.kernel.nodes import get
+from headwater.readers.formats.columns import layout as T
 from headwater.readers.formats.csv import layout as L
 from headwater.readers.formats.values import layout as V
 from headwater.readers.formats.values.kernel.lenient_times import text_as_date, text_as_timestamp
-from headwater.readers.kernels.memory import called, inlined
+from headwater.readers.kernels.memory import called, get, inlined
 
 
 @inlined
@@ -21,7 +21,7 @@ def date_of(at: int, end: int, state: int) -> tuple[bool, int]:
     """Return whether a text is a date, and its days since 1970-01-01."""
     scratch, room = free_scratch(state)
     fallback = get(get(state, L.OPTIONS), L.OPTION_DATE_FALLBACK) == 1
-    return text_as_date(at, end, get(state, L.PATTERNS), V.PATTERN_DATE, fallback, scratch, room)
+    return text_as_date(at, end, get(state, T.STATE_PATTERNS), V.PATTERN_DATE, fallback, scratch, room)
 
 
 @called
@@ -33,10 +33,10 @@ def timestamp_of(at: int, end: int, local: bool, state: int) -> tuple[int, int, 
     return text_as_timestamp(
         at,
         end,
-        get(state, L.PATTERNS),
+        get(state, T.STATE_PATTERNS),
         which,
-        get(state, L.ZONES),
-        get(state, L.ZONE_COUNT),
+        get(state, T.STATE_ZONES),
+        get(state, T.STATE_ZONE_COUNT),
         local,
         fallback,
         scratch,

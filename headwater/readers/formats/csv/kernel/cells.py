@@ -12,9 +12,7 @@ from headwater.readers.formats.columns.kernel.nodes import (
     append_null,
     begin_entry,
     end_data,
-    get,
     more_data,
-    put,
     put_boolean,
     stop,
 )
@@ -38,11 +36,13 @@ from headwater.readers.formats.values.kernel.moments import FINE, UNKNOWN_ZONE
 from headwater.readers.kernels.memory import (
     CHUNK_BYTES,
     called,
+    get,
     inlined,
     int64,
     load_byte,
     load_int32,
     load_int64,
+    put,
     store_byte,
     store_double,
     store_float,
@@ -131,16 +131,16 @@ def _put_time(node: int, kind: int, entry: int, at: int, end: int, state: int) -
         fits, value = day_time_interval(at, end) if kind == T.TYPE_DURATION else time_of_day(at, end)
         if not fits:
             return int64(MISMATCH)
-        store_int64(begin_entry(node, entry) + 8 * entry, value)
+        put(begin_entry(node, entry), entry, value)
         return int64(TAKEN)
     found, micros, zone, size = timestamp_of(at, end, kind != T.TYPE_TIMESTAMP, state)
     if found == UNKNOWN_ZONE:
-        put(state, L.ZONE_TEXT, zone)
-        put(state, L.ZONE_SIZE, size)
-        return stop(state, L.STOP_ZONE, 0)
+        put(state, T.STATE_ZONE_TEXT, zone)
+        put(state, T.STATE_ZONE_SIZE, size)
+        return stop(state, T.STOP_ZONE, 0)
     if found != FINE:
         return int64(MISMATCH)
-    store_int64(begin_entry(node, entry) + 8 * entry, micros)
+    put(begin_entry(node, entry), entry, micros)
     return int64(TAKEN)
 
 
@@ -150,7 +150,7 @@ def _put_integer(node: int, kind: int, entry: int, at: int, end: int) -> int:
     if not fits:
         return int64(MISMATCH)
     if kind == T.TYPE_LONG:
-        store_int64(begin_entry(node, entry) + 8 * entry, value)
+        put(begin_entry(node, entry), entry, value)
     elif kind == T.TYPE_INT and value >= -(1 << 31) and value < 1 << 31:
         store_int32(begin_entry(node, entry) + 4 * entry, value)
     elif kind == T.TYPE_SHORT and value >= -(1 << 15) and value < 1 << 15:

@@ -9,10 +9,8 @@ from headwater.readers.formats.columns.kernel.nodes import (
     TAKEN,
     append_null,
     append_value,
-    get,
     more_data,
     node_at,
-    put,
     stop,
     truncate,
 )
@@ -22,7 +20,16 @@ from headwater.readers.formats.csv.kernel.cells import put_cell
 from headwater.readers.formats.csv.kernel.exact_tokens import NOTHING, RECORD_READ, exact_record
 from headwater.readers.formats.csv.kernel.plain_tokens import plain_record
 from headwater.readers.formats.csv.kernel.reader import newline, option
-from headwater.readers.kernels.memory import called, inlined, int64, load_byte, load_int64, store_int64
+from headwater.readers.kernels.memory import (
+    called,
+    get,
+    inlined,
+    int64,
+    load_byte,
+    load_int64,
+    put,
+    store_int64,
+)
 
 _LINE_FEED = 10
 _CARRIAGE_RETURN = 13
@@ -100,8 +107,8 @@ def _corrupt(nodes: int, state: int, reason: int) -> int:
 @inlined
 def _note_bad(state: int, rows: int, reasons: int, row: int, reason: int) -> None:
     bad = get(state, T.STATE_BAD)
-    store_int64(rows + 8 * bad, row)
-    store_int64(reasons + 8 * bad, reason)
+    put(rows, bad, row)
+    put(reasons, bad, reason)
     put(state, T.STATE_BAD, bad + 1)
 
 
@@ -112,8 +119,8 @@ def _decode_values(
     reader = get(state, L.READER)
     for i in range(first, count):
         filled = get(nodes, T.NODE_ENTRIES)
-        at = load_int64(starts + 8 * i)
-        size = load_int64(sizes + 8 * i)
+        at = get(starts, i)
+        size = get(sizes, i)
         put(state, L.AT, at)
         put(state, L.END, at + max(size, 0))
         put(state, L.RECORD, at)
@@ -168,7 +175,7 @@ def _decode_stream(
         status = int64(STOPPED)
         reason = int64(0)
         if get(state, L.SAW_END) == 1 and get(state, L.LAST) == 0:
-            put(state, T.STATE_STOP, L.STOP_MORE_INPUT)
+            put(state, T.STATE_STOP, T.STOP_MORE_INPUT)
         elif found == NOTHING and get(state, L.FATAL) == 0:
             return i
         elif get(state, T.STATE_STOP) == T.STOP_DONE:

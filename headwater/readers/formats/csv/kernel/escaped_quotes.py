@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-from headwater.readers.formats.columns.kernel.nodes import get, put
 from headwater.readers.formats.csv import layout as L
-from headwater.readers.formats.csv.kernel.reader import (
-    advance,
-    append,
-    clear,
-    newline,
-    option,
-    skip_until,
-)
-from headwater.readers.kernels.memory import called, inlined, int64
+from headwater.readers.formats.csv.kernel.reader import advance, append, clear, newline, option, skip_until
+from headwater.readers.kernels.memory import called, get, inlined, int64, put
 
 
 @inlined

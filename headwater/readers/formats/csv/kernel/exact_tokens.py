@@ -6,7 +6,6 @@ leave out, and all that no writer would write.
 
 from __future__ import annotations
 
-from headwater.readers.formats.columns.kernel.nodes import get, put
 from headwater.readers.formats.csv import layout as L
 from headwater.readers.formats.csv.kernel.escaped_quotes import single_separator
 from headwater.readers.formats.csv.kernel.long_separators import long_record, save_matched
@@ -25,7 +24,7 @@ from headwater.readers.formats.csv.kernel.reader import (
     option,
     skip_blanks,
 )
-from headwater.readers.kernels.memory import called, inlined, int64, load_byte
+from headwater.readers.kernels.memory import called, get, inlined, int64, load_byte, put
 
 NOTHING = 0
 """There is no record: the input has ended, or is a comment."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from headwater.readers.formats.columns import layout as T
-from headwater.readers.formats.columns.kernel.nodes import get, put
 from headwater.readers.formats.csv import inference_layout as I
 from headwater.readers.formats.csv import layout as L
 from headwater.readers.formats.csv.kernel.cell_times import date_of, timestamp_of
@@ -12,7 +11,7 @@ from headwater.readers.formats.csv.kernel.numbers import NO_NUMBER, number_of, t
 from headwater.readers.formats.values.kernel import characters as C
 from headwater.readers.formats.values.kernel.characters import is_digit, peek
 from headwater.readers.formats.values.kernel.moments import FINE, UNKNOWN_ZONE
-from headwater.readers.kernels.memory import called, inlined, int64, load_byte, load_int32
+from headwater.readers.kernels.memory import called, get, inlined, int64, load_byte, load_int32, put
 
 _MOST_DIGITS = 38
 _INT_DIGITS = 10
@@ -96,9 +95,9 @@ def _kind_of(before: int, at: int, end: int, date_first: int, state: int) -> tup
     if before <= I.KIND_TIMESTAMP:
         found, _, zone, size = timestamp_of(at, end, False, state)
         if found == UNKNOWN_ZONE:
-            put(state, T.STATE_STOP, L.STOP_ZONE)
-            put(state, L.ZONE_TEXT, zone)
-            put(state, L.ZONE_SIZE, size)
+            put(state, T.STATE_STOP, T.STOP_ZONE)
+            put(state, T.STATE_ZONE_TEXT, zone)
+            put(state, T.STATE_ZONE_SIZE, size)
             return int64(I.KIND_NOTHING), none
         if found == FINE:
             return int64(I.KIND_TIMESTAMP), none

@@ -5,7 +5,6 @@ It is univocity's way: a part of a separator that is none is text. `MATCHED` say
 
 from __future__ import annotations
 
-from headwater.readers.formats.columns.kernel.nodes import get, put
 from headwater.readers.formats.csv import layout as L
 from headwater.readers.formats.csv.kernel.escaped_quotes import quote_or_escape
 from headwater.readers.formats.csv.kernel.quoted import (
@@ -33,7 +32,7 @@ from headwater.readers.formats.csv.kernel.reader import (
     prepend,
     trim_value,
 )
-from headwater.readers.kernels.memory import called, inlined, int64
+from headwater.readers.kernels.memory import called, get, inlined, int64, put
 
 _NONE = 5
 """There is no separator here. `DONE` is where there is one."""

@@ -6,15 +6,16 @@ Whatever else there is makes `exact_tokens` read the record.
 
 from __future__ import annotations
 
-from headwater.readers.formats.columns.kernel.nodes import get, put
 from headwater.readers.formats.csv import layout as L
 from headwater.readers.kernels.memory import (
     CHUNK_BYTES,
     any_of_three,
     called,
+    get,
     inlined,
     int64,
     load_byte,
+    put,
     store_int64,
     trailing_zeros,
 )

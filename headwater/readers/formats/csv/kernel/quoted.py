@@ -6,7 +6,6 @@ are loops here.
 
 from __future__ import annotations
 
-from headwater.readers.formats.columns.kernel.nodes import get, put
 from headwater.readers.formats.csv import layout as L
 from headwater.readers.formats.csv.kernel.escaped_quotes import (
     fail,
@@ -26,7 +25,7 @@ from headwater.readers.formats.csv.kernel.reader import (
     option,
     prepend,
 )
-from headwater.readers.kernels.memory import called, inlined, int64, load_byte
+from headwater.readers.kernels.memory import called, get, inlined, int64, load_byte, put
 
 DONE = 0
 ENDED = 1

@@ -7,9 +7,17 @@ the end of the record.
 from __future__ import annotations
 
 from headwater.readers.formats.columns import layout as T
-from headwater.readers.formats.columns.kernel.nodes import get, put
 from headwater.readers.formats.csv import layout as L
-from headwater.readers.kernels.memory import called, inlined, int64, load_byte, store_byte, store_int64
+from headwater.readers.kernels.memory import (
+    called,
+    get,
+    inlined,
+    int64,
+    load_byte,
+    put,
+    store_byte,
+    store_int64,
+)
 from headwater.readers.kernels.utf8 import put_code_point, sequence
 
 SPACE_CHARACTER = 32

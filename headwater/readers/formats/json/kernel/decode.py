@@ -9,7 +9,6 @@ from headwater.readers.formats.columns.kernel.nodes import (
     TAKEN,
     append_null,
     append_value,
-    get,
     more_data,
     node_at,
     stop,
@@ -17,18 +16,12 @@ from headwater.readers.formats.columns.kernel.nodes import (
 )
 from headwater.readers.formats.columns.kernel.text import append_text
 from headwater.readers.formats.json import layout as L
-from headwater.readers.formats.json.kernel.frames import (
-    close_struct,
-    has_room,
-)
+from headwater.readers.formats.json.kernel.frames import close_struct, has_room
 from headwater.readers.formats.json.kernel.objects import AGAIN, put_object
-from headwater.readers.formats.json.kernel.rescue import (
-    begin_rescue,
-    end_rescue,
-)
+from headwater.readers.formats.json.kernel.rescue import begin_rescue, end_rescue
 from headwater.readers.formats.json.kernel.scanner import skip_space
 from headwater.readers.formats.values.kernel import characters as C
-from headwater.readers.kernels.memory import called, inlined, int64, load_byte, load_int64, store_int64
+from headwater.readers.kernels.memory import called, get, inlined, int64, load_byte, put
 
 
 @inlined
@@ -40,8 +33,8 @@ def _null_row(nodes: int, count: int) -> None:
 @called
 def _row(nodes: int, at: int, size: int, state: int) -> int:
     """Decode one value into the next row. Return `TAKEN` or `STOPPED`."""
-    count = load_int64(state + 8 * L.STATE_FIELDS_OF_ROOT)
-    store_int64(state + 8 * L.STATE_REASON, 0)
+    count = get(state, L.STATE_FIELDS_OF_ROOT)
+    put(state, L.STATE_REASON, 0)
     begin_rescue(state)
     row = get(nodes, T.NODE_ENTRIES)
     if not has_room(nodes):
@@ -51,7 +44,7 @@ def _row(nodes: int, at: int, size: int, state: int) -> int:
     if first == end:
         _null_row(nodes, count)
     elif load_byte(first) == C.OPEN_OBJECT:
-        store_int64(state + 8 * L.STATE_PASSED_COUNT, 0)
+        put(state, L.STATE_PASSED_COUNT, 0)
         status = put_object(nodes, first, end, state)
         while status == AGAIN:
             truncate(nodes, nodes, row)
@@ -62,16 +55,16 @@ def _row(nodes: int, at: int, size: int, state: int) -> int:
             truncate(nodes, nodes, row)
             _null_row(nodes, count)
             begin_rescue(state)
-            store_int64(state + 8 * L.STATE_REASON, L.REASON_NOT_JSON)
+            put(state, L.STATE_REASON, L.REASON_NOT_JSON)
     else:
         _null_row(nodes, count)
-        store_int64(state + 8 * L.STATE_REASON, L.REASON_NOT_AN_OBJECT)
-    if load_int64(state + 8 * L.STATE_RESCUE) != 0:
+        put(state, L.STATE_REASON, L.REASON_NOT_AN_OBJECT)
+    if get(state, L.STATE_RESCUE) != 0:
         end_rescue(nodes, state)
-    corrupt = load_int64(state + 8 * L.STATE_CORRUPT)
+    corrupt = get(state, L.STATE_CORRUPT)
     if corrupt != 0:
         column = node_at(nodes, corrupt)
-        if load_int64(state + 8 * L.STATE_REASON) == 0:
+        if get(state, L.STATE_REASON) == 0:
             append_null(nodes, column)
         elif not append_text(column, at, size):
             return more_data(nodes, column, state)
@@ -93,16 +86,16 @@ def decode(
         rows: the address of room for the numbers of bad values.
         reasons: the address of room for their reasons.
     """
-    store_int64(state + 8 * T.STATE_STOP, T.STOP_DONE)
+    put(state, T.STATE_STOP, T.STOP_DONE)
     for i in range(first, count):
         filled = get(nodes, T.NODE_ENTRIES)
-        if _row(nodes, load_int64(starts + 8 * i), load_int64(sizes + 8 * i), state) != TAKEN:
+        if _row(nodes, get(starts, i), get(sizes, i), state) != TAKEN:
             truncate(nodes, nodes, filled)
             return i
-        reason = load_int64(state + 8 * L.STATE_REASON)
+        reason = get(state, L.STATE_REASON)
         if reason != 0:
-            bad = load_int64(state + 8 * T.STATE_BAD)
-            store_int64(rows + 8 * bad, i)
-            store_int64(reasons + 8 * bad, reason)
-            store_int64(state + 8 * T.STATE_BAD, bad + 1)
+            bad = get(state, T.STATE_BAD)
+            put(rows, bad, i)
+            put(reasons, bad, reason)
+            put(state, T.STATE_BAD, bad + 1)
     return count

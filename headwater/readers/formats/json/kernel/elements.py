@@ -5,13 +5,12 @@ A document that is anything else is one value, as it stands; one of white space 
 
 from __future__ import annotations
 
-from headwater.readers.formats.columns.kernel.nodes import get, put
 from headwater.readers.formats.json import documents_layout as D
 from headwater.readers.formats.json.kernel.relaxed import put_relaxed
 from headwater.readers.formats.json.kernel.scanner import skip_space, skip_value
 from headwater.readers.formats.values.kernel import characters as C
 from headwater.readers.formats.values.kernel.characters import peek
-from headwater.readers.kernels.memory import called, inlined, int64, load_byte, load_int64, store_int64
+from headwater.readers.kernels.memory import called, get, inlined, int64, load_byte, put, store_int64
 
 _NO_ROOM = -1
 _NO_OBJECTS = -2
@@ -69,8 +68,8 @@ def split_documents(
     rules = get(state, D.DOCUMENTS_RULES)
     for document in range(first, count):
         filled = get(state, D.DOCUMENTS_FILLED)
-        at = load_int64(starts + 8 * document)
-        end = at + load_int64(sizes + 8 * document)
+        at = get(starts, document)
+        end = at + get(sizes, document)
         text = get(state, D.DOCUMENTS_TEXT)
         places = get(state, D.DOCUMENTS_PLACES)
         if rules != D.AS_IT_IS:

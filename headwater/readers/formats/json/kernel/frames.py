@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 from headwater.readers.formats.columns import layout as T
-from headwater.readers.formats.columns.kernel.nodes import NODE_BYTES, append_null, get, node_at
+from headwater.readers.formats.columns.kernel.nodes import NODE_BYTES, append_null, node_at
 from headwater.readers.formats.json import layout as L
 from headwater.readers.formats.json.kernel.scanner import skip_string
 from headwater.readers.formats.json.kernel.strings import unescaped
 from headwater.readers.formats.values.kernel import characters as C
-from headwater.readers.kernels.memory import called, inlined, int64, load_byte, load_int64, store_int64
+from headwater.readers.kernels.memory import called, get, inlined, int64, load_byte, load_int64, put
 
 
 @inlined
 def frame_at(state: int, depth: int) -> int:
     """Return the address of a frame; the root's is 0."""
-    return load_int64(state + 8 * L.STATE_STACK) + L.FRAME_BYTES * depth
+    return get(state, L.STATE_STACK) + L.FRAME_BYTES * depth
 
 
 @inlined
 def open_frame(nodes: int, node: int, kind: int, frame: int) -> None:
     """Begin a frame for a node."""
-    store_int64(frame + 8 * L.FRAME_NODE, node)
-    store_int64(frame + 8 * L.FRAME_KIND, kind)
-    store_int64(frame + 8 * L.FRAME_NEXT, node_at(nodes, get(node, T.NODE_FIRST_CHILD)))
+    put(frame, L.FRAME_NODE, node)
+    put(frame, L.FRAME_KIND, kind)
+    put(frame, L.FRAME_NEXT, node_at(nodes, get(node, T.NODE_FIRST_CHILD)))
 
 
 @inlined
@@ -45,8 +45,8 @@ def has_room(node: int) -> bool:
 @called
 def is_passed(state: int, at: int) -> bool:
     """Return whether the list or map that begins here is known not to fit."""
-    for i in range(load_int64(state + 8 * L.STATE_PASSED_COUNT)):
-        if load_int64(state + 8 * (L.STATE_PASSED + i)) == at:
+    for i in range(get(state, L.STATE_PASSED_COUNT)):
+        if get(state, L.STATE_PASSED + i) == at:
             return True
     return False
 
@@ -54,11 +54,11 @@ def is_passed(state: int, at: int) -> bool:
 @called
 def pass_by(state: int, at: int) -> bool:
     """Note a list or map that does not fit, and return whether there was room for that."""
-    count = load_int64(state + 8 * L.STATE_PASSED_COUNT)
+    count = get(state, L.STATE_PASSED_COUNT)
     if count == L.MOST_PASSED:
         return False
-    store_int64(state + 8 * (L.STATE_PASSED + count), at)
-    store_int64(state + 8 * L.STATE_PASSED_COUNT, count + 1)
+    put(state, L.STATE_PASSED + count, at)
+    put(state, L.STATE_PASSED_COUNT, count + 1)
     return True
 
 
@@ -84,7 +84,7 @@ def find_field(first: int, count: int, at: int, end: int, state: int) -> tuple[i
 
     The end is 0 if this is no string.
     """
-    plain = load_int64(state + 8 * L.STATE_PLAIN_NAMES) == 1 and load_byte(at) == C.QUOTE
+    plain = get(state, L.STATE_PLAIN_NAMES) == 1 and load_byte(at) == C.QUOTE
     if plain:
         # A name that is one of the schema has no escapes: it need not be looked at before.
         child = first

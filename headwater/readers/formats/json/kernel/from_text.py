@@ -11,10 +11,8 @@ from headwater.readers.formats.columns.kernel.nodes import (
     begin_entry,
     data_room,
     end_data,
-    get,
     more_data,
     offset,
-    put,
     stop,
 )
 from headwater.readers.formats.json import layout as L
@@ -29,10 +27,11 @@ from headwater.readers.formats.values.kernel.moments import FINE, UNKNOWN_ZONE, 
 from headwater.readers.formats.values.kernel.numbers import to_double
 from headwater.readers.kernels.memory import (
     called,
+    get,
     inlined,
     int64,
     load_byte,
-    load_int64,
+    put,
     store_byte,
     store_double,
     store_float,
@@ -81,7 +80,7 @@ def put_from_text(
     if kind == T.TYPE_DOUBLE or kind == T.TYPE_FLOAT:
         if is_digit(load_byte(text)) or skip_special(text, end) != end:
             return MISMATCH, at
-        if load_int64(state + 8 * L.STATE_NO_SPECIALS) == 1:
+        if get(state, L.STATE_NO_SPECIALS) == 1:
             return MISMATCH, at
         value = to_double(text, end, text)
         if kind == T.TYPE_DOUBLE:
@@ -101,12 +100,12 @@ def put_from_text(
     if kind == T.TYPE_TIMESTAMP or kind == T.TYPE_LOCAL_TIMESTAMP:
         found, micros, zone, size = _timestamp(text, end, kind == T.TYPE_LOCAL_TIMESTAMP, state)
         if found == UNKNOWN_ZONE:
-            store_int64(state + 8 * L.STATE_ZONE_TEXT, zone)
-            store_int64(state + 8 * L.STATE_ZONE_SIZE, size)
-            return stop(state, L.STOP_ZONE, 0), at
+            put(state, T.STATE_ZONE_TEXT, zone)
+            put(state, T.STATE_ZONE_SIZE, size)
+            return stop(state, T.STOP_ZONE, 0), at
         if found != FINE:
             return MISMATCH, at
-        store_int64(begin_entry(node, entry) + 8 * entry, micros)
+        put(begin_entry(node, entry), entry, micros)
         return TAKEN, after
     return MISMATCH, at
 
@@ -116,10 +115,10 @@ def _timestamp(text: int, end: int, local: bool, state: int) -> tuple[int, int, 
     return text_as_timestamp(
         text,
         end,
-        get(state, L.STATE_PATTERNS),
+        get(state, T.STATE_PATTERNS),
         V.PATTERN_LOCAL_TIMESTAMP if local else V.PATTERN_TIMESTAMP,
-        get(state, L.STATE_ZONES),
-        get(state, L.STATE_ZONE_COUNT),
+        get(state, T.STATE_ZONES),
+        get(state, T.STATE_ZONE_COUNT),
         local,
         get(state, L.STATE_TIMESTAMP_FALLBACK) == 1,
         get(state, L.STATE_SCRATCH),
@@ -138,7 +137,7 @@ def _date(text: int, end: int, state: int) -> tuple[bool, int]:
     fits, days = text_as_date(
         text,
         end,
-        get(state, L.STATE_PATTERNS),
+        get(state, T.STATE_PATTERNS),
         V.PATTERN_DATE,
         fallback,
         scratch,

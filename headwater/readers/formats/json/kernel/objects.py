@@ -15,10 +15,8 @@ from headwater.readers.formats.columns.kernel.nodes import (
     append_end,
     append_null,
     append_value,
-    get,
     more_data,
     node_at,
-    put,
     stop,
     truncate,
 )
@@ -51,7 +49,7 @@ from headwater.readers.formats.json.kernel.scanner import (
 )
 from headwater.readers.formats.values.kernel import characters as C
 from headwater.readers.formats.values.kernel.characters import peek
-from headwater.readers.kernels.memory import called, int64, load_byte, load_int64, store_int64
+from headwater.readers.kernels.memory import called, get, int64, load_byte, put
 from headwater.readers.kernels.utf8 import is_utf8
 
 _NULL = 0x6E
@@ -70,9 +68,9 @@ def _is_broken_text(at: int, end: int) -> bool:
 def put_object(nodes: int, at: int, end: int, state: int) -> int:
     """Decode the object that begins here as a row. Return `TAKEN`, `SYNTAX`, `STOPPED` or `AGAIN`."""
     depth = int64(0)
-    levels = load_int64(state + 8 * L.STATE_LEVELS)
-    root_count = load_int64(state + 8 * L.STATE_FIELDS_OF_ROOT)
-    plain_names = load_int64(state + 8 * L.STATE_PLAIN_NAMES)
+    levels = get(state, L.STATE_LEVELS)
+    root_count = get(state, L.STATE_FIELDS_OF_ROOT)
+    plain_names = get(state, L.STATE_PLAIN_NAMES)
     container = nodes
     kind = int64(T.TYPE_STRUCT)
     frame = frame_at(state, 0)
@@ -81,8 +79,8 @@ def put_object(nodes: int, at: int, end: int, state: int) -> int:
     append_value(nodes)
     at = skip_space(at + 1, end)
     empty = peek(at, end) == C.CLOSE_OBJECT
-    rescues = load_int64(state + 8 * L.STATE_RESCUE) != 0
-    rewritten = load_int64(state + 8 * L.STATE_PLACES) != 0
+    rescues = get(state, L.STATE_RESCUE) != 0
+    rewritten = get(state, L.STATE_PLACES) != 0
     name = at
     if rescues:
         begin_rescue(state)
@@ -91,14 +89,14 @@ def put_object(nodes: int, at: int, end: int, state: int) -> int:
             node = int64(0)
             entry = int64(0)
             if kind == T.TYPE_LIST:
-                node = load_int64(frame + 8 * L.FRAME_NEXT)
+                node = get(frame, L.FRAME_NEXT)
                 if not has_room(node):
                     return stop(state, T.STOP_MORE_ENTRIES, (node - nodes) // NODE_BYTES)
                 entry = get(node, T.NODE_ENTRIES)
             elif kind == T.TYPE_STRUCT:
                 byte = peek(at, end)
                 name = at
-                node = load_int64(frame + 8 * L.FRAME_NEXT)
+                node = get(frame, L.FRAME_NEXT)
                 if (
                     byte == C.QUOTE
                     and plain_names == 1
@@ -114,10 +112,10 @@ def put_object(nodes: int, at: int, end: int, state: int) -> int:
                 else:
                     return int64(SYNTAX)
                 if node != 0:
-                    store_int64(frame + 8 * L.FRAME_NEXT, node + NODE_BYTES)
+                    put(frame, L.FRAME_NEXT, node + NODE_BYTES)
                 entry = get(container, T.NODE_ENTRIES) - 1
             else:
-                entries = load_int64(frame + 8 * L.FRAME_NEXT)
+                entries = get(frame, L.FRAME_NEXT)
                 byte = peek(at, end)
                 if byte != C.QUOTE and byte != C.APOSTROPHE:
                     return int64(SYNTAX)
@@ -161,7 +159,7 @@ def put_object(nodes: int, at: int, end: int, state: int) -> int:
                     depth += 1
                     frame = frame_at(state, depth)
                     open_frame(nodes, node, value_kind, frame)
-                    store_int64(frame + 8 * L.FRAME_REPLACED, replaced)
+                    put(frame, L.FRAME_REPLACED, replaced)
                     if rescues:
                         note_frame(state, depth, at)
                     container = node
@@ -187,11 +185,11 @@ def put_object(nodes: int, at: int, end: int, state: int) -> int:
                         status, at = put_scalar(nodes, node, entry, at, end, state, depth + 1)
                     if status == MISMATCH:
                         if not rescues:
-                            store_int64(state + 8 * L.STATE_REASON, L.REASON_MISMATCH)
+                            put(state, L.STATE_REASON, L.REASON_MISMATCH)
                         at = skip_value(at, end, levels, depth + 1)
                         # Lists and maps around it are nulls as a whole, up to the next struct.
                         while at != 0 and kind != T.TYPE_STRUCT:
-                            replaced = load_int64(frame + 8 * L.FRAME_REPLACED)
+                            replaced = get(frame, L.FRAME_REPLACED)
                             if replaced != 0 and pass_by(state, replaced):
                                 return int64(AGAIN)
                             at = skip_rest(at, end, kind == T.TYPE_MAP, levels, depth)
@@ -200,8 +198,8 @@ def put_object(nodes: int, at: int, end: int, state: int) -> int:
                             depth -= 1
                             frame = frame_at(state, depth)
                             node = container
-                            container = load_int64(frame + 8 * L.FRAME_NODE)
-                            kind = load_int64(frame + 8 * L.FRAME_KIND)
+                            container = get(frame, L.FRAME_NODE)
+                            kind = get(frame, L.FRAME_KIND)
                             count = get(container, T.NODE_CHILDREN) if depth > 0 else root_count
                             if at != 0 and kind == T.TYPE_STRUCT:
                                 truncate(nodes, node, get(container, T.NODE_ENTRIES) - 1)
@@ -228,9 +226,9 @@ def put_object(nodes: int, at: int, end: int, state: int) -> int:
                 if depth == 0:
                     return int64(TAKEN)
             else:
-                append_end(container, get(load_int64(frame + 8 * L.FRAME_NEXT), T.NODE_ENTRIES))
+                append_end(container, get(get(frame, L.FRAME_NEXT), T.NODE_ENTRIES))
             depth -= 1
             frame = frame_at(state, depth)
-            container = load_int64(frame + 8 * L.FRAME_NODE)
-            kind = load_int64(frame + 8 * L.FRAME_KIND)
+            container = get(frame, L.FRAME_NODE)
+            kind = get(frame, L.FRAME_KIND)
             count = get(container, T.NODE_CHILDREN) if depth > 0 else root_count

@@ -8,28 +8,12 @@ as a whole takes back what was rescued inside of it.
 from __future__ import annotations
 
 from headwater.readers.formats.columns import layout as T
-from headwater.readers.formats.columns.kernel.nodes import (
-    NODE_BYTES,
-    append_null,
-    end_data,
-    get,
-    node_at,
-    offset,
-    put,
-)
+from headwater.readers.formats.columns.kernel.nodes import NODE_BYTES, append_null, end_data, node_at, offset
 from headwater.readers.formats.json import layout as L
 from headwater.readers.formats.json.kernel.frames import frame_at
 from headwater.readers.formats.json.kernel.text import TEXT_GROWTH, TEXT_SPARE, put_compact, put_quoted
 from headwater.readers.formats.values.kernel import characters as C
-from headwater.readers.kernels.memory import (
-    called,
-    inlined,
-    int64,
-    load_int64,
-    store_byte,
-    store_int32,
-    store_int64,
-)
+from headwater.readers.kernels.memory import called, get, inlined, int64, put, store_byte, store_int32
 
 _NULL = 0x6C6C756E
 _NULL_BYTES = 5
@@ -42,23 +26,23 @@ _NAME_GROWTH = 6
 @inlined
 def rescue_column(nodes: int, state: int) -> int:
     """Return the node of the column."""
-    return node_at(nodes, load_int64(state + 8 * L.STATE_RESCUE))
+    return node_at(nodes, get(state, L.STATE_RESCUE))
 
 
 @inlined
 def begin_rescue(state: int) -> None:
     """Begin a row."""
-    store_int64(state + 8 * L.STATE_RESCUE_END, 0)
-    store_int64(state + 8 * L.STATE_RESCUE_DEPTH, 0)
+    put(state, L.STATE_RESCUE_END, 0)
+    put(state, L.STATE_RESCUE_DEPTH, 0)
 
 
 @called
 def note_frame(state: int, depth: int, at: int) -> None:
     """Note in a frame that opens where its value begins, and how far the rescued text is."""
     frame = frame_at(state, depth)
-    open_levels = load_int64(state + 8 * L.STATE_RESCUE_DEPTH)
+    open_levels = get(state, L.STATE_RESCUE_DEPTH)
     put(frame, L.FRAME_BEGIN, at)
-    put(frame, L.FRAME_RESCUE_END, load_int64(state + 8 * L.STATE_RESCUE_END))
+    put(frame, L.FRAME_RESCUE_END, get(state, L.STATE_RESCUE_END))
     put(frame, L.FRAME_RESCUE_DEPTH, open_levels)
     if open_levels > 0:
         put(frame, L.FRAME_RESCUE_WRITTEN, get(frame_at(state, open_levels - 1), L.FRAME_WRITTEN))
@@ -69,8 +53,8 @@ def take_back(state: int, depth: int) -> int:
     """Take back what was rescued inside of a frame, and return where its value begins."""
     frame = frame_at(state, depth)
     open_levels = get(frame, L.FRAME_RESCUE_DEPTH)
-    store_int64(state + 8 * L.STATE_RESCUE_END, get(frame, L.FRAME_RESCUE_END))
-    store_int64(state + 8 * L.STATE_RESCUE_DEPTH, open_levels)
+    put(state, L.STATE_RESCUE_END, get(frame, L.FRAME_RESCUE_END))
+    put(state, L.STATE_RESCUE_DEPTH, open_levels)
     if open_levels > 0:
         put(frame_at(state, open_levels - 1), L.FRAME_WRITTEN, get(frame, L.FRAME_RESCUE_WRITTEN))
     return get(frame, L.FRAME_BEGIN)
@@ -79,14 +63,14 @@ def take_back(state: int, depth: int) -> int:
 @called
 def end_frame(state: int, depth: int) -> None:
     """Write the end of a frame that closes, if anything was rescued inside of it."""
-    if load_int64(state + 8 * L.STATE_RESCUE_DEPTH) != depth + 1:
+    if get(state, L.STATE_RESCUE_DEPTH) != depth + 1:
         return
-    end = load_int64(state + 8 * L.STATE_RESCUE_END)
+    end = get(state, L.STATE_RESCUE_END)
     store_byte(
         end, C.CLOSE_LIST if get(frame_at(state, depth), L.FRAME_KIND) == T.TYPE_LIST else C.CLOSE_OBJECT
     )
-    store_int64(state + 8 * L.STATE_RESCUE_END, end + 1)
-    store_int64(state + 8 * L.STATE_RESCUE_DEPTH, depth)
+    put(state, L.STATE_RESCUE_END, end + 1)
+    put(state, L.STATE_RESCUE_DEPTH, depth)
 
 
 @called
@@ -107,10 +91,10 @@ def rescue(nodes: int, state: int, depth: int, node: int, name: int, at: int, af
     """
     column = rescue_column(nodes, state)
     limit = get(column, T.NODE_DATA) + get(column, T.NODE_MOST_DATA) - _MOST_LEVELS
-    to = load_int64(state + 8 * L.STATE_RESCUE_END)
+    to = get(state, L.STATE_RESCUE_END)
     if to == 0:
         to = get(column, T.NODE_DATA) + get(column, T.NODE_DATA_SIZE)
-    level = load_int64(state + 8 * L.STATE_RESCUE_DEPTH)
+    level = get(state, L.STATE_RESCUE_DEPTH)
     while level <= depth:
         to = _open_level(state, level, to, limit)
         if to == 0:
@@ -120,9 +104,9 @@ def rescue(nodes: int, state: int, depth: int, node: int, name: int, at: int, af
     room = 2 * (TEXT_GROWTH * (after - at) + TEXT_SPARE)
     if to == 0 or limit - to < room:
         return False
-    to = put_compact(at, after, to, room, load_int64(state + 8 * L.STATE_SCRATCH), True)
-    store_int64(state + 8 * L.STATE_RESCUE_END, to)
-    store_int64(state + 8 * L.STATE_RESCUE_DEPTH, depth + 1)
+    to = put_compact(at, after, to, room, get(state, L.STATE_SCRATCH), True)
+    put(state, L.STATE_RESCUE_END, to)
+    put(state, L.STATE_RESCUE_DEPTH, depth + 1)
     return True
 
 
@@ -172,7 +156,7 @@ def _put_name(state: int, depth: int, node: int, name: int, value: int, to: int,
         store_byte(to, C.COLON)
         return to + 1
     # The name, the colon, and no space between them.
-    return put_compact(name, value, to, room, load_int64(state + 8 * L.STATE_SCRATCH), True)
+    return put_compact(name, value, to, room, get(state, L.STATE_SCRATCH), True)
 
 
 @called
@@ -216,7 +200,7 @@ def _is_struct(node: int) -> bool:
 def end_rescue(nodes: int, state: int) -> None:
     """Append the row's entry: what was rescued, or null."""
     column = rescue_column(nodes, state)
-    end = load_int64(state + 8 * L.STATE_RESCUE_END)
+    end = get(state, L.STATE_RESCUE_END)
     if end == 0:
         append_null(nodes, column)
         return

@@ -3,14 +3,7 @@
 from __future__ import annotations
 
 from headwater.readers.formats.columns import layout as T
-from headwater.readers.formats.columns.kernel.nodes import (
-    MISMATCH,
-    SYNTAX,
-    TAKEN,
-    begin_entry,
-    get,
-    put_boolean,
-)
+from headwater.readers.formats.columns.kernel.nodes import MISMATCH, SYNTAX, TAKEN, begin_entry, put_boolean
 from headwater.readers.formats.json import layout as L
 from headwater.readers.formats.json.kernel.from_text import put_decimal, put_from_text
 from headwater.readers.formats.json.kernel.scanner import plain_string_end, skip_scalar
@@ -21,15 +14,15 @@ from headwater.readers.formats.values.kernel.exact_numbers import to_integer
 from headwater.readers.formats.values.kernel.numbers import short_double, short_number, to_double, to_float
 from headwater.readers.kernels.memory import (
     called,
+    get,
     int64,
     load_byte,
-    load_int64,
+    put,
     store_byte,
     store_double,
     store_float,
     store_int16,
     store_int32,
-    store_int64,
 )
 
 _TRUE = 0x74
@@ -69,7 +62,7 @@ def put_scalar(
                 store_double(begin_entry(node, entry) + 8 * entry, -double if negative else double)
                 return TAKEN, after
         if after != 0 and kind == T.TYPE_LONG and decimals == 0:
-            store_int64(begin_entry(node, entry) + 8 * entry, -number if byte == C.MINUS else number)
+            put(begin_entry(node, entry), entry, -number if byte == C.MINUS else number)
             return TAKEN, after
     after = skip_scalar(at, end)
     if after == 0:
@@ -96,13 +89,13 @@ def put_scalar(
     if kind == T.TYPE_DOUBLE:
         if byte == _TRUE or byte == _FALSE:
             return MISMATCH, at
-        value = to_double(at, after, load_int64(state + 8 * L.STATE_SCRATCH))
+        value = to_double(at, after, get(state, L.STATE_SCRATCH))
         store_double(begin_entry(node, entry) + 8 * entry, value)
         return TAKEN, after
     if kind == T.TYPE_FLOAT:
         if byte == _TRUE or byte == _FALSE:
             return MISMATCH, at
-        value = to_float(at, after, load_int64(state + 8 * L.STATE_SCRATCH))
+        value = to_float(at, after, get(state, L.STATE_SCRATCH))
         store_float(begin_entry(node, entry) + 4 * entry, value)
         return TAKEN, after
     if kind == T.TYPE_DECIMAL:
@@ -112,9 +105,9 @@ def put_scalar(
     if not fits:
         return MISMATCH, at
     if kind == T.TYPE_LONG:
-        store_int64(begin_entry(node, entry) + 8 * entry, value)
+        put(begin_entry(node, entry), entry, value)
     elif kind == T.TYPE_TIMESTAMP:
-        store_int64(begin_entry(node, entry) + 8 * entry, value * 1_000_000)
+        put(begin_entry(node, entry), entry, value * 1_000_000)
     elif kind == T.TYPE_INT and value >= -(1 << 31) and value < 1 << 31:
         store_int32(begin_entry(node, entry) + 4 * entry, value)
     elif kind == T.TYPE_SHORT and value >= -(1 << 15) and value < 1 << 15:

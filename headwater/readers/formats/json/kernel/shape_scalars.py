@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from headwater.readers.formats.columns.kernel.nodes import get, put
 from headwater.readers.formats.json import shapes_layout as S
 from headwater.readers.formats.json.kernel.decimal_shapes import decimal_shape
 from headwater.readers.formats.json.kernel.shape_tree import NO_ROOM, add_kind
@@ -10,7 +9,7 @@ from headwater.readers.formats.json.kernel.text import TEXT_GROWTH, TEXT_SPARE, 
 from headwater.readers.formats.values.kernel import characters as C
 from headwater.readers.formats.values.kernel.characters import is_digit
 from headwater.readers.formats.values.kernel.exact_numbers import to_integer
-from headwater.readers.kernels.memory import called, inlined, int64, load_byte
+from headwater.readers.kernels.memory import called, get, inlined, int64, load_byte, put
 
 _NULL = 0x6E
 _TRUE = 0x74

@@ -2,17 +2,8 @@
 
 from __future__ import annotations
 
-from headwater.readers.formats.columns.kernel.nodes import get, put
 from headwater.readers.formats.json import shapes_layout as S
-from headwater.readers.kernels.memory import (
-    called,
-    copy_bytes,
-    inlined,
-    int64,
-    load_byte,
-    load_int64,
-    store_int64,
-)
+from headwater.readers.kernels.memory import called, copy_bytes, get, inlined, int64, load_byte, put
 
 NO_ROOM = -1
 """In the place of a shape's number or of a size: there is not enough room for it."""
@@ -59,9 +50,9 @@ def put_into_table(state: int, number: int) -> None:
     name = get(state, S.STATE_NAMES) + get(shape, S.SHAPE_NAME)
     place = _place(state, get(shape, S.SHAPE_PARENT), name, get(shape, S.SHAPE_NAME_SIZE))
     table = get(state, S.STATE_TABLE)
-    while load_int64(table + 8 * place) != 0:
+    while get(table, place) != 0:
         place = (place + 1) & get(state, S.STATE_TABLE_MASK)
-    store_int64(table + 8 * place, number)
+    put(table, place, number)
 
 
 @called
@@ -97,7 +88,7 @@ def child_of(state: int, parent: int, at: int, size: int) -> int:
     place = _place(state, parent, at, size)
     table = get(state, S.STATE_TABLE)
     while True:
-        number = load_int64(table + 8 * place)
+        number = get(table, place)
         if number == 0:
             return new_shape(state, parent, at, size)
         shape = shape_at(state, number)

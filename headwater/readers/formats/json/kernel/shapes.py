@@ -5,7 +5,6 @@ A value is looked at twice: whether it is JSON, then what it is. So broken ones 
 
 from __future__ import annotations
 
-from headwater.readers.formats.columns.kernel.nodes import get, put
 from headwater.readers.formats.json import shapes_layout as S
 from headwater.readers.formats.json.kernel.scanner import skip_scalar, skip_space, skip_string, skip_value
 from headwater.readers.formats.json.kernel.shape_scalars import note_scalar, text_of
@@ -19,7 +18,7 @@ from headwater.readers.formats.json.kernel.shape_tree import (
 )
 from headwater.readers.formats.values.kernel import characters as C
 from headwater.readers.formats.values.kernel.characters import peek
-from headwater.readers.kernels.memory import called, int64, load_byte, load_int64, store_int64
+from headwater.readers.kernels.memory import called, get, int64, load_byte, load_int64, put, store_int64
 
 _NULL = 0x6E
 _NOT_A_NUMBER = 0x4E
@@ -168,8 +167,8 @@ def note_shapes(starts: int, sizes: int, first: int, count: int, state: int) -> 
         put(state, S.STATE_REBUILD, 0)
     put(state, S.STATE_STOP, 0)
     for i in range(first, count):
-        at = load_int64(starts + 8 * i)
-        end = at + load_int64(sizes + 8 * i)
+        at = get(starts, i)
+        end = at + get(sizes, i)
         at = skip_space(at, end)
         if at == end:
             continue

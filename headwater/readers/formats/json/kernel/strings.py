@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headwater.readers.formats.columns import layout as T
-from headwater.readers.formats.columns.kernel.nodes import SYNTAX, TAKEN, data_room, end_data, get, more_data
+from headwater.readers.formats.columns.kernel.nodes import SYNTAX, TAKEN, data_room, end_data, more_data
 from headwater.readers.formats.json import layout as L
 from headwater.readers.formats.json.kernel.scanner import plain_string_end, skip_value
 from headwater.readers.formats.json.kernel.text import TEXT_GROWTH, TEXT_SPARE, put_compact, put_text
@@ -12,11 +12,11 @@ from headwater.readers.kernels.memory import (
     called,
     copy_bytes,
     copy_chunk,
+    get,
     inlined,
     int64,
     load_byte,
     load_int32,
-    load_int64,
     non_ascii,
 )
 from headwater.readers.kernels.utf8 import REPLACEMENT_GROWTH, put_code_point, sequence
@@ -49,19 +49,19 @@ def put_string(nodes: int, node: int, at: int, end: int, state: int) -> tuple[in
 @called
 def put_other(nodes: int, node: int, at: int, end: int, state: int, depth: int) -> tuple[int, int]:
     """Write a value that is no string into a node of strings."""
-    after = skip_value(at, end, load_int64(state + 8 * L.STATE_LEVELS), depth)
+    after = skip_value(at, end, get(state, L.STATE_LEVELS), depth)
     if after == 0:
         return SYNTAX, at
-    if load_int64(state + 8 * L.STATE_EXACT) == 1:
-        places = load_int64(state + 8 * L.STATE_PLACES)
+    if get(state, L.STATE_EXACT) == 1:
+        places = get(state, L.STATE_PLACES)
         if places == 0:
             return append_exactly(nodes, node, at, after, state)
         # What may follow a value begins a token: that is where the value ends. Of other bytes, as in
         # `-1.5+1`, nobody knows the places; with them the document is broken.
         if after == end or not _may_follow(load_byte(after)):
             return SYNTAX, at
-        source = load_int64(state + 8 * L.STATE_SOURCE)
-        text = load_int64(state + 8 * L.STATE_TEXT)
+        source = get(state, L.STATE_SOURCE)
+        text = get(state, L.STATE_TEXT)
         begin = source + load_int32(places + 4 * (at - text))
         last = source + load_int32(places + 4 * (after - text))
         return _append_source(nodes, node, begin, last, state), after
@@ -69,7 +69,7 @@ def put_other(nodes: int, node: int, at: int, end: int, state: int, depth: int) 
     if data_room(node) < room:
         return more_data(nodes, node, state), at
     to = get(node, T.NODE_DATA) + get(node, T.NODE_DATA_SIZE)
-    end_data(node, put_compact(at, after, to, room, load_int64(state + 8 * L.STATE_SCRATCH), False))
+    end_data(node, put_compact(at, after, to, room, get(state, L.STATE_SCRATCH), False))
     return TAKEN, after
 
 
@@ -125,6 +125,6 @@ def unescaped(at: int, after: int, state: int) -> tuple[int, int]:
         return begin, end
     if REPLACEMENT_GROWTH * (after - at) > L.SCRATCH_BYTES - TEXT_SPARE:
         return int64(0), int64(0)
-    scratch = load_int64(state + 8 * L.STATE_SCRATCH)
+    scratch = get(state, L.STATE_SCRATCH)
     _, last = put_text(at, after, scratch, QUESTION_MARK)
     return scratch, last

@@ -3,23 +3,10 @@
 from __future__ import annotations
 
 from headwater.readers.formats.columns import layout as T
-from headwater.readers.formats.columns.kernel.nodes import get, put
 from headwater.readers.formats.protobuf import layout as L
-from headwater.readers.formats.protobuf.kernel.entries import (
-    empty,
-    end_entry,
-    put_corrupt,
-    put_offsets,
-)
+from headwater.readers.formats.protobuf.kernel.entries import empty, end_entry, put_corrupt, put_offsets
 from headwater.readers.formats.protobuf.kernel.messages import read_message
-from headwater.readers.kernels.memory import (
-    called,
-    load_byte,
-    load_field,
-    store_byte,
-    store_field,
-    store_int64,
-)
+from headwater.readers.kernels.memory import called, get, load_byte, put, store_byte, store_int64
 
 
 @called
@@ -40,21 +27,21 @@ def decode(plan: int, done: int) -> int:
 
     The plan is as `layout` describes it.
     """
-    frame = load_field(plan, L.PLAN_FRAME)
-    nodes = load_field(plan, L.PLAN_NODES)
-    state = load_field(plan, L.PLAN_STATE)
-    count = load_field(plan, L.PLAN_COUNT)
-    members = load_field(frame, L.FRAME_NODES)
+    frame = get(plan, L.PLAN_FRAME)
+    nodes = get(plan, L.PLAN_NODES)
+    state = get(plan, L.PLAN_STATE)
+    count = get(plan, L.PLAN_COUNT)
+    members = get(frame, L.FRAME_NODES)
     row = get(nodes, T.NODE_ENTRIES)
-    for i in range(load_field(frame, L.FRAME_NODE_COUNT)):
-        _clear_bits(get(load_field(members, i), T.NODE_VALIDITY), row, count - done)
-    store_field(state, T.STATE_STOP, T.STOP_DONE)
+    for i in range(get(frame, L.FRAME_NODE_COUNT)):
+        _clear_bits(get(get(members, i), T.NODE_VALIDITY), row, count - done)
+    put(state, T.STATE_STOP, T.STOP_DONE)
     while done < count:
-        size = load_field(load_field(plan, L.PLAN_SIZES), done)
+        size = get(get(plan, L.PLAN_SIZES), done)
         if size < 0:
             put_offsets(frame, row)
         else:
-            at = load_field(plan, L.PLAN_DATA) + load_field(load_field(plan, L.PLAN_STARTS), done)
+            at = get(plan, L.PLAN_DATA) + get(get(plan, L.PLAN_STARTS), done)
             status = read_message(plan, at, at + size, row)
             if status == L.GOOD:
                 status = end_entry(plan, frame, row)
@@ -68,20 +55,20 @@ def decode(plan: int, done: int) -> int:
         row += 1
         done += 1
     put(nodes, T.NODE_ENTRIES, row)
-    for i in range(load_field(frame, L.FRAME_NODE_COUNT)):
-        put(load_field(members, i), T.NODE_ENTRIES, row)
+    for i in range(get(frame, L.FRAME_NODE_COUNT)):
+        put(get(members, i), T.NODE_ENTRIES, row)
     return done
 
 
 @called
 def _put_bad(plan: int, reason: int, value: int, row: int, at: int, size: int) -> int:
     """Note a bad value, and why it is bad."""
-    corrupt = load_field(plan, L.PLAN_CORRUPT)
+    corrupt = get(plan, L.PLAN_CORRUPT)
     if corrupt != 0 and put_corrupt(plan, corrupt, row, at, size) == L.STOPPED:
         return L.STOPPED
-    state = load_field(plan, L.PLAN_STATE)
-    bad = load_field(state, T.STATE_BAD)
-    store_field(load_field(plan, L.PLAN_BAD_ROWS), bad, value)
-    store_field(load_field(plan, L.PLAN_BAD_REASONS), bad, reason)
-    store_field(state, T.STATE_BAD, bad + 1)
+    state = get(plan, L.PLAN_STATE)
+    bad = get(state, T.STATE_BAD)
+    put(get(plan, L.PLAN_BAD_ROWS), bad, value)
+    put(get(plan, L.PLAN_BAD_REASONS), bad, reason)
+    put(state, T.STATE_BAD, bad + 1)
     return L.GOOD

@@ -9,27 +9,19 @@ a node is open.
 from __future__ import annotations
 
 from headwater.readers.formats.columns import layout as T
-from headwater.readers.formats.columns.kernel.nodes import (
-    get,
-    node_at,
-    node_index,
-    offset,
-    put,
-    put_validity,
-    truncate,
-)
+from headwater.readers.formats.columns.kernel.nodes import node_at, node_index, offset, put_validity, truncate
 from headwater.readers.formats.columns.kernel.text import write_base64, write_bytes
 from headwater.readers.formats.protobuf import layout as L
-from headwater.readers.formats.protobuf.kernel.values import store_number
+from headwater.readers.formats.protobuf.kernel.numbers import store_number
 from headwater.readers.kernels.memory import (
     always_inlined,
     called,
+    get,
     inlined,
     load_byte,
-    load_field,
     load_int64,
+    put,
     store_byte,
-    store_field,
     store_int32,
     store_int64,
 )
@@ -66,21 +58,21 @@ def empty(nodes: int, node: int, entry: int) -> None:
 @called
 def choose(plan: int, op: int, entry: int) -> None:
     """Note which field of a oneof is set: the one that is set last makes the others null."""
-    oneof = load_field(op, L.OP_ONEOF)
+    oneof = get(op, L.OP_ONEOF)
     if oneof != 0:
         before = load_int64(oneof)
-        node = load_field(op, L.OP_NODE)
+        node = get(op, L.OP_NODE)
         if before not in (0, node) and is_set(before, entry):
-            empty(load_field(plan, L.PLAN_NODES), before, entry)
+            empty(get(plan, L.PLAN_NODES), before, entry)
         store_int64(oneof, node)
 
 
 @called
 def stop(plan: int, reason: int, node: int) -> int:
     """Say which node has not enough room, and return `STOPPED`."""
-    state = load_field(plan, L.PLAN_STATE)
-    store_field(state, T.STATE_STOP, reason)
-    store_field(state, T.STATE_NODE, node_index(load_field(plan, L.PLAN_NODES), node))
+    state = get(plan, L.PLAN_STATE)
+    put(state, T.STATE_STOP, reason)
+    put(state, T.STATE_NODE, node_index(get(plan, L.PLAN_NODES), node))
     return L.STOPPED
 
 
@@ -100,9 +92,9 @@ def begin_entry(plan: int, frame: int, node: int) -> int:
     """Open one more entry of an element or map entry, and return its number, or `STOPPED`."""
     entry = append_element(plan, node)
     if entry != L.STOPPED:
-        at = load_field(frame, L.FRAME_NODES)
-        for i in range(load_field(frame, L.FRAME_NODE_COUNT)):
-            each = load_field(at, i)
+        at = get(frame, L.FRAME_NODES)
+        for i in range(get(frame, L.FRAME_NODE_COUNT)):
+            each = get(at, i)
             put_validity(each, entry, 0)
             put(each, T.NODE_ENTRIES, entry + 1)
         set_valid(node, entry)
@@ -111,10 +103,10 @@ def begin_entry(plan: int, frame: int, node: int) -> int:
 
 @called
 def _put_default(plan: int, end: int, node: int, entry: int) -> int:
-    conversion = load_field(end, L.END_CONVERSION)
-    default = load_field(end, L.END_DEFAULT)
+    conversion = get(end, L.END_CONVERSION)
+    default = get(end, L.END_DEFAULT)
     if conversion == L.CONVERT_BINARY:
-        size = load_field(end, L.END_DEFAULT_SIZE)
+        size = get(end, L.END_DEFAULT_SIZE)
         filled = write_bytes(node, offset(node, entry), default, size, 0)
         if filled < 0:
             return stop(plan, T.STOP_MORE_DATA, node)
@@ -128,13 +120,13 @@ def _put_default(plan: int, end: int, node: int, entry: int) -> int:
 @called
 def _put_missing(plan: int, frame: int, entry: int) -> int:
     """Write defaults where fields are missing."""
-    end = load_field(frame, L.FRAME_ENDS)
-    for _ in range(load_field(frame, L.FRAME_END_COUNT)):
-        node = load_field(end, L.END_NODE)
+    end = get(frame, L.FRAME_ENDS)
+    for _ in range(get(frame, L.FRAME_END_COUNT)):
+        node = get(end, L.END_NODE)
         if not is_set(node, entry):
-            parent = load_field(end, L.END_PARENT)
+            parent = get(end, L.END_PARENT)
             if parent == 0 or is_set(parent, entry):
-                if load_field(end, L.END_MISSING) == L.MISSING_IS_BAD:
+                if get(end, L.END_MISSING) == L.MISSING_IS_BAD:
                     return L.BAD_REQUIRED
                 if _put_default(plan, end, node, entry) != L.GOOD:
                     return L.STOPPED
@@ -145,13 +137,13 @@ def _put_missing(plan: int, frame: int, entry: int) -> int:
 @always_inlined
 def end_entry(plan: int, frame: int, entry: int) -> int:
     """Write what stands behind the values of an entry: defaults, lists without elements, offsets."""
-    if load_field(frame, L.FRAME_END_COUNT) != 0:
+    if get(frame, L.FRAME_END_COUNT) != 0:
         status = _put_missing(plan, frame, entry)
         if status != L.GOOD:
             return status
-    lists = load_field(frame, L.FRAME_LISTS)
-    for i in range(load_field(frame, L.FRAME_LIST_COUNT)):
-        set_valid(load_field(lists, i), entry)
+    lists = get(frame, L.FRAME_LISTS)
+    for i in range(get(frame, L.FRAME_LIST_COUNT)):
+        set_valid(get(lists, i), entry)
     put_offsets(frame, entry)
     return L.GOOD
 
@@ -159,10 +151,10 @@ def end_entry(plan: int, frame: int, entry: int) -> int:
 @always_inlined
 def put_offsets(frame: int, entry: int) -> None:
     """Write where data and elements of an entry end; alone it makes a null."""
-    pair = load_field(frame, L.FRAME_OFFSETS)
-    for _ in range(load_field(frame, L.FRAME_OFFSET_COUNT)):
-        filled = load_int64(load_field(pair, 1))
-        store_int32(get(load_field(pair, 0), T.NODE_VALUES) + 4 * (entry + 1), filled)
+    pair = get(frame, L.FRAME_OFFSETS)
+    for _ in range(get(frame, L.FRAME_OFFSET_COUNT)):
+        filled = load_int64(get(pair, 1))
+        store_int32(get(get(pair, 0), T.NODE_VALUES) + 4 * (entry + 1), filled)
         pair += 16
 
 

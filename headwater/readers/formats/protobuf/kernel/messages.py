@@ -23,15 +23,7 @@ from headwater.readers.formats.protobuf.kernel.values import (
     put_time,
     put_value,
 )
-from headwater.readers.kernels.memory import (
-    always_inlined,
-    called,
-    inlined,
-    load_byte,
-    load_field,
-    load_int64,
-    store_field,
-)
+from headwater.readers.kernels.memory import always_inlined, called, get, inlined, load_byte, load_int64, put
 from headwater.readers.kernels.varints import MOST_INT_BYTES, MOST_LONG_BYTES, varint
 
 _STACK_BYTES = 8 * L.STACK_FIELDS
@@ -40,44 +32,44 @@ _STACK_BYTES = 8 * L.STACK_FIELDS
 @called
 def _operation(plan: int, frame: int, tag: int) -> int:
     """Return the operation for a tag."""
-    mask = load_field(frame, L.FRAME_MASK)
-    table = load_field(frame, L.FRAME_TABLE)
+    mask = get(frame, L.FRAME_MASK)
+    table = get(frame, L.FRAME_TABLE)
     place = (tag >> 3) & mask
     while True:
         found = load_int64(table + 16 * place)
         if found == tag:
             return load_int64(table + 16 * place + 8)
         if found == 0:
-            return load_field(plan, L.PLAN_UNKNOWN)
+            return get(plan, L.PLAN_UNKNOWN)
         place = (place + 1) & mask
 
 
 @inlined
 def _drop(top: int) -> None:
     """Leave out the entry of a map in hand, as protobuf's own library does if it has an unknown field."""
-    store_field(top - _STACK_BYTES, L.STACK_DROPPED, 1)
+    put(top - _STACK_BYTES, L.STACK_DROPPED, 1)
 
 
 @always_inlined
 def _begin_time(op: int, entry: int) -> None:
-    words = load_field(op, L.OP_WORDS)
-    if load_field(op, L.OP_REPEATED) or not is_set(load_field(op, L.OP_NODE), entry):
-        store_field(words, 0, 0)
-        store_field(words, 1, 0)
+    words = get(op, L.OP_WORDS)
+    if get(op, L.OP_REPEATED) or not is_set(get(op, L.OP_NODE), entry):
+        put(words, 0, 0)
+        put(words, 1, 0)
 
 
 @called
 def _enter(plan: int, op: int, entry: int, top: int) -> int:
     """Begin a message of any field; return the entry that its fields write to, or `STOPPED`."""
-    node = load_field(op, L.OP_NODE)
-    repeated = load_field(op, L.OP_REPEATED)
-    store_field(top, L.STACK_DROPPED, 0)
+    node = get(op, L.OP_NODE)
+    repeated = get(op, L.OP_REPEATED)
+    put(top, L.STACK_DROPPED, 0)
     if not repeated:
         choose(plan, op, entry)
-    if load_field(op, L.OP_WORDS) != 0:
+    if get(op, L.OP_WORDS) != 0:
         _begin_time(op, entry)
     elif repeated:
-        return begin_entry(plan, load_field(op, L.OP_FRAME), node)
+        return begin_entry(plan, get(op, L.OP_FRAME), node)
     elif node != 0:
         set_valid(node, entry)
     return entry
@@ -86,21 +78,21 @@ def _enter(plan: int, op: int, entry: int, top: int) -> int:
 @called
 def _leave(plan: int, op: int, frame: int, entry: int, top: int) -> int:
     """End a message of any field that is no time, which `_enter` began."""
-    if not load_field(op, L.OP_REPEATED):
+    if not get(op, L.OP_REPEATED):
         return L.GOOD
     status = end_entry(plan, frame, entry)
-    if status == L.GOOD and load_field(top, L.STACK_DROPPED):
-        truncate(load_field(plan, L.PLAN_NODES), load_field(op, L.OP_NODE), entry)
+    if status == L.GOOD and get(top, L.STACK_DROPPED):
+        truncate(get(plan, L.PLAN_NODES), get(op, L.OP_NODE), entry)
     return status
 
 
 @always_inlined
 def read_message(plan: int, at: int, end: int, row: int) -> int:
     """Decode one message into the open entry ``row`` of the columns, all of whose bits are 0."""
-    stack = load_field(plan, L.PLAN_STACK)
+    stack = get(plan, L.PLAN_STACK)
     top = stack  # above what is on the stack
-    frame = load_field(plan, L.PLAN_FRAME)
-    expected = load_field(frame, L.FRAME_FIRST)
+    frame = get(plan, L.PLAN_FRAME)
+    expected = get(frame, L.FRAME_FIRST)
     entry = row
     group = 0
     while True:
@@ -108,7 +100,7 @@ def read_message(plan: int, at: int, end: int, row: int) -> int:
         op = expected
         if at < end:
             tag = load_byte(at)
-            if tag == load_field(expected, L.OP_FIRST_BYTE):
+            if tag == get(expected, L.OP_FIRST_BYTE):
                 at += 1
             else:
                 tag, after = varint(at, end, MOST_INT_BYTES)
@@ -116,7 +108,7 @@ def read_message(plan: int, at: int, end: int, row: int) -> int:
                 if after > end or tag < 8 or tag > 0xFFFFFFFF:
                     return L.BAD_WIRE
                 at = after
-                if tag != load_field(expected, L.OP_TAG):
+                if tag != get(expected, L.OP_TAG):
                     op = _operation(plan, frame, tag)
         wire = tag & 7
         if wire == L.WIRE_GROUP_END:
@@ -125,20 +117,20 @@ def read_message(plan: int, at: int, end: int, row: int) -> int:
             if top == stack:
                 return L.GOOD
             top -= _STACK_BYTES
-            op = load_field(top, L.STACK_OP)
-            action = load_field(op, L.OP_ACTION)
+            op = get(top, L.STACK_OP)
+            action = get(op, L.OP_ACTION)
             if action in (L.ACTION_TIME, L.ACTION_ANY_MESSAGE):
-                if load_field(op, L.OP_WORDS) != 0:
+                if get(op, L.OP_WORDS) != 0:
                     status = put_time(plan, op, entry)
                 else:
                     status = _leave(plan, op, frame, entry, top)
                 if status != L.GOOD:
                     return status
-            end = load_field(top, L.STACK_END)
-            frame = load_field(top, L.STACK_FRAME)
-            entry = load_field(top, L.STACK_ENTRY)
-            group = load_field(top, L.STACK_GROUP)
-            expected = load_field(top, L.STACK_EXPECTED)
+            end = get(top, L.STACK_END)
+            frame = get(top, L.STACK_FRAME)
+            entry = get(top, L.STACK_ENTRY)
+            group = get(top, L.STACK_GROUP)
+            expected = get(top, L.STACK_EXPECTED)
             continue
 
         value = at
@@ -155,9 +147,9 @@ def read_message(plan: int, at: int, end: int, row: int) -> int:
             if at > end:
                 return L.BAD_WIRE
 
-        action = load_field(op, L.OP_ACTION)
+        action = get(op, L.OP_ACTION)
         if action != L.ACTION_UNKNOWN:
-            expected = load_field(op, L.OP_NEXT)
+            expected = get(op, L.OP_NEXT)
         if action == L.ACTION_NUMBER:
             put_number(plan, op, entry, value)
             continue
@@ -177,25 +169,25 @@ def read_message(plan: int, at: int, end: int, row: int) -> int:
             if status != L.GOOD:
                 if status != L.UNKNOWN:
                     return status
-                if load_field(frame, L.FRAME_IS_MAP_ENTRY):
+                if get(frame, L.FRAME_IS_MAP_ENTRY):
                     _drop(top)
             continue
         if action == L.ACTION_UNKNOWN:
-            if load_field(frame, L.FRAME_IS_MAP_ENTRY):
+            if get(frame, L.FRAME_IS_MAP_ENTRY):
                 _drop(top)
             if wire != L.WIRE_GROUP:
                 continue
 
         if top == stack + _STACK_BYTES * L.MOST_DEPTH:
             return L.BAD_DEPTH
-        store_field(top, L.STACK_END, end)
-        store_field(top, L.STACK_FRAME, frame)
-        store_field(top, L.STACK_ENTRY, entry)
-        store_field(top, L.STACK_GROUP, group)
-        store_field(top, L.STACK_EXPECTED, expected)
-        store_field(top, L.STACK_OP, op)
+        put(top, L.STACK_END, end)
+        put(top, L.STACK_FRAME, frame)
+        put(top, L.STACK_ENTRY, entry)
+        put(top, L.STACK_GROUP, group)
+        put(top, L.STACK_EXPECTED, expected)
+        put(top, L.STACK_OP, op)
         if action == L.ACTION_MESSAGE:
-            set_valid(load_field(op, L.OP_NODE), entry)
+            set_valid(get(op, L.OP_NODE), entry)
         elif action == L.ACTION_TIME:
             _begin_time(op, entry)
         elif action == L.ACTION_ANY_MESSAGE:
@@ -209,5 +201,5 @@ def read_message(plan: int, at: int, end: int, row: int) -> int:
         else:
             at = value
             end = value + size
-        frame = load_field(op, L.OP_FRAME)
-        expected = load_field(frame, L.FRAME_FIRST)
+        frame = get(op, L.OP_FRAME)
+        expected = get(frame, L.FRAME_FIRST)

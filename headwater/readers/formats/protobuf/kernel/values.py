@@ -3,126 +3,32 @@
 from __future__ import annotations
 
 from headwater.readers.formats.columns import layout as T
-from headwater.readers.formats.columns.kernel.nodes import get, offset, put
+from headwater.readers.formats.columns.kernel.nodes import offset
 from headwater.readers.formats.columns.kernel.text import NO_TEXT, write_bytes, write_text
 from headwater.readers.formats.protobuf import layout as L
 from headwater.readers.formats.protobuf.kernel.entries import append_element, choose, empty, set_valid, stop
+from headwater.readers.formats.protobuf.kernel.numbers import (
+    enum_value,
+    low_int,
+    store_number,
+    write_enum_name,
+)
 from headwater.readers.kernels.memory import (
     always_inlined,
     called,
-    copy_bytes,
-    load_byte,
-    load_field,
+    get,
     load_int32,
     load_int64,
-    store_byte,
+    put,
     store_int32,
     store_int64,
 )
-from headwater.readers.kernels.varints import MOST_LONG_BYTES, unzigzag, unzigzag_int, varint
+from headwater.readers.kernels.varints import MOST_LONG_BYTES, varint
 
-_MOST_DIGITS = 11
-"""Characters of a number of 32 bits."""
 _MOST_SECONDS = 9_223_372_036_854
 """More do not fit into 64 bits as microseconds."""
 _MOST_MICROS = (1 << 63) - 1
 _LEAST_MICROS = -(1 << 63)
-
-
-@always_inlined
-def store_number(conversion: int, values: int, entry: int, number: int) -> int:
-    """Write a number as an entry of values. Return what was written: 0 is the default."""
-    if conversion == L.CONVERT_LONG:
-        store_int64(values + 8 * entry, number)
-        return number
-    if conversion == L.CONVERT_BOOLEAN:
-        number = 1 if number != 0 else 0
-        byte = values + (entry >> 3)
-        place = entry & 7
-        store_byte(byte, (load_byte(byte) & ~(1 << place)) | (number << place))
-        return number
-    if conversion == L.CONVERT_ZIGZAG_LONG:
-        number = unzigzag(number)
-        store_int64(values + 8 * entry, number)
-        return number
-    if conversion == L.CONVERT_UNSIGNED_INT:
-        number &= 0xFFFFFFFF
-        store_int64(values + 8 * entry, number)
-        return number
-    if conversion == L.CONVERT_UNSIGNED_LONG:
-        store_int64(values + 16 * entry, number)
-        store_int64(values + 16 * entry + 8, 0)
-        return number
-    if conversion == L.CONVERT_ZIGZAG_INT:
-        number = unzigzag_int(number)
-    store_int32(values + 4 * entry, number)
-    return number & 0xFFFFFFFF
-
-
-@always_inlined
-def low_int(number: int) -> int:
-    """Return the number with a sign that the lowest 32 bits are."""
-    return ((number & 0xFFFFFFFF) ^ 0x80000000) - 0x80000000
-
-
-@called
-def enum_value(enum: int, number: int) -> int:
-    """Return the address of the value with this number; 0 if there is none."""
-    values = enum + 8 * L.ENUM_VALUES
-    low = 0
-    high = load_field(enum, L.ENUM_COUNT) - 1
-    if 0 <= number <= high and load_int64(values + 8 * L.ENUM_VALUE_FIELDS * number) == number:
-        return values + 8 * L.ENUM_VALUE_FIELDS * number
-    while low <= high:
-        middle = (low + high) >> 1
-        found = load_int64(values + 8 * L.ENUM_VALUE_FIELDS * middle)
-        if found == number:
-            return values + 8 * L.ENUM_VALUE_FIELDS * middle
-        if found < number:
-            low = middle + 1
-        else:
-            high = middle - 1
-    return 0
-
-
-@called
-def write_enum_name(enum: int, number: int, node: int, entry: int) -> bool:
-    """Write the name of an enum's number. Return False if its data has not enough room."""
-    begin = offset(node, entry)
-    to = get(node, T.NODE_DATA) + begin
-    room = get(node, T.NODE_MOST_DATA) - begin
-    value = enum_value(enum, number)
-    if value != 0:
-        size = load_field(value, 2)
-        if size > room:
-            return False
-        copy_bytes(to, load_field(value, 1), size)
-    else:
-        prefix = load_field(enum, L.ENUM_PREFIX_SIZE)
-        if prefix + _MOST_DIGITS > room:
-            return False
-        copy_bytes(to, load_field(enum, L.ENUM_PREFIX), prefix)
-        size = _put_digits(to + prefix, number) - to
-    put(node, T.NODE_DATA_SIZE, begin + size)
-    return True
-
-
-@called
-def _put_digits(at: int, number: int) -> int:
-    """Write a number in decimal digits; return its end."""
-    if number < 0:
-        store_byte(at, 0x2D)
-        at += 1
-        number = -number
-    digits = 1
-    above = 10
-    while above <= number:
-        digits += 1
-        above *= 10
-    for i in range(digits - 1, -1, -1):
-        store_byte(at + i, 0x30 + number % 10)
-        number //= 10
-    return at + digits
 
 
 @always_inlined
@@ -139,8 +45,8 @@ def number_at(wire: int, at: int, end: int) -> tuple[int, int]:
 @always_inlined
 def put_number(plan: int, op: int, entry: int, number: int) -> None:
     """Write a number of a field that is in no list and no oneof."""
-    node = load_field(op, L.OP_NODE)
-    number = store_number(load_field(op, L.OP_CONVERSION), get(node, T.NODE_VALUES), entry, number)
+    node = get(op, L.OP_NODE)
+    number = store_number(get(op, L.OP_CONVERSION), get(node, T.NODE_VALUES), entry, number)
     _set_or_empty(plan, op, entry, number == 0)
 
 
@@ -156,18 +62,18 @@ def put_bytes(plan: int, op: int, entry: int, at: int, size: int) -> int:
 @always_inlined
 def _set_or_empty(plan: int, op: int, entry: int, is_default: bool) -> None:
     # In this order, since it is the same for each value of a field: a processor guesses it rightly.
-    if load_field(op, L.OP_IMPLICIT) and is_default:
-        empty(load_field(plan, L.PLAN_NODES), load_field(op, L.OP_NODE), entry)
+    if get(op, L.OP_IMPLICIT) and is_default:
+        empty(get(plan, L.PLAN_NODES), get(op, L.OP_NODE), entry)
     else:
-        set_valid(load_field(op, L.OP_NODE), entry)
+        set_valid(get(op, L.OP_NODE), entry)
 
 
 @always_inlined
 def _write_bytes(plan: int, op: int, entry: int, at: int, size: int) -> int:
     """Write the bytes of the open entry, instead of those that it has."""
-    node = load_field(op, L.OP_NODE)
-    conversion = load_field(op, L.OP_CONVERSION)
-    limit = load_field(plan, L.PLAN_LIMIT)
+    node = get(op, L.OP_NODE)
+    conversion = get(op, L.OP_CONVERSION)
+    limit = get(plan, L.PLAN_LIMIT)
     begin = offset(node, entry)
     if conversion == L.CONVERT_BINARY:
         filled = write_bytes(node, begin, at, size, limit)
@@ -182,14 +88,14 @@ def _write_bytes(plan: int, op: int, entry: int, at: int, size: int) -> int:
 @called
 def put_value(plan: int, op: int, entry: int, value: int, size: int) -> int:
     """Take one value of any field: a number on the wire, or the address and size of bytes."""
-    conversion = load_field(op, L.OP_CONVERSION)
+    conversion = get(op, L.OP_CONVERSION)
     if conversion in (L.CONVERT_ENUM, L.CONVERT_ENUM_NAME):
         value = low_int(value)
-        enum = load_field(op, L.OP_ENUM)
-        if load_field(enum, L.ENUM_CLOSED) and enum_value(enum, value) == 0:
+        enum = get(op, L.OP_ENUM)
+        if get(enum, L.ENUM_CLOSED) and enum_value(enum, value) == 0:
             return L.UNKNOWN
-    repeated = load_field(op, L.OP_REPEATED)
-    node = load_field(op, L.OP_NODE)
+    repeated = get(op, L.OP_REPEATED)
+    node = get(op, L.OP_NODE)
     if repeated:
         entry = append_element(plan, node)
         if entry == L.STOPPED:
@@ -209,13 +115,13 @@ def put_value(plan: int, op: int, entry: int, value: int, size: int) -> int:
 @called
 def _write(plan: int, op: int, entry: int, value: int, size: int) -> int:
     """Write one value; return `DEFAULT` if it is the default of its type."""
-    conversion = load_field(op, L.OP_CONVERSION)
-    node = load_field(op, L.OP_NODE)
+    conversion = get(op, L.OP_CONVERSION)
+    node = get(op, L.OP_NODE)
     if conversion >= L.CONVERT_BINARY:
         status = _write_bytes(plan, op, entry, value, size)
         return L.DEFAULT if status == L.GOOD and size == 0 else status
     if conversion == L.CONVERT_ENUM_NAME:
-        if not write_enum_name(load_field(op, L.OP_ENUM), value, node, entry):
+        if not write_enum_name(get(op, L.OP_ENUM), value, node, entry):
             return stop(plan, T.STOP_MORE_DATA, node)
     else:
         value = store_number(conversion, get(node, T.NODE_VALUES), entry, value)
@@ -225,7 +131,7 @@ def _write(plan: int, op: int, entry: int, value: int, size: int) -> int:
 @called
 def put_packed(plan: int, op: int, at: int, end: int) -> int:
     """Take the elements of a packed field. A number of a closed enum without a name is left out."""
-    wire = load_field(op, L.OP_PACKED_WIRE)
+    wire = get(op, L.OP_PACKED_WIRE)
     unknown = False
     while at < end:
         value, at = number_at(wire, at, end)
@@ -242,16 +148,16 @@ def put_packed(plan: int, op: int, at: int, end: int) -> int:
 @always_inlined
 def put_part(op: int, number: int) -> None:
     """Note the seconds or nanoseconds of the time in hand."""
-    is_int = load_field(op, L.OP_CONVERSION) == L.CONVERT_INT
-    store_int64(load_field(op, L.OP_WORDS), low_int(number) if is_int else number)
+    is_int = get(op, L.OP_CONVERSION) == L.CONVERT_INT
+    store_int64(get(op, L.OP_WORDS), low_int(number) if is_int else number)
 
 
 @always_inlined
 def put_time(plan: int, op: int, entry: int) -> int:
     """Write the time in hand, which is complete."""
-    words = load_field(op, L.OP_WORDS)
-    seconds = load_field(words, 0)
-    nanos = load_field(words, 1)
+    words = get(op, L.OP_WORDS)
+    seconds = get(words, 0)
+    nanos = get(words, 1)
     if seconds > _MOST_SECONDS or seconds < -_MOST_SECONDS:
         return L.BAD_TIME
     micros = seconds * 1_000_000
@@ -259,12 +165,12 @@ def put_time(plan: int, op: int, entry: int) -> int:
     # Before the addition, which would wrap around.
     if (micros > 0 and more > _MOST_MICROS - micros) or (micros < 0 and more < _LEAST_MICROS - micros):
         return L.BAD_TIME
-    node = load_field(op, L.OP_NODE)
-    if load_field(op, L.OP_REPEATED):
+    node = get(op, L.OP_NODE)
+    if get(op, L.OP_REPEATED):
         entry = append_element(plan, node)
         if entry == L.STOPPED:
             return L.STOPPED
     else:
         set_valid(node, entry)
-    store_int64(get(node, T.NODE_VALUES) + 8 * entry, micros + more)
+    put(get(node, T.NODE_VALUES), entry, micros + more)
     return L.GOOD

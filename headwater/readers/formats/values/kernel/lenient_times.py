@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from headwater.readers.formats.columns.kernel.nodes import get
 from headwater.readers.formats.values import layout as V
 from headwater.readers.formats.values.kernel.moments import WRONG
 from headwater.readers.formats.values.kernel.pattern_matching import date_by_pattern, timestamp_by_pattern
 from headwater.readers.formats.values.kernel.times import to_date, to_timestamp
-from headwater.readers.kernels.memory import called, int64, load_byte, load_int32, store_byte
+from headwater.readers.kernels.memory import called, get, int64, load_byte, load_int32, store_byte
 
 _MOST_TIME = 1 << 12
 _GMT = 0x544D47

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headwater.readers.formats.values import layout as V
-from headwater.readers.kernels.memory import called, inlined, int64, load_int64
+from headwater.readers.kernels.memory import called, get, inlined, int64
 
 FINE = 0
 WRONG = 1
@@ -29,16 +29,16 @@ def offset_of(zone: int, local_seconds: int) -> int:
     local *= _SECOND
     if local >= V.CYCLE_FROM:
         local = V.CYCLE_FROM + (local - V.CYCLE_FROM) % V.CYCLE
-    until = load_int64(zone + 8 * V.ZONE_UNTIL)
+    until = get(zone, V.ZONE_UNTIL)
     low = int64(0)
-    high = load_int64(zone + 8 * V.ZONE_COUNT) - 1
+    high = get(zone, V.ZONE_COUNT) - 1
     while low < high:
         middle = (low + high) >> 1
-        if local < load_int64(until + 8 * middle):
+        if local < get(until, middle):
             high = middle
         else:
             low = middle + 1
-    return load_int64(load_int64(zone + 8 * V.ZONE_OFFSETS) + 8 * low) // _SECOND
+    return get(get(zone, V.ZONE_OFFSETS), low) // _SECOND
 
 
 @inlined

@@ -8,10 +8,9 @@ It is what Java's `ResolverStyle.STRICT` makes of them. Fields that the text lac
 
 from __future__ import annotations
 
-from headwater.readers.formats.columns.kernel.nodes import get
 from headwater.readers.formats.values import layout as V
 from headwater.readers.formats.values.kernel.moments import days_of, is_day
-from headwater.readers.kernels.memory import called, inlined, int64, store_int64
+from headwater.readers.kernels.memory import called, get, inlined, int64, put
 
 _MOST_YEAR = 999_999_999
 _MOST_OFFSET = 18 * 3600
@@ -27,8 +26,8 @@ def set_field(work: int, field: int, value: int) -> bool:
     """Set a field, and return whether it had no other value."""
     if _has(work, field):
         return get(work, field) == value
-    store_int64(work + 8 * V.FOUND, get(work, V.FOUND) | 1 << field)
-    store_int64(work + 8 * field, value)
+    put(work, V.FOUND, get(work, V.FOUND) | 1 << field)
+    put(work, field, value)
     return True
 
 

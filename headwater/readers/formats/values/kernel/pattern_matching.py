@@ -6,7 +6,6 @@ right. `pattern_fields` says what the fields mean that are found.
 
 from __future__ import annotations
 
-from headwater.readers.formats.columns.kernel.nodes import get
 from headwater.readers.formats.values import layout as V
 from headwater.readers.formats.values.kernel import characters as C
 from headwater.readers.formats.values.kernel.characters import is_digit, peek
@@ -17,14 +16,7 @@ from headwater.readers.formats.values.kernel.pattern_fields import (
     offset_of_text,
     set_field,
 )
-from headwater.readers.kernels.memory import (
-    called,
-    inlined,
-    int64,
-    load_byte,
-    load_int64,
-    store_int64,
-)
+from headwater.readers.kernels.memory import called, get, inlined, int64, load_byte, load_int64, put
 
 _HOPELESS = -1
 """Beside positions, and 0 where a step does not fit: no optional section makes that good."""
@@ -66,7 +58,7 @@ def timestamp_by_pattern(
 @called
 def _match(program: int, text: int, end: int, work: int) -> bool:
     """Return whether a text is as its program says. Its fields are in ``work`` then."""
-    store_int64(work + 8 * V.FOUND, 0)
+    put(work, V.FOUND, 0)
     step = program
     at = text
     depth = int64(0)
@@ -113,9 +105,9 @@ def _saved(work: int, depth: int) -> int:
 def _save(work: int, depth: int, at: int, step: int) -> None:
     saved = _saved(work, depth)
     for field in range(V.FIELDS):
-        store_int64(saved + 8 * field, get(work, field))
-    store_int64(saved + 8 * V.FIELDS, at)
-    store_int64(saved + 8 * (V.FIELDS + 1), step)
+        put(saved, field, get(work, field))
+    put(saved, V.FIELDS, at)
+    put(saved, V.FIELDS + 1, step)
 
 
 @called
@@ -123,7 +115,7 @@ def _restore(work: int, depth: int) -> tuple[int, int]:
     """Take back what a section has found. Return the position before it, and the step behind it."""
     saved = _saved(work, depth)
     for field in range(V.FIELDS):
-        store_int64(work + 8 * field, get(saved, field))
+        put(work, field, get(saved, field))
     return get(saved, V.FIELDS), get(saved, V.FIELDS + 1)
 
 

@@ -17,7 +17,7 @@ from headwater.readers.formats.values.kernel.moments import (
     moment,
     offset_of,
 )
-from headwater.readers.kernels.memory import called, inlined, int64, load_byte, load_int64
+from headwater.readers.kernels.memory import called, get, inlined, int64, load_byte
 
 _T = 0x54
 _Z = 0x5A
@@ -156,7 +156,7 @@ def to_timestamp(at: int, end: int, zones: int, zone_count: int, local: bool) ->
     if at == end:
         if local:
             return moment(local_seconds, fraction)
-        if load_int64(zones + 8 * V.ZONE_COUNT) == 0:
+        if get(zones, V.ZONE_COUNT) == 0:
             return WRONG, none, none, none
         return moment(local_seconds - offset_of(zones, local_seconds), fraction)
     if local:
@@ -171,10 +171,8 @@ def to_timestamp(at: int, end: int, zones: int, zone_count: int, local: bool) ->
         return moment(local_seconds - offset, fraction)
     for i in range(1, zone_count):
         zone = zones + V.ZONE_BYTES * i
-        if load_int64(zone + 8 * V.ZONE_NAME_SIZE) == end - at and _same(
-            load_int64(zone + 8 * V.ZONE_NAME), at, end - at
-        ):
-            if load_int64(zone + 8 * V.ZONE_COUNT) == 0:
+        if get(zone, V.ZONE_NAME_SIZE) == end - at and _same(get(zone, V.ZONE_NAME), at, end - at):
+            if get(zone, V.ZONE_COUNT) == 0:
                 return WRONG, none, none, none
             return moment(local_seconds - offset_of(zone, local_seconds), fraction)
     return UNKNOWN_ZONE, none, at, end - at
