@@ -21,8 +21,8 @@ from kafka.protocol.consumer.fetch import FetchRequest
 from pyspark.sql.datasource import InputPartition
 from pyspark.sql.types import StructType
 
+from headwater.connector.compat import arrow_schema
 from headwater.connector.sources.kafka.source import KafkaSource
-from headwater.connector.sources.spark_schema import arrow_schema
 from headwater.connector.spark.batch_reader import BatchReader
 from headwater.connector.spark.datasource import HeadwaterDataSource
 from headwater.core.clock import SystemClock

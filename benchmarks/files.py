@@ -200,10 +200,10 @@ def _runner_mib() -> float:
 
 def memory(path: str, kind: str) -> Iterator[float]:
     """In a process of its own: read a file as a task does; yield the peak of resident memory in MiB."""
+    from headwater.connector.compat import arrow_schema
     from headwater.connector.sources.files.source import configure_files
-    from headwater.connector.sources.spark_schema import arrow_schema
+    from headwater.connector.sources.spark_schema import bind_schema
     from headwater.connector.spark.batch_reader import BatchReader
-    from headwater.connector.spark.schemas import bind_schema
     from headwater.core.source import Boundedness
 
     options = {"format": kind, "path": path, "parallelism": "1", "timezone": "UTC"}

@@ -15,11 +15,11 @@ import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 from pyspark.sql.types import StructType
 
+from headwater.connector.compat import arrow_schema
 from headwater.connector.sources.files.source import configure_files
-from headwater.connector.sources.spark_schema import arrow_schema
+from headwater.connector.sources.spark_schema import bind_schema
 from headwater.connector.spark.batch_reader import BatchReader
 from headwater.connector.spark.datasource import HeadwaterDataSource
-from headwater.connector.spark.schemas import bind_schema
 from headwater.core.source import Boundedness
 
 __all__ = ["FilesCeilingDataSource", "make_batches"]

@@ -17,7 +17,7 @@ from benchmarks.bench import Bench, Scale
 from benchmarks.children import run_in_child
 from benchmarks.results import Figure, Section, Target
 from benchmarks.subjects import HEADWATER, spark_session
-from headwater.connector.sources.spark_schema import arrow_schema
+from headwater.connector.compat import arrow_schema
 from headwater.connector.spark.batch_reader import BatchReader
 from headwater.connector.spark.datasource import HeadwaterDataSource
 from headwater.core.source import Boundedness

@@ -29,10 +29,14 @@ if TYPE_CHECKING:
     from headwater.connector.formats.row_decoding import decode
     from headwater.connector.readable import explain, install_excepthook
     from headwater.connector.sources.registry import options_of
-    from headwater.connector.spark.conf import recommended_conf, recommended_environment
     from headwater.connector.spark.lag import LagListener, QueryLag
     from headwater.connector.spark.register import register
-    from headwater.connector.spark.session import configure, session
+    from headwater.connector.spark.session import (
+        configure,
+        recommended_conf,
+        recommended_environment,
+        session,
+    )
     from headwater.core.abilities import (
         Acknowledges,
         EstimatesSizes,
@@ -99,11 +103,15 @@ _HOMES = {
     "headwater.tools.monitoring.board": ("Board",),
     "headwater.tools.monitoring.metrics_export": ("export_metrics",),
     "headwater.connector.sources.registry": ("options_of",),
-    "headwater.connector.spark.conf": ("recommended_conf", "recommended_environment"),
     "headwater.connector.spark.lag": ("LagListener", "QueryLag"),
     "headwater.connector.readable": ("explain", "install_excepthook"),
     "headwater.connector.spark.register": ("register",),
-    "headwater.connector.spark.session": ("configure", "session"),
+    "headwater.connector.spark.session": (
+        "configure",
+        "recommended_conf",
+        "recommended_environment",
+        "session",
+    ),
     "headwater.core.abilities": (
         "Acknowledges",
         "EstimatesSizes",

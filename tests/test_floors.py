@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import graphlib
 import os
+import re
 import subprocess
 import sys
 from collections import defaultdict
@@ -43,6 +44,7 @@ FOLDERS: dict[str, list[tuple[str, ...]]] = {
 """The folders of each floor, from the ground up. Folders of one line do not know each other."""
 
 SPARK = {"pyspark", "py4j"}
+SPARK_VERSION = re.compile(r"(?i)spark *[=>]*4\.\d")
 KAFKA = {"cramjam", "crc32c", "google_crc32c", "kafka", "llvmlite", "numba", "numpy", "zstandard"}
 KAFKA_PLACES = (
     "headwater.enumerators.event_time.",
@@ -94,6 +96,13 @@ class Module:
                 assert node.level == 0, f"{self.name} imports relatively"
                 imports.append((node.module or "", tuple(alias.name for alias in node.names)))
         return tuple(imports)
+
+    @property
+    def texts(self) -> Iterator[str]:
+        """Every text in it, docstrings included."""
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield node.value
 
     @cached_property
     def packages(self) -> frozenset[str]:
@@ -255,6 +264,20 @@ def libraries_of(module: Module) -> set[str]:
     spark = SPARK if module.floor >= FLOORS.index("connector") else set()
     kafka = KAFKA if module.in_kafka_place else set()
     return spark | kafka | (MQTT if is_inside(MQTT_PLACE, module.name) else set())
+
+
+def test_one_module_knows_the_versions_of_spark() -> None:
+    """Others neither name a version nor use functions of PySpark that are not public."""
+    compat = "headwater.connector.compat"
+    others = [module for name, module in EVERY_MODULE.items() if name != compat]
+    show(
+        f"{module.name}: {found}"
+        for module in others
+        for found in [
+            *(other for other, _ in module.imports if is_inside("pyspark.sql.pandas", other)),
+            *(version for text in module.texts for version in SPARK_VERSION.findall(text)),
+        ]
+    )
 
 
 def test_modules_take_no_private_name_from_each_other() -> None:

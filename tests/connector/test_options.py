@@ -7,6 +7,7 @@ import logging
 import pytest
 
 import headwater as hw
+from headwater.connector.compat import require_spark
 from headwater.connector.options import (
     Option,
     OptionTable,
@@ -18,7 +19,7 @@ from headwater.connector.options import (
     one_of,
     text,
 )
-from headwater.connector.spark.datasource import HeadwaterDataSource, require_spark
+from headwater.connector.spark.datasource import HeadwaterDataSource
 from headwater.core.errors import InstallationError, OptionError
 from headwater.core.source import Boundedness
 

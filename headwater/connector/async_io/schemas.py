@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
+from headwater.connector import compat
 from headwater.core.errors import OptionError, nearest
 
 _ERROR = StructType(
@@ -60,7 +60,7 @@ def arrow_schema(schema: StructType) -> pa.Schema:
         OptionError: it has a type that cannot travel in Arrow.
     """
     try:
-        return to_arrow_schema(schema, timezone="UTC")
+        return compat.arrow_schema(schema)
     except PySparkException as error:
         raise OptionError(f"has a type that cannot travel in Arrow: {error}", option="schema") from error
 

@@ -10,9 +10,9 @@ from operator import attrgetter
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from headwater.connector import compat
 from headwater.connector.async_io import source_options as of_source
 from headwater.connector.async_io.derived_id import derived_id
 from headwater.connector.async_io.epoch_calls import EpochCalls
@@ -120,7 +120,7 @@ def source_calls(options: ParsedOptions, name: str) -> SourceCalls:
     AsyncWaitOperator(function, settings)  # proves that they fit together; opens nothing
     fields = ResultFields(options[of_source.ASYNC_RESULT_FIELDS])
     results = ResultFormat(
-        schema=to_arrow_schema(_schema(options[of_source.ASYNC_SCHEMA], found, name), timezone="UTC"),
+        schema=compat.arrow_schema(_schema(options[of_source.ASYNC_SCHEMA], found, name)),
         fields=fields,
         rescue_column=_RESCUE_COLUMN if fields is ResultFields.RESCUE else None,
         error_column=_ERROR_COLUMN if on_failure is OnFailure.ERROR_COLUMN else None,

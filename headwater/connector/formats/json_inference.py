@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 from pyspark.sql.types import StructType
 
+from headwater.connector.compat import spark_fields
+
 
 def inferred_fields(values: Sequence[bytes]) -> StructType:
     """Return the fields that objects have, sorted by name; those that are only ever null are strings.
@@ -18,11 +20,8 @@ def inferred_fields(values: Sequence[bytes]) -> StructType:
     Raises:
         FormatSchemaError: no columns can be made of the fields.
     """
-    from pyspark.sql.pandas.types import from_arrow_schema
-
     from headwater.readers.formats.json.shape_inference import InferenceRules, ShapeInference
 
     shapes = ShapeInference(InferenceRules())
     shapes.add_each([value for value in values if value.lstrip().startswith(b"{")])
-    found: StructType = from_arrow_schema(shapes.schema())
-    return found
+    return spark_fields(shapes.schema())

@@ -24,6 +24,7 @@ from pyspark.sql.types import (
     TimeType,
 )
 
+from headwater.connector.compat import arrow_schema, spark_fields
 from headwater.connector.formats.format_request import ChosenFormat, FormatRequest
 from headwater.connector.formats.schema_files import file_content
 from headwater.connector.options import Option
@@ -69,11 +70,9 @@ def json(request: FormatRequest) -> ChosenFormat:
 
 def json_format(request: FormatRequest, fields: StructType) -> JsonValueFormat:
     """Make the format of JSON objects."""
-    from pyspark.sql.pandas.types import to_arrow_schema
-
     from headwater.readers.formats.json.json_format import JsonValueFormat
 
-    schema = to_arrow_schema(fields, timezone="UTC")
+    schema = arrow_schema(fields)
     return JsonValueFormat(schema.serialize().to_pybytes(), request.options)
 
 
@@ -89,11 +88,9 @@ def csv(request: FormatRequest) -> ChosenFormat:
         raise request.refusal(rows.schema, refused)
 
     def make() -> Format:
-        from pyspark.sql.pandas.types import to_arrow_schema
-
         from headwater.readers.formats.csv.csv_format import CsvValueFormat
 
-        schema = to_arrow_schema(fields, timezone="UTC").serialize().to_pybytes()
+        schema = arrow_schema(fields).serialize().to_pybytes()
         return CsvValueFormat(schema, request.options, request.given[rows.csv_options] or CsvDialect())
 
     return ChosenFormat(fields=fields, make=make, has_times=has_times(fields))
@@ -189,12 +186,10 @@ def chosen(
     Raises:
         OptionError: no columns can be made of the schema.
     """
-    from pyspark.sql.pandas.types import from_arrow_schema
-
     try:
         made = make(request.options)
         without = make(replace(request.options, corrupt_column=None))
-        fields = from_arrow_schema(without.schema())
+        fields = spark_fields(without.schema())
     except (FormatSchemaError, OptionError) as error:
         raise request.refusal(option, str(error)) from error
     return ChosenFormat(fields=fields, make=lambda: made, is_single_value=made.is_single_value)

@@ -6,16 +6,15 @@ old: so this module imports only what every version has, and next to nothing of 
 
 from __future__ import annotations
 
-import re
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import pyspark
 from pyspark.sql.datasource import DataSource
 
+from headwater.connector.compat import arrow_schema, refuse_no_options, refuse_table, require_spark
 from headwater.connector.readable import readable
-from headwater.connector.spark.catalog_tables import refuse_no_options, refuse_table
-from headwater.connector.spark.process_log import show_log
+from headwater.connector.spark.handover import show_log
 from headwater.core.errors import HeadwaterError, InstallationError, OptionError
 
 if TYPE_CHECKING:
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from headwater.connector.spark.stream_reader import StreamReader
     from headwater.core.source import Boundedness
 
-_OLDEST = (4, 2)
 _NO_WRITER = "headwater reads, and writes nothing: write with a format of Spark, such as parquet or kafka"
 
 
@@ -69,7 +67,6 @@ class HeadwaterDataSource(DataSource):
 
     @readable
     def reader(self, schema: StructType) -> BatchReader:
-        from headwater.connector.sources.spark_schema import arrow_schema
         from headwater.connector.spark.batch_reader import BatchReader
         from headwater.core.source import Boundedness
 
@@ -82,7 +79,6 @@ class HeadwaterDataSource(DataSource):
 
     @readable
     def streamReader(self, schema: StructType) -> StreamReader:  # noqa: N802 - Spark's name
-        from headwater.connector.sources.spark_schema import arrow_schema
         from headwater.connector.spark.stream_reader import RefusedStream, StreamReader
         from headwater.core.source import Boundedness
 
@@ -102,7 +98,7 @@ class HeadwaterDataSource(DataSource):
         raise OptionError(_NO_WRITER, option="format")
 
     def _bind(self, boundedness: Boundedness, schema: StructType) -> ConfiguredSource:
-        from headwater.connector.spark.schemas import bind_schema
+        from headwater.connector.sources.spark_schema import bind_schema
 
         return bind_schema(self._configure(boundedness), schema, given=self._schema_is_given)
 
@@ -122,20 +118,6 @@ class HeadwaterDataSource(DataSource):
         if self._schema_is_given:
             refuse_no_options(options, self.name())
         return source_factory(options.pop("source", None))
-
-
-def require_spark(version: str) -> None:
-    """Refuse a Spark without admission control for Python sources.
-
-    Raises:
-        InstallationError: ``version`` is older than 4.2.
-    """
-    found = re.match(r"(\d+)\.(\d+)", version)
-    if found and (int(found.group(1)), int(found.group(2))) < _OLDEST:
-        raise InstallationError(
-            f"headwater needs Spark 4.2 or newer, this is PySpark {version}: pip install 'pyspark>=4.2', "
-            "on the cluster too"
-        )
 
 
 def _refuse_inferred(inferred: Mapping[str, str]) -> None:

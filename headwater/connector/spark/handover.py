@@ -1,4 +1,4 @@
-"""The TCP connection by which Spark's JVM and a Python worker talk.
+"""A Python process of Spark: its connection to the JVM, and the log of headwater in it.
 
 Spark sends a task in two pieces: the command, which holds the pickled reader, and the input, which names the
 partition. It does not set TCP_NODELAY, so its kernel keeps the second piece back until the first one is
@@ -9,11 +9,13 @@ the moment at which the reader is loaded is the moment at which to acknowledge.
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 import stat
 from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
 _OPEN_FILES = Path("/proc/self/fd")
 _LOOPBACK = ("127.", "::1", "::ffff:127.")
@@ -49,3 +51,20 @@ def _acknowledge(descriptor: int) -> None:
 
 def _is_local_stream(connection: socket.socket) -> bool:
     return connection.type == socket.SOCK_STREAM and connection.getpeername()[0].startswith(_LOOPBACK)
+
+
+_FORMAT: Final = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+
+
+def show_log() -> None:
+    """Let headwater's warnings come out with time and level; they go to ``stderr`` in any case.
+
+    Called where a process of Spark's makes a source, and where a task begins; any number of times. Where
+    somebody has set up logging, for headwater or for all, nothing changes.
+    """
+    logger = logging.getLogger("headwater")
+    if logger.hasHandlers():
+        return
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter(_FORMAT))
+    logger.addHandler(handler)

@@ -17,9 +17,8 @@ from pyspark.sql.streaming.datasource import (
 from headwater.connector.coordination.coordinator import SourceCoordinator
 from headwater.connector.readable import readable
 from headwater.connector.sources.configured import ConfiguredSource
-from headwater.connector.spark.handover import acknowledge
-from headwater.connector.spark.planned_rows import planned_rows
-from headwater.connector.spark.process_log import show_log
+from headwater.connector.spark.batch_reader import planned_rows
+from headwater.connector.spark.handover import acknowledge, show_log
 from headwater.core.errors import HeadwaterError
 from headwater.core.jsons import JsonObject
 

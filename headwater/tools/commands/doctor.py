@@ -15,6 +15,7 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import Final
 
+from headwater.connector.compat import REQUIREMENT, require_spark
 from headwater.connector.spark.pythons import spark_pythons
 from headwater.core.errors import HeadwaterError
 from headwater.core.imports import importing
@@ -150,9 +151,7 @@ def _check_spark_python(command: str) -> Finding:
 
 def check_pyspark() -> Finding:
     """PySpark's version."""
-    from headwater.connector.spark.datasource import require_spark
-
-    mend = f"{sys.executable} -m pip install 'pyspark>=4.2'"
+    mend = f"{sys.executable} -m pip install {REQUIREMENT!r}"
     try:
         found = version("pyspark")
     except PackageNotFoundError:

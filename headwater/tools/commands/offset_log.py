@@ -1,4 +1,4 @@
-"""The text of one entry of Spark's offset log, in each layout that Spark 4.2 and 4.3 write.
+"""The text of one entry of Spark's offset log, in each layout of `OFFSET_LOG_LAYOUTS`.
 
 Version 1 (``OffsetSeq``), one line for each source, in the order of the query::
 
@@ -25,10 +25,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
+from headwater.connector.compat import OFFSET_LOG_LAYOUTS
+
 VOID: Final = "-"
 """What stands in the place of the offset of a source that has none yet."""
-
-_LAYOUTS: Final = ("v1", "v2")
 
 
 class LayoutError(ValueError):
@@ -58,11 +58,11 @@ class OffsetLogEntry:
             LayoutError: it is none, or is of a layout that is not known here.
         """
         layout, *lines = text.removesuffix("\n").split("\n")
-        if layout not in _LAYOUTS:
+        if layout not in OFFSET_LOG_LAYOUTS:
             if layout[:1] == "v" and layout[1:].isdigit():
+                known = " and ".join(OFFSET_LOG_LAYOUTS)
                 raise LayoutError(
-                    f"has the layout {layout}, and this headwater knows {' and '.join(_LAYOUTS)}: install a "
-                    "newer one"
+                    f"has the layout {layout}, and this headwater knows {known}: install a newer one"
                 )
             raise LayoutError("does not begin with a version, as Spark's offset log does")
         if len(lines) < 2:

@@ -6,7 +6,8 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.types import ArrayType, LongType, MapType, StringType, StructField, StructType
 
-from headwater.connector.sources.spark_schema import arrow_schema, spark_schema
+from headwater.connector.compat import arrow_schema
+from headwater.connector.sources.spark_schema import spark_schema
 from headwater.core.errors import ContractError
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import pickle
+import re
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +18,7 @@ import pytest
 
 from headwater.connector.sources.configured import ConfiguredSource
 from headwater.connector.spark.batch_reader import BatchReader, PushdownBatchReader
-from headwater.connector.spark.handover import acknowledge
+from headwater.connector.spark.handover import acknowledge, show_log
 from headwater.connector.spark.stream_reader import StreamReader
 
 pytestmark = pytest.mark.skipif(not hasattr(socket, "TCP_QUICKACK"), reason="TCP_QUICKACK is Linux's")
@@ -82,3 +86,37 @@ def test_other_descriptors_are_left_as_they_are(waiting: socket.socket) -> None:
 def test_a_system_that_lists_no_descriptors_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("headwater.connector.spark.handover._OPEN_FILES", Path("/nowhere"))
     acknowledge()
+
+
+PROGRAM = """
+import logging
+{set_up}
+from headwater.connector.spark.handover import show_log
+show_log()
+show_log()
+logging.getLogger("headwater.readers").warning("skipped")
+logging.getLogger("headwater.readers").info("nobody asks")
+"""
+
+
+def said(set_up: str) -> str:
+    program = PROGRAM.format(set_up=set_up)
+    ran = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True
+    )
+    return ran.stderr
+
+
+def test_a_warning_comes_once_with_time_and_level() -> None:
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d \S+ WARNING headwater\.readers: skipped\n", said(""))
+
+
+def test_what_the_program_has_set_up_stays() -> None:
+    assert said("logging.basicConfig(format='%(message)s!')") == "skipped!\n"
+    assert said("logging.getLogger('headwater').addHandler(logging.NullHandler())") == ""
+
+
+def test_it_adds_nothing_beside_the_handlers_of_a_test() -> None:
+    before = list(logging.getLogger("headwater").handlers)
+    show_log()
+    assert logging.getLogger("headwater").handlers == before

@@ -6,6 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from headwater.connector.compat import spark_fields, spark_type
 from headwater.connector.formats.ddl import check_types
 from headwater.connector.sources.files.read_options import COLUMNS, FORMAT, INCLUDE_METADATA
 from headwater.connector.sources.files.record_options import (
@@ -59,12 +60,10 @@ def check_binary_schema(schema: pa.Schema) -> None:
 
 
 def _check_metadata(schema: pa.Schema, *, needed: bool) -> None:
-    from pyspark.sql.pandas.types import from_arrow_type
-
     if not needed:
         return
     if METADATA_COLUMN in schema.names and schema.field(METADATA_COLUMN).type != METADATA_TYPE:
-        wanted = from_arrow_type(METADATA_TYPE)
+        wanted = spark_type(METADATA_TYPE)
         raise OptionError(
             f"the column {METADATA_COLUMN} must be {wanted.simpleString()} in the schema",
             option=INCLUDE_METADATA.name,
@@ -92,8 +91,6 @@ def _check_special_columns(schema: pa.Schema, read: ReadSettings) -> None:
 
 def _check_types(schema: pa.Schema, file_format: str) -> None:
     """Refuse types that no value of the format becomes."""
-    from pyspark.sql.pandas.types import from_arrow_schema
-
     from headwater.connector.formats.plain_formats import refused_by_csv
 
     variants = [field.name for field in schema if _has_variant(field.type)]
@@ -103,7 +100,7 @@ def _check_types(schema: pa.Schema, file_format: str) -> None:
             "the schema, or read it with Spark's own reader",
             option="schema",
         )
-    fields = from_arrow_schema(schema)
+    fields = spark_fields(schema)
     if file_format == "csv" and (refused := refused_by_csv(fields)):
         raise OptionError(refused, option="schema")
     if file_format == "json":

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import pyarrow as pa
 
+from headwater.connector.compat import spark_fields
 from headwater.connector.cpus import available_cpus, known_parallelism
 from headwater.connector.options import Option
 from headwater.connector.planned.admission import ReadLimits
@@ -130,8 +131,6 @@ class FilesSource(PlannedSource[FileBlock, FileSplit, int]):
         return found if history is None else history.begin(found)
 
     def with_schema(self, schema: pa.Schema, *, given: bool) -> FilesSource:
-        from pyspark.sql.pandas.types import from_arrow_schema
-
         if given:
             check_given_schema(self.read)
             if self.read.format == "binaryFile":
@@ -140,7 +139,7 @@ class FilesSource(PlannedSource[FileBlock, FileSplit, int]):
         text = None
         if not given and self.read.drift.history is None:
             # Kept in the offset: a restart must not infer another schema from the files that are there then.
-            fields = from_arrow_schema(schema).fields
+            fields = spark_fields(schema).fields
             text = ", ".join(f"`{field.name}` {field.dataType.simpleString()}" for field in fields)
         # Some columns of an inferred schema, and those of one that grows, go by their names; those of a given
         # one by their position.

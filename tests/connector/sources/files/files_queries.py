@@ -14,8 +14,7 @@ from headwater.connector.planned.coordinator import PlannedCoordinator
 from headwater.connector.planned.planning import ReadTask
 from headwater.connector.sources.configured import ConfiguredPlannedSource
 from headwater.connector.sources.files.source import FilesSource, configure_files
-from headwater.connector.sources.spark_schema import spark_schema
-from headwater.connector.spark.schemas import bind_schema
+from headwater.connector.sources.spark_schema import bind_schema, spark_schema
 from headwater.core.jsons import JsonObject
 from headwater.core.source import Boundedness
 from headwater.readers.runtime.source_reader import read_ranges

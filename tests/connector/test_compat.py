@@ -9,7 +9,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 import headwater as hw
-from headwater.connector.spark.catalog_tables import refuse_no_options, refuse_table
+from headwater.connector.compat import refuse_no_options, refuse_table
 from headwater.errors import OptionError
 
 

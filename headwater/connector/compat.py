@@ -1,0 +1,131 @@
+"""The one place that knows versions of Spark: which are supported, and the parts of them that may change.
+
+* the oldest version: the first with admission control for Python data sources;
+* the layouts of the offset log;
+* Arrow's types for Spark's, through functions of PySpark that are not public;
+* tables of the catalog, which keep the options of ``CREATE TABLE ... USING headwater`` and pass none.
+
+Spark imports it in every process that looks for Python data sources, old versions included: so it imports
+next to nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from headwater.core.errors import InstallationError, OptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pyarrow as pa
+    from pyspark.sql.types import DataType, StructType
+
+OLDEST: Final = (4, 2)
+REQUIREMENT: Final = "pyspark>=4.2"
+"""For pip."""
+
+OFFSET_LOG_LAYOUTS: Final = ("v1", "v2")
+"""The versions of entries of the offset log that Spark 4.2 and 4.3 write."""
+
+_OF_CATALOG: Final = frozenset({"provider", "owner"})
+"""The options that Spark's catalog adds to those of ``CREATE TABLE``."""
+
+_INSTEAD: Final = (
+    "CREATE TEMPORARY VIEW name USING {name} OPTIONS (source 'kafka', ...) works, once in each session; so "
+    "does SELECT * FROM name WITH (`source` = 'kafka', ...) on a table with all columns of the source"
+)
+
+
+def require_spark(version: str) -> None:
+    """Refuse a Spark without admission control for Python sources.
+
+    Raises:
+        InstallationError: ``version`` is older than 4.2.
+    """
+    numbers = re.match(r"(\d+)\.(\d+)", version)
+    if numbers and (int(numbers.group(1)), int(numbers.group(2))) < OLDEST:
+        raise InstallationError(
+            f"headwater needs Spark 4.2 or newer, this is PySpark {version}: pip install {REQUIREMENT!r}, "
+            "on the cluster too"
+        )
+
+
+def arrow_schema(schema: StructType) -> pa.Schema:
+    """Return a schema as Arrow has it between Spark and its Python workers.
+
+    Raises:
+        PySparkException: Arrow has no type for a column.
+    """
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    return to_arrow_schema(schema, timezone="UTC")
+
+
+def arrow_type(kind: DataType) -> pa.DataType:
+    """Return a type as Arrow has it between Spark and its Python workers.
+
+    Raises:
+        PySparkException: Arrow has no such type.
+    """
+    from pyspark.sql.pandas.types import to_arrow_type
+
+    return to_arrow_type(kind, timezone="UTC")
+
+
+def spark_fields(schema: pa.Schema) -> StructType:
+    """Return Spark's columns for those of Arrow. A field is nullable where it is in Arrow.
+
+    Raises:
+        PySparkException: Spark has no type for a column.
+    """
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    return from_arrow_schema(schema)
+
+
+def spark_type(kind: pa.DataType) -> DataType:
+    """Return Spark's type for one of Arrow.
+
+    Raises:
+        PySparkException: Spark has no such type.
+    """
+    from pyspark.sql.pandas.types import from_arrow_type
+
+    return from_arrow_type(kind)
+
+
+def refuse_table(options: Mapping[str, str], name: str) -> None:
+    """Refuse ``CREATE TABLE``: called in the planner process, once for each statement.
+
+    Spark 4.2 and 4.3 keep the options of such a table and pass none of them when the table is read
+    (``PythonDataSourceV2`` gets an empty map at each ``SELECT``). A temporary view keeps its options.
+
+    Args:
+        options: as Spark passes them, keys in any case.
+        name: the format after ``USING``.
+
+    Raises:
+        OptionError: the options are those of ``CREATE TABLE``.
+    """
+    keys = {key.lower() for key in options}
+    if keys >= _OF_CATALOG and options.get("provider") == name:
+        raise OptionError(
+            f"CREATE TABLE ... USING {name} would make a table that cannot be read: Spark passes none of a "
+            f"table's options when it is read. {_INSTEAD.format(name=name)}"
+        )
+
+
+def refuse_no_options(options: Mapping[str, str], name: str) -> None:
+    """Say why there are no options at all, where one is required.
+
+    Raises:
+        OptionError: there are none.
+    """
+    if not options:
+        raise OptionError(
+            "is required, and no option arrived at all. If this is a table of CREATE TABLE ... USING "
+            f"{name}: Spark passes none of a table's options when it is read. {_INSTEAD.format(name=name)}",
+            option="source",
+        )
