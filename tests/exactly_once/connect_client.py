@@ -5,8 +5,8 @@ It cannot share a process with a classic session.
 The one argument is JSON: what `Pipeline.job` returns. A line on stdin is a command, and a line of JSON on
 stdout is its answer. ``stream`` runs the query until it has caught up, stops it, and answers what is in the
 sink; ``batch`` reads the topic: both as sorted pairs of partition and offset. ``lag`` runs the query with a
-listener on the client, and answers the listener's last report. ``slips`` and ``carry`` answer what a
-person is told.
+listener on the client, and answers the listener's last report. ``board`` adds a board. ``slips`` and
+``carry`` answer what a person is told.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import sys
 import threading
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 from pyspark.sql import SparkSession
 
@@ -34,7 +35,14 @@ def main() -> None:
         builder = builder.config(key, value)
     pipeline = Pipeline.of(job, builder.getOrCreate())
     for command in sys.stdin:
-        commands = {"stream": stream, "batch": batch, "lag": lag, "slips": slips, "carry": carry}
+        commands = {
+            "stream": stream,
+            "batch": batch,
+            "lag": lag,
+            "slips": slips,
+            "carry": carry,
+            "board": board,
+        }
         answer = commands[command.strip()](pipeline)
         print(json.dumps(answer), flush=True)
 
@@ -86,6 +94,12 @@ def slips(pipeline: Pipeline) -> str:
     return answers(pipeline.spark, SLIPS / "connect.json", pipeline.folder / "slips")
 
 
+def board(pipeline: Pipeline) -> int:
+    """Add a board; return the status of its page."""
+    with urlopen(hw.Board(pipeline.spark, port=0).url) as page:
+        return int(page.status)
+
+
 async def ask(row: Any) -> tuple[int]:
     return (row.value,)
 
@@ -101,6 +115,8 @@ def carry(pipeline: Pipeline) -> str:
         return str(error)
     return "nothing"
 
+
+COMMANDS = {"stream": stream, "batch": batch, "lag": lag, "slips": slips, "carry": carry, "board": board}
 
 if __name__ == "__main__":
     main()

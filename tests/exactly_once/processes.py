@@ -79,7 +79,9 @@ class Program:
         )
 
     def finish(self, timeout_s: float) -> None:
-        """Wait for a program that ends by itself, and check that it succeeded."""
+        """Wait for a program that ends by itself, and check that it succeeded. It gets no more commands."""
+        if self._process.stdin is not None:
+            self._process.stdin.close()
         assert self._process.wait(timeout_s) == 0, self.log_tail()
 
     def ends_within(self, timeout_s: float) -> bool:
@@ -95,7 +97,14 @@ class Program:
         if self._process.poll() is None:
             os.killpg(self._process.pid, signal.SIGKILL)  # the program and its JVM at once
         until(self._none_left, "the program's processes to be gone")
-        self._process.communicate()
+        self._close()
+
+    def _close(self) -> None:
+        for stream in (self._process.stdin, self._process.stdout):
+            if stream is not None:
+                with contextlib.suppress(BrokenPipeError):
+                    stream.close()
+        self._process.wait()
 
     def kill_jvm(self) -> None:
         """End its JVM only (SIGKILL), as the kernel does when memory runs out.

@@ -19,7 +19,7 @@ SLIPS = Path(__file__).parents[1] / "connector" / "slips"
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.usefixtures("spark_connect_port")
-def test_over_spark_connect_a_restarted_stream_and_a_batch_bring_each_record_once(
+def test_over_spark_connect_streams_bring_each_record_once_and_a_program_with_listeners_ends(
     pipeline: Callable[..., Pipeline],
     kafka: LocalKafka,
     topic: str,
@@ -38,6 +38,9 @@ def test_over_spark_connect_a_restarted_stream_and_a_batch_bring_each_record_onc
         reported = client.ask("lag")
         assert client.ask("slips") == (SLIPS / "connect_answers.txt").read_text()
         assert "'carry_over': needs a classic session" in client.ask("carry")
+        assert client.ask("board") == 200
+        # With a listener and a board that nobody has taken out of the session.
+        client.finish(120)
     assert reported["lag"] == 0
     assert reported["splits"] == {f"{topic}-0": 0, f"{topic}-1": 0}
 

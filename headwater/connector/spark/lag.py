@@ -16,10 +16,10 @@ from pyspark.sql.streaming.listener import (
     QueryProgressEvent,
     QueryStartedEvent,
     QueryTerminatedEvent,
-    StreamingQueryListener,
 )
 
 from headwater.connector.spark.reported_offsets import Reported, leaves, positions_by_split, reported_offset
+from headwater.connector.spark.session_listener import SessionListener
 
 _SPLITS_SHOWN: Final = 20
 
@@ -134,7 +134,7 @@ class QueryLag:
         return f", lost {lost}" if lost else ""
 
 
-class LagListener(StreamingQueryListener):
+class LagListener(SessionListener):
     """Lag per split and in total, records per second, and losses of every query that reads from headwater.
 
     ::

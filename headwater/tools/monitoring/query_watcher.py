@@ -9,15 +9,15 @@ from pyspark.sql.streaming.listener import (
     QueryProgressEvent,
     QueryStartedEvent,
     QueryTerminatedEvent,
-    StreamingQueryListener,
 )
 
 from headwater.connector.readable import said_in
+from headwater.connector.spark.session_listener import SessionListener
 from headwater.tools.monitoring.batch_report import batch_report, milliseconds
 from headwater.tools.monitoring.query_history import QueryHistories
 
 
-class QueryWatcher(StreamingQueryListener):
+class QueryWatcher(SessionListener):
     """Keeps histories of all queries of a session, of headwater and others.
 
     Spark calls it on one thread, for each query in order; over Spark Connect on a thread of the client.
