@@ -23,6 +23,7 @@ from headwater.core.barrier_source import BarrierSource
 from headwater.core.epoch import EpochState
 from headwater.core.epoch_json import state_to_json
 from headwater.core.jsons import dumps
+from headwater.core.private_folder import make_private_folder
 from headwater.core.source import Source
 from headwater.readers.runtime.epoch.calls import AsyncCalls, CreateCalls
 from headwater.readers.runtime.epoch.epoch_reader import EpochReader
@@ -103,9 +104,7 @@ class SharedScans:
         Raises:
             OSError: it cannot be made, or belongs to another user.
         """
-        self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if self._root.stat().st_uid != os.getuid() or self._root.stat().st_mode & 0o077:
-            raise PermissionError(f"{self._root} can be entered by other users: rows are not kept there")
+        make_private_folder(self._root)
         self.folder.mkdir(parents=True, exist_ok=True)
         for other in self._query.iterdir():
             if other.name < self.folder.name:
@@ -124,10 +123,15 @@ class SharedScans:
     def find(
         self, source: Source[Any, Any, Any], state: EpochState
     ) -> ResultSubpartitionView[pa.RecordBatch] | None:
-        """Return a view of the rows that led to a state, None if no scan on this host has kept them."""
+        """Return a view of the rows that led to a state, None if no scan on this host has kept them whole."""
+        file = self.file(source, state)
         try:
-            return view_of_file(self.file(source, state))
+            make_private_folder(self._root)
+            return view_of_file(file)
         except FileNotFoundError:
+            return None
+        except (pa.ArrowException, OSError) as error:
+            log.warning("the rows that another scan has kept in %s are read again: %s", file, error)
             return None
 
 
@@ -203,7 +207,11 @@ class SharingReader:
         """Give the finished partition the name under which other scans find it: then it is whole."""
         assert self._partition is not None
         target = self._scans.file(self._source, self._reader.state())
-        self._partition.file(0).rename(target)
+        rows = self._partition.file(0)
+        # Before it has its name: after a crash of the host a file may be there without its content.
+        with rows.open("rb") as written:
+            os.fsync(written.fileno())
+        rows.rename(target)
 
     def _give_up(self) -> None:
         self._partition = None

@@ -13,6 +13,7 @@ from typing import Final
 
 from headwater.core.errors import SourceError
 from headwater.core.jsons import JsonValue, dumps
+from headwater.core.private_folder import make_private_folder
 from headwater.readers.runtime.staging.receiver_task import ReceiverTask
 
 _MOST_SOCKET_PATH: Final = 100
@@ -53,14 +54,11 @@ class ReceiverPlace:
         """
         root = self.folder.parent
         try:
-            root.mkdir(mode=0o700, parents=True, exist_ok=True)
-            about = root.lstat()
+            # Who can enter it could ask the receiver, or pass for one.
+            make_private_folder(root)
             self.folder.mkdir(mode=0o700, exist_ok=True)
         except OSError as error:
             raise SourceError(f"no folder for a receiver can be made at {self.folder}: {error}") from error
-        # Whoever can enter it could ask the receiver, or pass for one.
-        if about.st_uid != os.getuid() or about.st_mode & 0o077:
-            raise SourceError(f"{root} can be entered by other users, or belongs to one: remove it")
 
     def listen(self) -> Listener:
         """Listen at the socket, in place of a receiver that died. Called with the lock held."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -110,3 +111,42 @@ def test_rows_that_cannot_be_kept_are_read_all_the_same(host: Path, caplog: pyte
     assert len(rows_of(opened(PageSource(Library({"a": pages(5)}))))) == 5
     assert "are not kept for other scans" in caplog.text
     assert not files(host)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda content: content[:0],
+        lambda content: content[: len(content) // 2],
+        lambda content: content[:-1],
+        lambda content: bytes(len(content)),
+    ],
+    ids=["empty", "cut", "one byte short", "zeroed"],
+)
+def test_kept_rows_that_are_damaged_are_read_again(
+    host: Path, damage: Callable[[bytes], bytes], caplog: pytest.LogCaptureFixture
+) -> None:
+    source = PageSource(Library({"a": pages(5, 3)}))
+    first = opened(source)
+    rows = rows_of(first)
+    [kept] = files(host)
+    kept.write_bytes(damage(kept.read_bytes()))
+    asked = len(source.library.fetched)
+    assert rows_of(opened(source, stop_at=first.state())) == rows
+    assert len(source.library.fetched) > asked
+    assert "are read again" in caplog.text
+
+
+def test_a_link_in_the_place_of_the_folder_is_not_followed(
+    host: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    precious = host / "precious"
+    (precious / "documents").mkdir(parents=True)
+    os.utime(precious / "documents", (0, 0))
+    SharedScans("query/epoch-001-x", 0)._root.symlink_to(precious)
+    source = PageSource(Library({"a": pages(5)}))
+    first = opened(source)
+    assert len(rows_of(first)) == 5
+    assert len(rows_of(opened(source, stop_at=first.state()))) == 5
+    assert [found.name for found in precious.iterdir()] == ["documents"]
+    assert "is a link" in caplog.text
