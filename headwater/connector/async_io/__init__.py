@@ -17,12 +17,11 @@ In a task:
 
 * ``task``: Arrow batches in, Arrow batches out.
 * ``arrow_task``: the same for functions of whole Arrow batches, which ``gathering`` makes, and whose answers
-  ``arrow_results`` and ``arrow_casts`` take.
+  ``arrow_results`` takes.
 * ``input_thread``: waits for the input beside the task.
 * ``input_rows``: rows on their way, as Python objects and in Arrow.
 * ``results``: what a function returned, as Arrow columns.
-* ``conversions``: Python values as values of a Spark type; ``scalar_casts``, ``time_casts`` and
-  ``text_casts`` have the rules.
+* ``result_values``: which values have their column's type; ``result_members``: those of structs.
 * ``batches``: Arrow batches that are not too large.
 * ``output_stream``: the way from the task to the JVM.
 

@@ -1,31 +1,28 @@
-"""What a function of whole batches returned, as Arrow columns."""
+"""Answers of functions that take whole Arrow batches, as Arrow columns."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
+from datetime import UTC, tzinfo
 from typing import Any, TypeAlias
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from headwater.connector.async_io.arrow_casts import cast_as_a_whole
-from headwater.connector.async_io.conversions import Converter, Members, converter
-from headwater.connector.async_io.misfit import Misfit
-from headwater.connector.async_io.results import ERROR_TYPE, ResultFields, ResultFormat
-from headwater.connector.async_io.time_casts import session_zone
-from headwater.core.errors import ContractError
+from headwater.connector.async_io.result_members import Misfit
+from headwater.connector.async_io.result_values import has_infinity, is_cast_exactly, session_zone
+from headwater.connector.async_io.results import ResultColumns, ResultFields, ResultFormat
 from headwater.readers.async_io.call import Failure
-from headwater.readers.async_io.settings import OnFailure
 
 ResultColumn: TypeAlias = "pa.Array[Any] | list[Any]"
 """A list is one of pandas whose values have no type of Arrow in common."""
 
 
 class ArrowResults:
-    """The result columns of output batches, converted to the schema that was promised.
+    """The result columns of output batches, with the schema that was promised.
 
-    By the rules of `ResultColumns`. Columns that are of their type but for its width are cast by Arrow, of
-    others each value is converted by itself: one that does not fit is a failure of its row.
+    By the rules of `ResultColumns`. Where Arrow casts all columns of an answer without loss, no row of it
+    becomes a Python object. Otherwise each row is checked: one that does not fit is a failure.
 
     Owned by the task's thread.
 
@@ -43,165 +40,84 @@ class ArrowResults:
         self, form: ResultFormat, function: str, *, kept: Sequence[str], key_columns: Sequence[str]
     ) -> None:
         self._form = form
-        self._function = function
         self._kept = list(kept)
         self._key_columns = list(key_columns)
+        self._keys = pa.RecordBatch.from_pydict({})
         self._zone = session_zone(form.time_zone)
-        self._members = Members(exact=form.fields is ResultFields.EXACT)
-        self._converters = [converter(field, self._zone, self._members, field.name) for field in form.schema]
+        self._columns = ResultColumns(form, function, self._row_name)
         self.misfits = 0
 
-    def joined(self, given: pa.RecordBatch, answer: Any) -> pa.RecordBatch:
+    def joined(self, batch: pa.RecordBatch, answer: Any) -> pa.RecordBatch:
         """Return the rows that come out: some columns of their input, then those of the results.
 
         Args:
-            given: all columns of the input.
+            batch: all columns of the input.
             answer: what the function returned for it.
 
         Raises:
             ContractError: something does not fit, and the policy is to fail.
         """
-        found = _Found(given.select(self._key_columns))
-        columns: list[pa.Array[Any]] = [pa.nulls(found.rows, field.type) for field in self._form.schema]
-        if isinstance(answer, Failure):
-            found.fail_all(answer)
-        else:
-            try:
-                columns = self._converted(self._checked(answer, found.rows), found)
-            except Misfit as misfit:
-                found.fail_all(self._failure(misfit))
-            self._accept(found)
-        fields = list(self._form.schema)
-        if found.failures:
-            columns = [column.take(found.good_places()) for column in columns]
-        if self._form.rescue_column is not None:
-            fields.append(pa.field(self._form.rescue_column, pa.string()))
-            columns.append(found.rescued())
-        if self._form.error_column is not None:
-            fields.append(pa.field(self._form.error_column, ERROR_TYPE))
-            columns.append(found.errors())
-        kept = given.select(self._kept)
-        joined = pa.RecordBatch.from_arrays(
-            [*kept.columns, *columns], schema=pa.schema([*kept.schema, *fields])
-        )
-        drops = found.failures and self._form.on_failure is OnFailure.DROP
-        return joined.filter(found.good_places().is_valid()) if drops else joined
+        rows = batch.num_rows
+        self._keys = batch.select(self._key_columns)
+        misfits = self._columns.misfits
+        try:
+            places, columns = self._built(answer, rows)
+        except Misfit as misfit:
+            failure = self._columns.failure_of(misfit)
+            places, columns = self._columns.build(range(rows), [failure] * rows)
+        finally:
+            self.misfits += self._columns.misfits > misfits
+        kept = batch.select(self._kept)
+        if len(places) < rows:
+            kept = kept.take(pa.array(places, pa.int64()))
+        schema = pa.schema([*kept.schema, *self._columns.schema])
+        return pa.RecordBatch.from_arrays([*kept.columns, *columns], schema=schema)
 
-    def _checked(self, answer: Any, rows: int) -> dict[str, ResultColumn]:
-        """Return the columns of an answer.
+    def _built(self, answer: Any, rows: int) -> tuple[Sequence[int], list[pa.Array[Any]]]:
+        """Return the places of the rows that come out, and their columns.
 
         Raises:
-            Misfit: it is no frame, or has other rows or columns.
+            Misfit: the answer is no frame, or has other rows or columns.
+            ContractError: a row does not fit, and the policy is to fail.
         """
+        if isinstance(answer, Failure):
+            return self._columns.build(range(rows), [answer] * rows)
+        columns = self._checked(answer, rows)
+        whole = self._cast(columns, rows)
+        if whole is not None:
+            return range(rows), self._columns.with_extra(whole, rows)
+        values = zip(*map(_values, columns.values()), strict=True)
+        return self._columns.build(range(rows), [dict(zip(columns, each, strict=True)) for each in values])
+
+    def _checked(self, answer: Any, rows: int) -> dict[str, ResultColumn]:
         columns, names = _columns_of(answer)
         lengths = set(map(len, columns))
         if lengths - {rows}:
             raise Misfit(f"{max(lengths - {rows})} rows for {rows}, and must return one for each")
-        wanted = set(self._form.schema.names)
-        is_other = set(names) != wanted if self._form.fields is ResultFields.EXACT else False
+        is_other = self._form.fields is ResultFields.EXACT and set(names) != set(self._form.schema.names)
         if is_other or len(set(names)) < len(names):
             raise Misfit(f"the columns {', '.join(map(repr, names)) or 'none'}")
         return dict(zip(names, columns, strict=True))
 
-    def _converted(self, columns: Mapping[str, ResultColumn], found: _Found) -> list[pa.Array[Any]]:
-        """Return the result columns; note rows that failed, and members that the schema does not know."""
-        if self._form.rescue_column is not None:
-            # In their order: the text must be the same whenever it is made.
-            for name in [name for name in columns if name not in self._form.schema.names]:
-                for place, value in enumerate(_values(columns[name])):
-                    found.add_unknown(place, {name: value})
-        converted: list[pa.Array[Any]] = []
-        for field, convert in zip(self._form.schema, self._converters, strict=True):
+    def _cast(self, columns: Mapping[str, ResultColumn], rows: int) -> list[pa.Array[Any]] | None:
+        """Return the result columns as Arrow casts them; None if rows must be checked one by one."""
+        if self._form.rescue_column is not None and not columns.keys() <= set(self._form.schema.names):
+            return None
+        arrays: list[pa.Array[Any]] = []
+        for field in self._form.schema:
             column = columns.get(field.name)
-            if column is None:
-                converted.append(pa.nulls(found.rows, field.type))
-                continue
-            cast = None if isinstance(column, list) else cast_as_a_whole(column, field.type, self._zone)
-            if cast is None:
-                values = self._each(field.name, convert, _values(column), found)
-                cast = pa.array(values, field.type)
-            converted.append(cast)
-        return converted
+            array = (
+                pa.nulls(rows, field.type) if column is None else _exact_cast(column, field.type, self._zone)
+            )
+            if array is None:
+                return None
+            arrays.append(array)
+        return arrays
 
-    def _each(self, name: str, convert: Converter, values: Sequence[Any], found: _Found) -> list[Any]:
-        """Return values, each converted by itself."""
-        converted: list[Any] = [None] * len(values)
-        for place, value in enumerate(values):
-            self._members.unknown = {}
-            try:
-                converted[place] = convert(value)
-            except Misfit as misfit:
-                named = Misfit(f"{misfit.why} as {name + misfit.path!r}")
-                found.failures.setdefault(place, self._failure(named, found.row_name(place)))
-            if self._members.unknown:
-                found.add_unknown(place, self._members.unknown)
-        return converted
-
-    def _failure(self, misfit: Misfit, row_name: str = "") -> Failure:
-        expected = ", ".join(f"{field.name} {field.type}" for field in self._form.schema)
-        which = f" for {row_name}" if row_name else ""
-        error = ContractError(f"{self._function} returned{which} {misfit.why}; its schema is {expected}")
-        return Failure(error, attempts=None)
-
-    def _accept(self, found: _Found) -> None:
-        """Count an answer in which something failed, or raise it if that is the policy."""
-        if not found.failures:
-            return
-        self.misfits += 1
-        if self._form.on_failure is OnFailure.FAIL:
-            raise next(iter(found.failures.values())).error
-
-
-class _Found:
-    """What was found in an answer, by the places of its rows.
-
-    Attributes:
-        rows: how many there are.
-        failures: rows that failed.
-        unknown: members of rows that the schema does not know.
-
-    Args:
-        keys: the columns that name a row, perhaps none.
-    """
-
-    def __init__(self, keys: pa.RecordBatch) -> None:
-        self._keys = keys
-        self.rows = keys.num_rows
-        self.failures: dict[int, Failure] = {}
-        self.unknown: dict[int, dict[str, Any]] = {}
-
-    def fail_all(self, failure: Failure) -> None:
-        """Note that all rows failed."""
-        self.failures = dict.fromkeys(range(self.rows), failure)
-
-    def add_unknown(self, place: int, members: Mapping[str, Any]) -> None:
-        """Note members of a row."""
-        self.unknown.setdefault(place, {}).update(members)
-
-    def row_name(self, place: int) -> str:
+    def _row_name(self, place: int) -> str:
         """Return what names a row: ``id=7, region='eu'``; without key columns nothing."""
         [row] = self._keys.slice(place, 1).to_pylist() if self._keys.num_columns else [{}]
         return ", ".join(f"{name}={value!r}" for name, value in row.items())
-
-    def good_places(self) -> pa.Array[Any]:
-        """Return the places of all rows, null for those that failed."""
-        return pa.array([None if place in self.failures else place for place in range(self.rows)], pa.int64())
-
-    def rescued(self) -> pa.Array[Any]:
-        """Return the unknown members of each row as JSON."""
-        texts = [
-            json.dumps(self.unknown[place], default=str)
-            if place in self.unknown and place not in self.failures
-            else None
-            for place in range(self.rows)
-        ]
-        return pa.array(texts, pa.string())
-
-    def errors(self) -> pa.Array[Any]:
-        """Return what failed of each row."""
-        failures = map(self.failures.get, range(self.rows))
-        errors = [each and (each.error_class, each.message, each.attempts) for each in failures]
-        return pa.array(errors, ERROR_TYPE)
 
 
 def _columns_of(answer: Any) -> tuple[Sequence[ResultColumn], list[str]]:
@@ -243,4 +159,59 @@ def _in_one(column: Any) -> pa.Array[Any]:
 
 
 def _values(column: ResultColumn) -> list[Any]:
-    return column if isinstance(column, list) else column.to_pylist()
+    """Return the values of a column.
+
+    Raises:
+        Misfit: it has times in years that Python does not have.
+    """
+    try:
+        return column if isinstance(column, list) else column.to_pylist()
+    except (ValueError, OverflowError) as error:
+        raise Misfit(f"a column with {error}") from None
+
+
+def _exact_cast(column: ResultColumn, kind: Any, zone: tzinfo) -> pa.Array[Any] | None:
+    """Return a column of another type, cast by Arrow without loss; None if it may not be, or has no type."""
+    if isinstance(column, list):
+        return None
+    try:
+        if pa.types.is_dictionary(column.type):
+            column = pc.cast(column, column.type.value_type)
+        if pa.types.is_timestamp(column.type) and pa.types.is_timestamp(kind) and column.type.tz is None:
+            column = _in_zone(column, kind, zone)
+        if not _is_exact(column.type, kind):
+            return None
+        cast: pa.Array[Any] = pc.cast(column, kind)
+    except pa.ArrowException:
+        return None
+    return None if has_infinity(cast) else cast
+
+
+def _in_zone(column: Any, kind: Any, zone: tzinfo) -> pa.Array[Any]:
+    """Return times without a zone as ones of the session's, where an instant is expected and Arrow knows it.
+
+    An hour that comes twice is the first one. At one that does not exist Arrow raises.
+    """
+    name = "UTC" if zone.utcoffset(None) == UTC.utcoffset(None) else getattr(zone, "key", None)
+    zoned: pa.Array[Any] = column
+    if kind.tz is not None and name is not None:
+        zoned = pc.assume_timezone(column, name, ambiguous="earliest")
+    return zoned
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    return pa.types.is_list(kind) or pa.types.is_large_list(kind)
+
+
+def _is_exact(source: Any, kind: Any) -> bool:
+    """Return whether Arrow casts a type to another one without loss or raises, at every depth."""
+    if source == kind or pa.types.is_null(source):
+        return True
+    if pa.types.is_struct(source) and pa.types.is_struct(kind):
+        return [field.name for field in source] == [field.name for field in kind] and all(
+            into.nullable and _is_exact(field.type, into.type)
+            for field, into in zip(source, kind, strict=True)
+        )
+    if _is_list(source) and pa.types.is_list(kind):
+        return kind.value_field.nullable and _is_exact(source.value_type, kind.value_type)
+    return is_cast_exactly(source, kind)

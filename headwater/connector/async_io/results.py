@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import date, datetime
-from decimal import Decimal
 from enum import Enum
 from itertools import repeat
 from types import NoneType
@@ -14,15 +13,19 @@ from typing import Any
 
 import pyarrow as pa
 
-from headwater.connector.async_io.conversions import Members, converter
-from headwater.connector.async_io.misfit import Misfit
-from headwater.connector.async_io.time_casts import session_zone
+from headwater.connector.async_io.result_members import Members, Misfit
+from headwater.connector.async_io.result_values import (
+    Check,
+    arrow_takes,
+    check_of,
+    has_infinity,
+    session_zone,
+)
 from headwater.core.errors import ContractError
 from headwater.readers.async_io.call import Failure
 from headwater.readers.async_io.settings import OnFailure
 
 ERROR_TYPE = pa.struct([("class", pa.string()), ("message", pa.string()), ("attempts", pa.int32())])
-_UTC = ("UTC", "Etc/UTC", "GMT", "Z", "+00:00")
 
 
 class ResultFields(Enum):
@@ -77,10 +80,10 @@ def flatten(outputs: Sequence[tuple[Any, Any]]) -> tuple[Sequence[Any], Sequence
 
 
 class ResultColumns:
-    """The result columns of output batches, converted to the schema that was promised.
+    """The result columns of output batches, with the schema that was promised.
 
-    Values are converted by Spark's cast rules in ANSI mode. A result that does not fit is a failure of its
-    row, as if the call had failed.
+    A value has its column's type, or one that Arrow takes for it without loss. A result that does not fit is
+    a failure of its row, as if the call had failed.
 
     Owned by the task's thread.
 
@@ -102,8 +105,13 @@ class ResultColumns:
         self._nulls = (None,) * len(self._names)
         self._members = Members(exact=form.fields is ResultFields.EXACT)
         zone = session_zone(form.time_zone)
-        self._converters = [converter(field, zone, self._members, field.name) for field in form.schema]
-        self._natural = [_natural_types(field.type, form.time_zone) for field in form.schema]
+        quick, thorough = (
+            [check_of(field, zone, self._members, field.name, each=each) for field in form.schema]
+            for each in (False, True)
+        )
+        self._checks = quick
+        self._thorough_checks = thorough
+        self._arrow_takes = [arrow_takes(field.type, zone) for field in form.schema]
         self.misfits = 0
         self.schema = form.schema
         if form.rescue_column is not None:
@@ -119,8 +127,19 @@ class ResultColumns:
         """
         arrays = self._quick(results)
         if arrays is not None:
-            return rows, [*arrays, *self._extra_columns([None] * len(results), results)]
-        outcomes = [self._outcome(row, result) for row, result in zip(rows, results, strict=True)]
+            return rows, self.with_extra(arrays, len(results))
+        misfits = self.misfits
+        try:
+            return self._checked_one_by_one(rows, results, self._checks)
+        except (pa.ArrowException, TypeError, ValueError, OverflowError):
+            # A value is out of its type's range. The thorough checks find it.
+            self.misfits = misfits
+            return self._checked_one_by_one(rows, results, self._thorough_checks)
+
+    def _checked_one_by_one(
+        self, rows: Sequence[Any], results: Sequence[Any], checks: Sequence[Check]
+    ) -> tuple[Sequence[Any], list[pa.Array[Any]]]:
+        outcomes = [self._outcome(row, result, checks) for row, result in zip(rows, results, strict=True)]
         if self._form.on_failure is OnFailure.DROP:
             kept = [place for place, (_, _, result) in enumerate(outcomes) if type(result) is not Failure]
             rows = [rows[place] for place in kept]
@@ -136,57 +155,72 @@ class ResultColumns:
 
         Most functions return tuples, or dicts, of the right values: then none needs a look of its own.
         """
-        kinds = set(map(type, results))
-        columns: Sequence[Sequence[Any]]
-        if set(map(len, results)) != {len(self._names)} if kinds <= {tuple, dict} else True:
-            return None
-        if kinds == {tuple}:
-            columns = list(zip(*results, strict=True))
-        elif kinds == {dict}:
-            try:
-                columns = [[result[name] for result in results] for name in self._names]
-            except KeyError:
-                return None
-        else:
+        columns = self._columns_of(results)
+        if columns is None:
             return None
         arrays: list[pa.Array[Any]] = []
-        for column, field, natural in zip(columns, self._form.schema, self._natural, strict=True):
-            if not natural.issuperset(map(type, column)):
+        for column, field, classes in zip(columns, self._form.schema, self._arrow_takes, strict=True):
+            array = _taken(column, field.type, classes)
+            if array is None:
                 return None
-            try:
-                arrays.append(pa.array(column, field.type))
-            except (pa.ArrowException, TypeError, ValueError, OverflowError):
-                return None
+            arrays.append(array)
         return arrays
 
-    def _outcome(self, row: Any, result: Any) -> tuple[Sequence[Any], str | None, Any]:
+    def _columns_of(self, results: Sequence[Any]) -> Sequence[Sequence[Any]] | None:
+        """Return the values of plain tuples, or of plain dicts, by columns; None of any others."""
+        kinds = set(map(type, results))
+        if not kinds <= {tuple, dict} or set(map(len, results)) != {len(self._names)}:
+            return None
+        if kinds == {tuple}:
+            return list(zip(*results, strict=True))
+        if kinds == {dict}:
+            with suppress(KeyError):
+                return [[result[name] for result in results] for name in self._names]
+        return None
+
+    def with_extra(self, arrays: Sequence[pa.Array[Any]], rows: int) -> list[pa.Array[Any]]:
+        """Return the columns of so many results without failures or unknown members, and those for these."""
+        return [*arrays, *self._extra_columns([None] * rows, [None] * rows)]
+
+    def _outcome(
+        self, row: Any, result: Any, checks: Sequence[Check]
+    ) -> tuple[Sequence[Any], str | None, Any]:
         """Return the values of a result, its unknown members, and the result, or the failure that it is."""
         if type(result) is Failure:
             return self._nulls, None, result
         self._members.unknown = {}
         try:
-            values = self._converted(result)
+            values = self._checked(result, checks)
         except Misfit as misfit:
-            return self._nulls, None, self._failure(row, misfit)
+            return self._nulls, None, self.failure_of(misfit, self._describe(row))
         unknown = self._members.unknown
         return values, json.dumps(unknown, default=str) if unknown else None, result
 
-    def _converted(self, result: Any) -> Sequence[Any]:
+    def _checked(self, result: Any, checks: Sequence[Check]) -> Sequence[Any]:
         values = self._members.values(result, self._names, "")
-        converted: list[Any] = []
-        for name, convert, value in zip(self._names, self._converters, values, strict=True):
+        checked: list[Any] = []
+        for name, check, value in zip(self._names, checks, values, strict=True):
             try:
-                converted.append(convert(value))
+                checked.append(check(value))
             except Misfit as misfit:
-                raise Misfit(f"{misfit.why} as {name + misfit.path!r}") from None
-        return converted
+                raise misfit.inside(name) from None
+        return checked
 
-    def _failure(self, row: Any, misfit: Misfit) -> Failure:
+    def failure_of(self, misfit: Misfit, row_name: str = "") -> Failure:
+        """Return a result that does not fit as the failure of its row, and count it.
+
+        Raises:
+            ContractError: failures fail the task.
+        """
         self.misfits += 1
-        row_name = self._describe(row)
         which = f" for {row_name}" if row_name else ""
         expected = ", ".join(f"{field.name} {field.type}" for field in self._form.schema)
-        error = ContractError(f"{self._function} returned{which} {misfit.why}; its schema is {expected}")
+        reason = (
+            f" as {misfit.path!r}, which is {misfit.remedy}"
+            if misfit.remedy
+            else f"; its schema is {expected}"
+        )
+        error = ContractError(f"{self._function} returned{which} {misfit.value}{reason}")
         if self._form.on_failure is OnFailure.FAIL:
             raise error
         return Failure(error, attempts=None)
@@ -204,20 +238,12 @@ class ResultColumns:
         return columns
 
 
-def _natural_types(kind: pa.DataType, time_zone: str) -> set[type]:
-    """Return the types of the Python values that Arrow and Spark take for the same; none for nested types."""
-    is_utc = time_zone in _UTC  # Arrow takes a time without a zone for UTC
-    natural: list[tuple[Callable[[Any], bool], type]] = [
-        (pa.types.is_integer, int),
-        (pa.types.is_floating, float),
-        (pa.types.is_boolean, bool),
-        (pa.types.is_string, str),
-        (pa.types.is_binary, bytes),
-        (pa.types.is_date, date),
-        (pa.types.is_decimal, Decimal),
-        (
-            lambda timestamp: pa.types.is_timestamp(timestamp) and timestamp.tz is not None and is_utc,
-            datetime,
-        ),
-    ]
-    return {each for is_kind, natural_type in natural if is_kind(kind) for each in (natural_type, type(None))}
+def _taken(column: Sequence[Any], kind: pa.DataType, classes: frozenset[type]) -> pa.Array[Any] | None:
+    """Return a column as Arrow takes it; None if a value is of another class, or does not fit."""
+    if not classes.issuperset(map(type, column)):
+        return None
+    try:
+        array = pa.array(column, kind)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        return None
+    return None if has_infinity(array) else array

@@ -60,7 +60,7 @@ def unordered_wait(
             them. A result is a mapping, a tuple, a Row, a dataclass or a record; a list of these for many
             rows; None or an empty list for none.
         schema: the result columns, as DDL or StructType. All of them may be null, even where it says ``not
-            null``. Values are converted by Spark's cast rules in ANSI mode.
+            null``. A value has its column's type, or one that Arrow takes without loss, or its row fails.
         timeout: from the start of a row's first attempt, over all attempts. None: no timeout.
         capacity: calls that a task makes at the same time.
         carry_over: in a stream, how long a micro-batch waits for calls when it can ask no more; what is then

@@ -54,21 +54,22 @@ class InBulk(AsyncArrowFunction):
     schema = "answer string"
 
     async def async_invoke_arrow(self, rows: Any) -> Any:
-        return rows.rename_columns(["answer"])  # it gets the columns of the source, and no others
+        [column] = rows.columns  # it gets the columns of the source, and no others
+        return pa.table({"answer": column.cast(pa.string())})
 
 
 class Chatty(AsyncFunction):
     schema = "answer string"
 
     async def async_invoke(self, row: Any) -> dict[str, Any]:
-        return {"answer": row.id, "more": row.id}
+        return {"answer": str(row.id), "more": row.id}
 
 
 class ChattyInBulk(AsyncArrowFunction):
     schema = "answer string"
 
     async def async_invoke_arrow(self, rows: Any) -> Any:
-        return pa.table({"answer": rows["id"], "more": rows["id"]})
+        return pa.table({"answer": rows["id"].cast(pa.string()), "more": rows["id"]})
 
 
 async def answer(row: Any) -> tuple[str]:

@@ -121,7 +121,7 @@ class Fails(AsyncArrowFunction):
         ("nothing", ContractError, "Fails returned a NoneType; it must return a RecordBatch"),
         ("too few rows", ContractError, "Fails returned 1 rows for 10"),
         ("other columns", ContractError, "Fails returned the columns 'other'; its schema is doubled int64"),
-        ("other values", ContractError, "a str that is no int64 as 'doubled'"),
+        ("other values", ContractError, "as 'doubled', which is int64: return an int"),
         ("no frame", ContractError, "Fails returned a list; it must return a RecordBatch"),
     ],
 )

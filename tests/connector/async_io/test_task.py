@@ -104,7 +104,7 @@ def test_no_input_no_output() -> None:
 
 def test_what_is_wrong_names_function_and_row() -> None:
     with pytest.raises(
-        ContractError, match=r"wrong_type returned for id=7 a str that is no int64 as 'number'"
+        ContractError, match=r"wrong_type returned for id=7 '.*' \(str\) as 'number', which is int64: return"
     ):
         list(wait_of(wrong_type, {"number": pa.int64()}).run(batches(0)))
     with pytest.raises(AsyncCallError, match=r"never_if_zero failed for id=0, attempt 1: CallTimeoutError"):
