@@ -36,9 +36,9 @@ from headwater.enumerators.kafka.client.metadata import Broker
 from headwater.enumerators.kafka.open_range import OpenRange
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
 from headwater.readers.kafka.chunks import chunks
-from headwater.readers.kafka.emitter import MOST_INFLATED_BYTES
 from headwater.readers.kafka.leaders import Leaders
 from headwater.readers.kafka.record_set import RecordSet, as_bytes, next_offset
+from headwater.readers.kafka.settings import KafkaReadSettings
 from headwater.readers.kernels.arenas import PROCESS_POOL, Scratch
 
 __all__ = ["CeilingDataSource", "InflatingCeilingDataSource"]
@@ -112,7 +112,9 @@ def _hand_over(source: KafkaSource, piece: Range, *, inflates: bool) -> Iterator
 def _inflate(fetched: RecordSet, scratch: Scratch, split: KafkaPartitionSplit) -> None:
     """Decompress a record set in the chunks in which headwater does."""
     batches = fetched.batches(split.split_id)
-    for _ in chunks(as_bytes(fetched.data), batches, scratch, split.split_id, MOST_INFLATED_BYTES):
+    for _ in chunks(
+        as_bytes(fetched.data), batches, scratch, split.split_id, KafkaReadSettings().most_inflated_bytes
+    ):
         pass
 
 

@@ -2,17 +2,8 @@
 
 from __future__ import annotations
 
-from headwater.connector.options import (
-    Option,
-    OptionTable,
-    boolean,
-    duration_ms,
-    integer,
-    json_object,
-    names,
-    one_of,
-    text,
-)
+from headwater.connector.options import OptionTable
+from headwater.core.options import Option, boolean, duration_ms, integer, json_object, names, one_of, text
 
 __all__ = [
     "Option",

@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from headwater.connector.options import Option, integer, text
 from headwater.core.abilities import EstimatesSizes, FindsTimestamps, Heads, Retires
+from headwater.core.options import Option, integer, text
 from headwater.core.simple_source import Finished, NamedSplit, Page, SimpleSource
 from headwater.testing import MemorySystem
 

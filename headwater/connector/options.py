@@ -1,40 +1,35 @@
-"""Options as a typed table: each is declared once, with its name, its parser, its default and its help.
+"""Tables of options: they parse what the user gave, name the nearest option in errors, and show themselves.
 
-The table parses what the user gave, names the nearest option in errors, and writes the page of the docs. What
-it parsed is asked for with the declaration, which also tells mypy the type::
+A `Spec` is made from the values with `ParsedOptions.of`; a single declaration is the key of its value::
 
     COLUMNS: Final = Option("columns", names, None, "Only these columns.")
-    TABLE: Final = OptionTable([COLUMNS])
+    TABLE: Final = OptionTable([COLUMNS, *JsonSettings.options()])
 
-    TABLE.parse({"columns": "key,value"}, boundedness)[COLUMNS]  # a tuple[str, ...] | None
+    parsed = TABLE.parse({"columns": "key,value"}, boundedness)
+    parsed[COLUMNS]  # a tuple[str, ...] | None
+    parsed.of(JsonSettings)
 """
 
 from __future__ import annotations
 
+import html
 import json
 import logging
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from textwrap import fill
 from types import MappingProxyType
-from typing import Any, Final, Generic, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
-from headwater.connector import option_display
-from headwater.connector.option_display import ShownOption
 from headwater.core.errors import OptionError, nearest
+from headwater.core.options import Option, Spec
 from headwater.core.source import Boundedness
 
 T = TypeVar("T")
-ChoiceT = TypeVar("ChoiceT", bound=str)
+SpecT = TypeVar("SpecT", bound=Spec)
 log = logging.getLogger(__name__)
 
-_UNITS_MS: Final = {
-    **dict.fromkeys(("", "ms", "millisecond", "milliseconds"), 1),
-    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1_000),
-    **dict.fromkeys(("m", "min", "minute", "minutes"), 60_000),
-    **dict.fromkeys(("h", "hour", "hours"), 3_600_000),
-    **dict.fromkeys(("d", "day", "days"), 86_400_000),
-}
 _SHOWN_MODE: Final = {
     None: "both",
     Boundedness.BOUNDED: "batch",
@@ -59,33 +54,9 @@ _LEAST_CHARS: Final = 3
 _PATH: Final = "path"
 """The option that Spark makes of the argument of ``load``."""
 
-WHERE_SECRETS_ARE: Final = (
-    "It may be `env:NAME`, an environment variable, or `file:PATH`, on the driver and every executor."
-)
-"""What the help of an option says that `headwater.core.secrets.resolved_secret` takes."""
-
-
-@dataclass(frozen=True)
-class Option(Generic[T]):
-    """One option of a source: its row in the table, and the key of its value in `ParsedOptions`.
-
-    Attributes:
-        name: as the user writes it; Spark ignores case, so do we.
-        parse: turns the user's text into a value; raises ValueError with what was expected.
-        default: the value when the user gives none.
-        help: one or two sentences for the table in the docs.
-        only: the mode that the option is for, or None for both.
-        shown_default: what the docs print as the default, where ``default`` does not tell.
-        required: whether the user must give a value.
-    """
-
-    name: str
-    parse: Callable[[str], T]
-    default: T
-    help: str
-    only: Boundedness | None = None
-    shown_default: str | None = None
-    required: bool = False
+_HEAD: Final = ("option", "default", "for", "meaning")
+_INDENT: Final = "    "
+_BOTH: Final = "both"
 
 
 class ParsedOptions:
@@ -125,6 +96,19 @@ class ParsedOptions:
             raise OptionError(f"is required{hint}", option=option.name)
         return value
 
+    def of(self, spec: type[SpecT], **others: Any) -> SpecT:
+        """Return a spec with the values of its options.
+
+        Args:
+            spec: the class. An option that this table does not have has its default.
+            others: the other fields of it.
+
+        Raises:
+            OptionError: options do not go together.
+        """
+        values = {name: self.get(row) for name, row in spec.OPTIONS.items()}
+        return spec(**values | others)
+
     def by_name(self) -> dict[str, Any]:
         """Return all values by name: what the source of a user is made from (``self.options["folder"]``)."""
         return dict(self._values)
@@ -134,7 +118,7 @@ class OptionTable:
     """All options of a source, in the order in which the docs list them.
 
     Args:
-        rows: the options.
+        rows: the options. One with `Option.after` moves behind that one.
         prefixes: beginnings of names, in lower case, that the table leaves alone (``kafka.``): the source
             checks such options itself.
         other_words: what people write who do not know the table, in lower case, and what they mean.
@@ -146,7 +130,7 @@ class OptionTable:
         prefixes: tuple[str, ...] = (),
         other_words: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        self.rows = tuple(rows)
+        self.rows = tuple(_ordered(rows))
         self.prefixes = prefixes
         self.other_words = other_words
         self._by_lower = {row.name.lower(): row for row in self.rows}
@@ -204,14 +188,14 @@ class OptionTable:
 
     def markdown(self) -> str:
         """Return the table as the docs show it."""
-        return option_display.markdown(map(shown, self.rows))
+        return _markdown(map(shown, self.rows))
 
     def __repr__(self) -> str:
-        return option_display.plain_text(map(shown, self.rows))
+        return _plain_text(map(shown, self.rows))
 
     def _repr_html_(self) -> str:
         """Return the table as a notebook shows it."""
-        return option_display.html_table(map(shown, self.rows))
+        return _html_table(map(shown, self.rows))
 
     def _near(self, key: str) -> str | None:
         word = nearest(key, self.other_words, likeness=_LIKENESS_OF_WORDS)
@@ -235,6 +219,16 @@ class OptionTable:
             more = f"and {len(names) - _FEW} more, which hw.options_of(source) shows"
             return f"{', '.join(names[:_FEW])}, {more}"
         return ", ".join(names)
+
+
+def _ordered(rows: Iterable[Option[Any]]) -> list[Option[Any]]:
+    every = list(rows)
+    ordered = [row for row in every if not row.after]
+    for row in every:
+        if row.after:
+            names = [other.name for other in ordered]
+            ordered.insert(names.index(row.after) + 1 if row.after in names else len(names), row)
+    return ordered
 
 
 def _counts(row: Option[Any], boundedness: Boundedness | None) -> bool:
@@ -268,106 +262,54 @@ def _default(row: Option[Any]) -> str:
     return f"`{row.default}`" if isinstance(row.default, str) else f"`{json.dumps(row.default)}`"
 
 
-def text(raw: str) -> str:
-    """Any text but an empty one."""
-    if not raw.strip():
-        raise ValueError("must not be empty")
-    return raw.strip()
-
-
-def boolean(raw: str) -> bool:
-    """``true`` or ``false``, in any case."""
-    try:
-        return {"true": True, "false": False}[raw.strip().lower()]
-    except KeyError:
-        raise ValueError(f"must be true or false, not {raw!r}") from None
-
-
 @dataclass(frozen=True)
-class WholeNumber:
-    """The parser that `integer` returns."""
+class ShownOption:
+    """What a table says of an option; code in it is between back-quotes.
 
-    least: int
-    most: int | None = None
-
-    def __call__(self, raw: str) -> int:
-        """Return the number that a text says."""
-        if not re.fullmatch(r"\s*[+-]?\d+\s*", raw) or int(raw) < self.least:
-            raise ValueError(f"must be a whole number of at least {self.least}, not {raw!r}")
-        if self.most is not None and int(raw) > self.most:
-            raise ValueError(f"must be at most {self.most}, not {raw!r}")
-        return int(raw)
-
-
-def integer(least: int = 0, most: int | None = None) -> Callable[[str], int]:
-    """A whole number of at least ``least``, and at most ``most`` if there is such a limit."""
-    return WholeNumber(least, most)
-
-
-def duration_ms(raw: str) -> int:
-    """A number of milliseconds, or a number with a unit.
-
-    ``500ms``, ``10s``, ``15m``, ``1h``, also ``15 minutes``.
+    Attributes:
+        name: of the option.
+        default: empty if there is none.
+        mode: ``batch``, ``stream`` or ``both``.
+        meaning: one or two sentences.
     """
-    found = re.fullmatch(r"\s*(\d+)\s*([a-z]*)\s*", raw.lower())
-    unit_ms = _UNITS_MS.get(found.group(2)) if found else None
-    if found is None or unit_ms is None:
-        raise ValueError(f"must be a duration such as 500ms, 10s, 15m or 1h, not {raw!r}")
-    return int(found.group(1)) * unit_ms
+
+    name: str
+    default: str
+    mode: str
+    meaning: str
+
+    @property
+    def cells(self) -> tuple[str, str, str, str]:
+        """Its line in the table."""
+        return f"`{self.name}`", self.default, self.mode, self.meaning
 
 
-def positive_duration_ms(raw: str) -> int:
-    """A duration of more than 0, as `duration_ms` reads it."""
-    found_ms = duration_ms(raw)
-    if not found_ms:
-        raise ValueError("must be more than 0")
-    return found_ms
+def _markdown(rows: Iterable[ShownOption]) -> str:
+    """Return a table of Markdown."""
+    head, *lines = (f"| {' | '.join(cells)} |" for cells in (_HEAD, *(row.cells for row in rows)))
+    return "\n".join([head, "|---" * len(_HEAD) + "|", *lines])
 
 
-def names(raw: str) -> tuple[str, ...]:
-    """Names with commas between them; blanks around them do not count, none may be empty or come twice."""
-    found = tuple(name.strip() for name in raw.split(","))
-    if not all(found) or len(set(found)) != len(found):
-        raise ValueError(f"must be different names with commas between them, not {raw!r}")
-    return found
+def _plain_text(rows: Iterable[ShownOption]) -> str:
+    """Return an option a line, with its default, and its meaning below."""
+    return "\n".join(_paragraph(row) for row in rows)
 
 
-@dataclass(frozen=True)
-class Choice(Generic[ChoiceT]):
-    """The parser that `one_of` returns."""
-
-    choices: tuple[ChoiceT, ...]
-
-    def __call__(self, raw: str) -> ChoiceT:
-        """Return the word that a text says, as it stands among the choices."""
-        by_lower = {choice.lower(): choice for choice in self.choices}
-        choice = by_lower.get(raw.strip().lower())
-        if choice is None:
-            raise ValueError(f"must be one of {', '.join(self.choices)}, not {raw!r}")
-        return choice
+def _html_table(rows: Iterable[ShownOption]) -> str:
+    """Return a table of HTML."""
+    head = "".join(f"<th>{name}</th>" for name in _HEAD)
+    lines = "".join(f"<tr>{''.join(map(_html_cell, row.cells))}</tr>" for row in rows)
+    return f"<table><tr>{head}</tr>{lines}</table>"
 
 
-def one_of(*choices: ChoiceT) -> Callable[[str], ChoiceT]:
-    """One of a few words, in any case; the value is the word as it stands here."""
-    return Choice(choices)
+def _paragraph(row: ShownOption) -> str:
+    told = [row.default.replace("`", ""), "" if row.mode == _BOTH else f"{row.mode} only"]
+    between = ", ".join(filter(None, told))
+    first = f"{row.name} ({between})" if between else row.name
+    return f"{first}\n{fill(row.meaning, initial_indent=_INDENT, subsequent_indent=_INDENT)}"
 
 
-def json_object(raw: str) -> dict[str, Any]:
-    """A JSON object, in which no name comes twice."""
-    try:
-        value = json.loads(raw, object_pairs_hook=_without_repetition)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f'is not valid JSON: {error}; write an object such as {{"name": ...}}') from None
-    if not isinstance(value, dict):
-        # No TypeError: the caller's argument is a text, as it should be; what the user wrote in it is wrong.
-        raise ValueError(f'must be a JSON object such as {{"topic": ...}}, not {raw!r}')  # noqa: TRY004
-    return value
-
-
-def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    # Python would keep the last one, and what the user wrote first would be gone without a word.
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        names_given = [name for name, _ in pairs]
-        raise ValueError(f"{next(name for name in found if names_given.count(name) > 1)!r} comes twice")
-    return found
+def _html_cell(text: str) -> str:
+    """Return a cell with the little Markdown that there is as HTML: code, and nothing else."""
+    content = re.sub(r"`([^`]*)`", r"<code>\1</code>", html.escape(text, quote=False))
+    return f'<td style="text-align: left">{content}</td>'

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from headwater.connector.options import Option, ParsedOptions, text
+from headwater.connector.options import ParsedOptions
 from headwater.core.errors import OptionError
+from headwater.core.options import Option, text
 from headwater.core.secrets import TlsSettings
 
 _CA: Final = Option(

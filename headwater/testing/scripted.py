@@ -13,8 +13,8 @@ from typing import Any, ClassVar, Final, TypeAlias
 
 import pyarrow as pa
 
-from headwater.connector.options import Option, text
 from headwater.core.errors import TransientSourceError
+from headwater.core.options import Option, text
 from headwater.core.simple_source import AskAgain, Finished, NamedSplit, Page, SimpleSource
 
 

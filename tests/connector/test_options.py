@@ -8,19 +8,10 @@ import pytest
 
 import headwater as hw
 from headwater.connector.compat import require_spark
-from headwater.connector.options import (
-    Option,
-    OptionTable,
-    boolean,
-    duration_ms,
-    integer,
-    json_object,
-    names,
-    one_of,
-    text,
-)
+from headwater.connector.options import OptionTable
 from headwater.connector.spark.datasource import HeadwaterDataSource
 from headwater.core.errors import InstallationError, OptionError
+from headwater.core.options import Option, boolean, duration_ms, integer, json_object, names, one_of, text
 from headwater.core.source import Boundedness
 
 BATCH, STREAM = Boundedness.BOUNDED, Boundedness.CONTINUOUS_UNBOUNDED

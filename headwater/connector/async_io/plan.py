@@ -24,8 +24,8 @@ from headwater.connector.async_io.schemas import (
     result_schema,
 )
 from headwater.connector.async_io.task import QUEUE_BYTES, AsyncWait
-from headwater.connector.options import duration_ms
 from headwater.core.errors import OptionError, nearest
+from headwater.core.options import duration_ms
 from headwater.readers.async_io.async_wait_operator import AsyncWaitOperator
 from headwater.readers.async_io.function_calls import as_function, function_name
 from headwater.readers.async_io.settings import (

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from headwater.connector.formats.ddl import schema
-from headwater.connector.options import Option, ParsedOptions, duration_ms, integer, json_object, one_of, text
+from headwater.connector.options import ParsedOptions
 from headwater.core.errors import OptionError
+from headwater.core.options import Option, duration_ms, integer, json_object, one_of, text
 
 ASYNC_FUNCTION: Final = Option(
     "asyncFunction",

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from headwater.connector.options import Option, ParsedOptions, duration_ms, text
+from headwater.connector.options import ParsedOptions
 from headwater.connector.time_column import check_time_column
 from headwater.core.barrier_source import BarrierSource
 from headwater.core.epoch import Barrier
 from headwater.core.errors import OptionError
+from headwater.core.options import Option, duration_ms, text
 from headwater.core.source import Boundedness
 
 _STREAM: Final = Boundedness.CONTINUOUS_UNBOUNDED

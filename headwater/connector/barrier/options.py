@@ -12,17 +12,9 @@ from headwater.connector.barrier.event_time_options import (
     event_time_settings,
 )
 from headwater.connector.cpus import available_cpus, known_parallelism
-from headwater.connector.options import (
-    Option,
-    ParsedOptions,
-    boolean,
-    duration_ms,
-    integer,
-    json_object,
-    one_of,
-    text,
-)
+from headwater.connector.options import ParsedOptions
 from headwater.core.epoch import AlignmentMode, Barrier
+from headwater.core.options import Option, boolean, duration_ms, integer, json_object, one_of, text
 from headwater.core.source import Boundedness
 from headwater.core.state_location import open_state_store
 from headwater.core.state_store import StateStore

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from headwater.connector.options import Option, OptionTable, ParsedOptions, boolean, integer, one_of
+from headwater.connector.options import OptionTable, ParsedOptions
 from headwater.core.errors import OptionError
+from headwater.core.options import Option, boolean, integer, one_of
 from headwater.readers.formats.csv.csv_settings import UNESCAPED_QUOTES, CsvDialect
 from headwater.readers.formats.csv.layout import MOST_SEPARATORS
 

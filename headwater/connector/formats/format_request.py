@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from headwater.connector.formats.part_options import PartOptions
-from headwater.connector.options import Option, ParsedOptions
+from headwater.connector.options import ParsedOptions
 from headwater.core.errors import OptionError
+from headwater.core.options import Option
 from headwater.readers.formats.format_options import FormatOptions
 
 if TYPE_CHECKING:

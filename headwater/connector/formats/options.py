@@ -11,7 +11,7 @@ from headwater.connector.formats.ddl import schema
 from headwater.connector.formats.part_options import PartOptions
 from headwater.connector.formats.registry_options import REGISTRY_OPTIONS
 from headwater.connector.formats.subjects import SUBJECT_STRATEGIES
-from headwater.connector.options import Option, boolean, json_object, one_of, text
+from headwater.core.options import Option, boolean, json_object, one_of, text
 from headwater.core.source import Boundedness
 from headwater.readers.formats.csv.csv_settings import CsvDialect
 from headwater.readers.formats.values.time_pattern import program_of

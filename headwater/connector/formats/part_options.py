@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from headwater.connector.options import Option, ParsedOptions
+from headwater.connector.options import ParsedOptions
 from headwater.core.errors import OptionError
+from headwater.core.options import Option
 from headwater.readers.formats.csv.csv_settings import CsvDialect
 
 

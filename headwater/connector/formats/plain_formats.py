@@ -27,8 +27,8 @@ from pyspark.sql.types import (
 from headwater.connector.compat import arrow_schema, spark_fields
 from headwater.connector.formats.format_request import ChosenFormat, FormatRequest
 from headwater.connector.formats.schema_files import file_content
-from headwater.connector.options import Option
 from headwater.core.errors import FormatSchemaError, OptionError
+from headwater.core.options import Option
 from headwater.readers.formats.csv.csv_settings import CsvDialect
 from headwater.readers.formats.format_options import FormatOptions
 

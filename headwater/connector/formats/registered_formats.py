@@ -13,7 +13,7 @@ from headwater.connector.formats.schema_files import file_content
 from headwater.core.errors import FormatSchemaError
 
 if TYPE_CHECKING:
-    from headwater.connector.options import Option
+    from headwater.core.options import Option
     from headwater.readers.formats.format import Format
     from headwater.readers.formats.registry.client import RegisteredSchema
 

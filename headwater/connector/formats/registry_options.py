@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from headwater.connector.formats.kept_schemas import kept_or_asked
 from headwater.connector.formats.subjects import subjects_of
-from headwater.connector.options import WHERE_SECRETS_ARE, Option, ParsedOptions, duration_ms, names, text
+from headwater.connector.options import ParsedOptions
 from headwater.core.errors import OptionError, UnknownSplitError
 from headwater.core.imports import importing
+from headwater.core.options import WHERE_SECRETS_ARE, Option, duration_ms, names, text
 
 if TYPE_CHECKING:
     from headwater.connector.formats.format_request import FormatRequest

@@ -16,7 +16,7 @@ from headwater.connector.formats.options import (
 from headwater.connector.formats.registry_options import REGISTRY_OPTIONS
 from headwater.connector.formats.settings import bad_records_location, part_settings
 from headwater.connector.formats.time_zones import with_session_zone
-from headwater.connector.options import Option, OptionTable, ParsedOptions, names, one_of
+from headwater.connector.options import OptionTable, ParsedOptions
 from headwater.connector.program_arguments import checked_mapping, checked_names, checked_text
 from headwater.connector.readable import readable
 from headwater.core.barrier_reader import EpochRecord
@@ -24,6 +24,7 @@ from headwater.core.decoding import Decoding
 from headwater.core.emitter import RecordEmitter
 from headwater.core.errors import OptionError
 from headwater.core.jsons import JsonValue
+from headwater.core.options import Option, names, one_of
 from headwater.readers.formats.bad_records import BadRecordsLocation
 from headwater.readers.formats.decoded_part import DecodedPart, is_spread, part_of
 

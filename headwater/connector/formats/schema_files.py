@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from headwater.connector.options import Option
 from headwater.core.errors import OptionError
+from headwater.core.options import Option
 
 
 def file_content(path: str, option: Option[str | None]) -> bytes:

@@ -5,17 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from headwater.connector.options import (
-    Option,
-    ParsedOptions,
-    duration_ms,
-    one_of,
-    positive_duration_ms,
-    text,
-)
+from headwater.connector.options import ParsedOptions
 from headwater.connector.planned.admission import ReadLimits
 from headwater.core.errors import OptionError
 from headwater.core.imports import require
+from headwater.core.options import Option, duration_ms, one_of, positive_duration_ms, text
 from headwater.core.source import Boundedness
 from headwater.enumerators.event_time.settings import AlignmentSettings
 

@@ -10,18 +10,12 @@ from collections.abc import Mapping
 from typing import Final, cast
 
 from headwater.connector.cpus import known_parallelism
-from headwater.connector.options import (
-    Option,
-    ParsedOptions,
-    duration_ms,
-    integer,
-    positive_duration_ms,
-    text,
-)
+from headwater.connector.options import ParsedOptions
 from headwater.connector.planned.admission import ReadLimits
 from headwater.connector.planned.batch_duration import TargetDuration
 from headwater.connector.planned.planning import PlanningHints
 from headwater.core.errors import OptionError
+from headwater.core.options import Option, duration_ms, integer, positive_duration_ms, text
 from headwater.core.source import Boundedness
 
 _STREAM: Final = Boundedness.CONTINUOUS_UNBOUNDED

@@ -6,10 +6,10 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from headwater.connector.options import Option, duration_ms, integer
 from headwater.connector.sources.configured import ConfiguredSource
 from headwater.connector.sources.user_sources import UserSource, options_of_class
 from headwater.core.abilities import EstimatesSizes, FindsTimestamps, Heads
+from headwater.core.options import Option, duration_ms, integer
 from headwater.core.simple_source import NamedSplit, Page, SimpleSource
 from headwater.core.source import Boundedness
 from headwater.readers.demo.orders import SCHEMA, Orders

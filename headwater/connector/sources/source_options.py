@@ -8,10 +8,11 @@ from typing import Any, Final
 
 from headwater.connector.barrier.options import BARRIER_OPTIONS
 from headwater.connector.formats.options import SCHEMA_EVOLUTION
-from headwater.connector.options import Option, OptionTable, boolean, duration_ms, integer
+from headwater.connector.options import OptionTable
 from headwater.connector.planned.event_time_options import EVENT_TIME_OPTIONS
 from headwater.connector.planned.options import PLANNED_OPTIONS
 from headwater.core.errors import ContractError
+from headwater.core.options import Option, boolean, duration_ms, integer
 from headwater.core.source import Boundedness
 
 _TAKEN: Final = frozenset({"source", "path"})

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, TypeAlias, cast, runtime_checkable
 
-from headwater.connector.options import Option, OptionTable, ParsedOptions
+from headwater.connector.options import OptionTable, ParsedOptions
 from headwater.connector.program_arguments import misfit
 from headwater.connector.sources.configured import (
     ConfiguredBarrierSource,
@@ -17,6 +17,7 @@ from headwater.connector.sources.configured import (
 from headwater.core.abilities import FindsTimestamps, Heads, PushesFilters
 from headwater.core.barrier_source import BarrierSource
 from headwater.core.errors import OptionError
+from headwater.core.options import Option
 from headwater.core.outside import outside
 from headwater.core.planned_source import PlannedSource
 from headwater.core.retry import Backoff

@@ -7,7 +7,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from headwater.connector.options import (
+from headwater.connector.options import shown
+from headwater.connector.sources.registry import options_of
+from headwater.connector.typed.argument_kinds import ArgumentKind
+from headwater.core.options import (
     Choice,
     Option,
     WholeNumber,
@@ -16,10 +19,7 @@ from headwater.connector.options import (
     json_object,
     names,
     positive_duration_ms,
-    shown,
 )
-from headwater.connector.sources.registry import options_of
-from headwater.connector.typed.argument_kinds import ArgumentKind
 from headwater.core.source import Boundedness
 
 
@@ -96,7 +96,6 @@ _SPELLINGS: Final[Mapping[str, Mapping[str, _Spelling]]] = {
         "endingOffsets": _Spelling(kind=ArgumentKind.JSON),
         "startingTimestamp": _Spelling(kind=ArgumentKind.MOMENT_MS),
         "endingTimestamp": _Spelling(kind=ArgumentKind.MOMENT_MS),
-        "maxInflatedBatchBytes": _Spelling(kind=ArgumentKind.WHOLE_NUMBER),
         "maxOffsetsPerTrigger": _Spelling(kind=ArgumentKind.WHOLE_NUMBER_OR_JSON),
         "topicWeights": _Spelling(kind=ArgumentKind.JSON),
         "kafka.": _Spelling("properties"),
@@ -190,7 +189,7 @@ def _arguments(source: str, boundedness: Boundedness) -> Iterator[Argument]:
 
 
 def _argument(row: Option[Any], spelling: _Spelling, boundedness: Boundedness) -> Argument:
-    kind = spelling.kind or _kind(row)
+    kind = (ArgumentKind[row.kind.upper()] if row.kind else None) or spelling.kind or _kind(row)
     required = row.required or spelling.required or spelling.required_in is boundedness
     return Argument(
         spelling.name or _snake_case(row.name),

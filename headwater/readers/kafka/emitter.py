@@ -22,13 +22,12 @@ from headwater.readers.kafka.layout import BatchArray
 from headwater.readers.kafka.legacy import legacy_rows
 from headwater.readers.kafka.record_set import RecordSet, as_bytes, before, verify, with_records_from
 from headwater.readers.kafka.rows import RowBuilder
+from headwater.readers.kafka.settings import KafkaReadSettings
 from headwater.readers.kafka.transactions import without_aborted
 from headwater.readers.kernels.arenas import PROCESS_POOL, ArenaPool, Scratch
 from headwater.readers.kernels.arrays import ByteArray
 
-MOST_INFLATED_BYTES = 1 << 30
-"""The default of ``maxInflatedBatchBytes``."""
-
+_DEFAULTS: Final = KafkaReadSettings()
 NO_PARTS: Final[Mapping[str, DecodedPart]] = MappingProxyType({})
 
 
@@ -51,7 +50,7 @@ class KafkaRecordEmitter(RecordEmitter[RecordSet, KafkaPartitionSplit, int]):
         bad_records: where to put records that cannot be decoded; None if they are rows as others, or as
             `DecodedPart.on_bad` says.
         check_crcs: whether checksums are checked (``kafka.check.crcs``).
-        most_inflated_bytes: the most that one compressed batch may become (``maxInflatedBatchBytes``).
+        settings: how tasks read.
         pool: lends the memory for the batches.
     """
 
@@ -62,7 +61,7 @@ class KafkaRecordEmitter(RecordEmitter[RecordSet, KafkaPartitionSplit, int]):
         parts: Mapping[str, DecodedPart] = NO_PARTS,
         bad_records: BadRecordsLocation | None = None,
         check_crcs: bool = True,
-        most_inflated_bytes: int = MOST_INFLATED_BYTES,
+        settings: KafkaReadSettings = _DEFAULTS,
         pool: ArenaPool = PROCESS_POOL,
     ) -> None:
         self._columns = tuple(columns)
@@ -70,7 +69,7 @@ class KafkaRecordEmitter(RecordEmitter[RecordSet, KafkaPartitionSplit, int]):
         self._bad_records = BadRecordFiles(bad_records) if bad_records is not None else None
         self._decoded = DecodedColumns(parts, columns, self._bad_records)
         self._check_crcs = check_crcs
-        self._most_inflated_bytes = most_inflated_bytes
+        self._settings = settings
         self._rows = RowBuilder(columns, self._schema, self._decoded, pool)
         self._scratch = Scratch(pool)
 
@@ -135,7 +134,9 @@ class KafkaRecordEmitter(RecordEmitter[RecordSet, KafkaPartitionSplit, int]):
     def _emit_v2(
         self, data: ByteArray, batches: BatchArray, state: SplitState[KafkaPartitionSplit, int]
     ) -> Iterator[pa.RecordBatch]:
-        for chunk in chunks(data, batches, self._scratch, state.split.split_id, self._most_inflated_bytes):
+        for chunk in chunks(
+            data, batches, self._scratch, state.split.split_id, self._settings.most_inflated_bytes
+        ):
             yield from self._emit_chunk(chunk, state)
 
     def _emit_chunk(
@@ -153,7 +154,13 @@ class KafkaRecordEmitter(RecordEmitter[RecordSet, KafkaPartitionSplit, int]):
     ) -> Iterator[pa.RecordBatch]:
         yield from self._waiting()  # rows must not overtake those that wait
         rows = legacy_rows(
-            data, batches, self._columns, self._schema, self._decoded, state, self._most_inflated_bytes
+            data,
+            batches,
+            self._columns,
+            self._schema,
+            self._decoded,
+            state,
+            self._settings.most_inflated_bytes,
         )
         _advance(state, int(batches[-1]["last_offset"]) + 1)
         if rows is not None:

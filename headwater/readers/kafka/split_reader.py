@@ -22,6 +22,7 @@ from headwater.readers.kafka.leaders import Leaders, NoLeader
 from headwater.readers.kafka.loss_detector import LossDetector
 from headwater.readers.kafka.poll_timer import PollTimer
 from headwater.readers.kafka.record_set import RecordSet, first_batch_bytes, next_offset
+from headwater.readers.kafka.settings import KafkaReadSettings
 
 log = logging.getLogger(__name__)
 
@@ -49,8 +50,7 @@ class KafkaSplitReader(SplitReader[RecordSet, KafkaPartitionSplit, int]):
 
     Args:
         config: how to reach the cluster.
-        poll_timeout_ms: how long to wait without any progress.
-        fail_on_data_loss: whether records that are gone are an error, or a warning and a smaller batch.
+        settings: how tasks read.
         clock: time.
         pool: lends connections.
     """
@@ -58,12 +58,12 @@ class KafkaSplitReader(SplitReader[RecordSet, KafkaPartitionSplit, int]):
     def __init__(
         self,
         config: ClientConfig,
+        settings: KafkaReadSettings,
         *,
-        poll_timeout_ms: int,
-        fail_on_data_loss: bool,
         clock: Clock | None = None,
         pool: ConnectionPool = POOL,
     ) -> None:
+        poll_timeout_ms = settings.poll_timeout_ms
         # No single request may take longer than the task waits for progress. A broker that has nothing must
         # say so within that time: its silence is what tells of a loss.
         self._config = replace(
@@ -77,7 +77,7 @@ class KafkaSplitReader(SplitReader[RecordSet, KafkaPartitionSplit, int]):
         self._fetchers = BrokerFetchers(self._config, pool, self._clock)
         self._timer = PollTimer(self._config, poll_timeout_ms, self._clock)
         self._losses = LossDetector(
-            self._leaders, self._timer, self._clock, fail_on_data_loss=fail_on_data_loss
+            self._leaders, self._timer, self._clock, fail_on_data_loss=settings.fail_on_data_loss
         )
         self._cursors: dict[SplitPath, Cursor] = {}
         self._empty: set[SplitPath] = set()

@@ -12,7 +12,6 @@ from typing import Any, ClassVar
 import pyarrow as pa
 import pytest
 
-from headwater.connector.options import Option, integer, text
 from headwater.connector.sources.configured import ConfiguredBarrierSource, ConfiguredPlannedSource
 from headwater.connector.sources.registry import source_factory
 from headwater.connector.sources.simple import BarrierSimpleSource, PlannedSimpleSource
@@ -20,6 +19,7 @@ from headwater.connector.sources.user_sources import UserSource, options_of_clas
 from headwater.core.abilities import Acknowledges, FindsTimestamps, Heads, InfersSchema, PushesFilters
 from headwater.core.errors import ContractError, OptionError
 from headwater.core.jsons import JsonValue
+from headwater.core.options import Option, integer, text
 from headwater.core.simple_source import NamedSplit, SimpleSource
 from headwater.core.source import Boundedness
 from headwater.testing import MemorySystem, MicroBatchEngine, SourceTests, Step, read_batch

@@ -13,6 +13,7 @@ from headwater.core.errors import SourceError
 from headwater.readers.kafka.columns import KAFKA_COLUMNS
 from headwater.readers.kafka.emitter import KafkaRecordEmitter
 from headwater.readers.kafka.record_set import RecordSet
+from headwater.readers.kafka.settings import KafkaReadSettings
 from headwater.readers.kernels.arrays import ByteArray
 from tests.formats.fuzz.guarded import GuardedMemory
 from tests.formats.fuzz.mutation import Values
@@ -56,7 +57,9 @@ class RecordSetChecker:
         place = self._memory.at_end(data.size) if at_end else self._memory.at_begin(data.size)
         place[:] = data
         emitter = KafkaRecordEmitter(
-            KAFKA_COLUMNS, check_crcs=False, most_inflated_bytes=_MOST_INFLATED_BYTES
+            KAFKA_COLUMNS,
+            check_crcs=False,
+            settings=KafkaReadSettings(most_inflated_bytes=_MOST_INFLATED_BYTES),
         )
         try:
             batches = [*emitter.emit(RecordSet(place), state_of()), *emitter.flush()]

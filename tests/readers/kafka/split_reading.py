@@ -9,6 +9,7 @@ from headwater.core.emitter import SplitState
 from headwater.core.split import SplitRange
 from headwater.enumerators.kafka.client.pool import ConnectionPool
 from headwater.readers.kafka.emitter import KafkaRecordEmitter
+from headwater.readers.kafka.settings import KafkaReadSettings
 from headwater.readers.kafka.split_reader import KafkaSplitReader
 from tests.enumerators.kafka.client.listeners import client
 from tests.enumerators.kafka.client.pools import empty
@@ -32,7 +33,10 @@ class Task:
         self.pool = ConnectionPool()
         config = client(kafka.bootstrap, **{"max_partition_fetch_bytes": "1", **properties})
         self.reader = KafkaSplitReader(
-            config, poll_timeout_ms=poll_timeout_ms, fail_on_data_loss=loss, clock=self.clock, pool=self.pool
+            config,
+            KafkaReadSettings(poll_timeout_ms=poll_timeout_ms, fail_on_data_loss=loss),
+            clock=self.clock,
+            pool=self.pool,
         )
         self.states: dict[tuple[str, ...], SplitState[Any, int]] = {}
         self.rows: dict[tuple[str, ...], list[int]] = {}

@@ -17,7 +17,7 @@ import pytest
 
 from headwater.core.errors import CorruptRecordError, SourceError
 from headwater.readers.kafka.codecs import decompress
-from headwater.readers.kafka.emitter import MOST_INFLATED_BYTES
+from headwater.readers.kafka.settings import KafkaReadSettings
 from headwater.readers.kernels.arenas import ArenaPool, Scratch
 from tests.readers.kafka.record_sets import COMPRESS, GZIP, LZ4, NO_CODEC, SNAPPY, ZSTD, xerial
 
@@ -27,7 +27,11 @@ NAMES = {GZIP: "gzip", SNAPPY: "snappy", LZ4: "lz4", ZSTD: "zstd"}
 
 
 def inflated(
-    codec: int, body: bytes, scratch: Scratch | None = None, *, most_bytes: int = MOST_INFLATED_BYTES
+    codec: int,
+    body: bytes,
+    scratch: Scratch | None = None,
+    *,
+    most_bytes: int = KafkaReadSettings().most_inflated_bytes,
 ) -> bytes:
     scratch = scratch or Scratch(ArenaPool())
     before = scratch.size
@@ -182,7 +186,7 @@ def test_cut_and_broken_input_is_an_error_or_something_else_of_bounded_size(
         for _ in range(rng.randrange(4)):
             if broken:
                 broken[rng.randrange(len(broken))] = rng.randrange(256)
-        limit = rng.choice([1, 1_000, 2_000, 10_000, MOST_INFLATED_BYTES])
+        limit = rng.choice([1, 1_000, 2_000, 10_000, KafkaReadSettings().most_inflated_bytes])
         scratch.clear()
         inflated(NO_CODEC, b"before", scratch)
         try:
@@ -190,7 +194,7 @@ def test_cut_and_broken_input_is_an_error_or_something_else_of_bounded_size(
         except SourceError as error:
             assert scratch.bytes().tobytes() == b"before"
             if type(error) is SourceError:
-                assert limit < MOST_INFLATED_BYTES
+                assert limit < KafkaReadSettings().most_inflated_bytes
         else:
             assert len(found) <= min(limit, 64 * MIB)
 

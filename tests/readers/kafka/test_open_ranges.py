@@ -11,6 +11,7 @@ import pytest
 from headwater.core.errors import DataLossError, TransientSourceError, UnknownSplitError
 from headwater.enumerators.kafka.client.metadata import EARLIEST, LATEST, BrokerAddress
 from headwater.enumerators.kafka.open_range import OpenRange
+from headwater.readers.kafka.settings import KafkaReadSettings
 from headwater.readers.kafka.split_reader import KafkaSplitReader
 from tests.enumerators.kafka.client.listeners import Listen, client
 from tests.enumerators.kafka.client.pools import empty, idle
@@ -166,8 +167,7 @@ def test_many_tasks_one_after_the_other_ask_for_metadata_once_and_connect_once(
         each = task()
         each.reader = KafkaSplitReader(
             client(kafka.bootstrap),
-            poll_timeout_ms=1_000,
-            fail_on_data_loss=True,
+            KafkaReadSettings(poll_timeout_ms=1_000),
             clock=each.clock,
             pool=first.pool,
         )

@@ -17,8 +17,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import TimestampType
 
 from headwater.connector.async_io.schemas import check_columns
-from headwater.connector.options import duration_ms
 from headwater.core.errors import OptionError
+from headwater.core.options import duration_ms
 
 _DELAY_KEY = "spark.watermarkDelayMs"  # Spark's mark on a column that has a watermark
 _WITH_STATE = (

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from headwater.connector.options import Option, ParsedOptions, one_of, text
+from headwater.connector.options import ParsedOptions
 from headwater.core.errors import OptionError
+from headwater.core.options import Option, one_of, text
 from headwater.core.source import Boundedness
 from headwater.enumerators.files.cleaner import CleanSource
 from headwater.enumerators.files.selection import SelectedPath, names_below, store_of

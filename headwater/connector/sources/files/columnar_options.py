@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from headwater.connector.options import Option, ParsedOptions, boolean, one_of
+from headwater.connector.options import ParsedOptions
 from headwater.connector.sources.files.refused_options import only, refused
 from headwater.core.errors import FormatSchemaError
+from headwater.core.options import Option, boolean, one_of
 from headwater.readers.files.settings import RebaseMode, RebaseModes
 from headwater.readers.formats.avro.schema import parse_schema
 

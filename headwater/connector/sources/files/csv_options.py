@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from headwater.connector.formats.csv_dialect import DIALECT_OPTIONS, csv_dialect
-from headwater.connector.options import Option, ParsedOptions, boolean
+from headwater.connector.options import ParsedOptions
+from headwater.core.options import Option, boolean
 from headwater.readers.files.text_settings import CsvSettings
 
 _HEADER: Final = Option(

@@ -6,21 +6,13 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from headwater.connector.options import (
-    Option,
-    ParsedOptions,
-    boolean,
-    duration_ms,
-    integer,
-    json_object,
-    one_of,
-    text,
-)
+from headwater.connector.options import ParsedOptions
 from headwater.connector.planned.options import DURATION_OPTIONS
 from headwater.connector.sources.files.cleaning_options import CLEANING_OPTIONS, clean_source
 from headwater.connector.sources.files.notification_options import NOTIFICATION_OPTIONS, queue_settings
 from headwater.connector.sources.files.record_options import BAD_RECORDS_PATH, TIME_ZONE
 from headwater.core.errors import OptionError
+from headwater.core.options import Option, boolean, duration_ms, integer, json_object, one_of, text
 from headwater.core.retry import Backoff
 from headwater.core.source import Boundedness
 from headwater.core.state_location import open_state_store

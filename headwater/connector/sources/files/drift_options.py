@@ -6,10 +6,11 @@ import re
 from dataclasses import replace
 from typing import Final
 
-from headwater.connector.options import Option, ParsedOptions, one_of
+from headwater.connector.options import ParsedOptions
 from headwater.connector.sources.files.read_options import COLUMNS
 from headwater.connector.sources.files.record_options import RESCUED_DATA_COLUMN
 from headwater.core.errors import OptionError
+from headwater.core.options import Option, one_of
 from headwater.core.state_store import StateStore
 from headwater.readers.files.schema_history import SchemaHistory
 from headwater.readers.files.settings import (

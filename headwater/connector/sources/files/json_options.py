@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from headwater.connector.options import Option, ParsedOptions, boolean
+from headwater.connector.options import ParsedOptions
 from headwater.connector.sources.files.refused_options import refused
 from headwater.core.errors import OptionError
+from headwater.core.options import Option, boolean
 from headwater.readers.files.lines import UTF_8, LineSettings
 from headwater.readers.files.text_settings import JsonSettings
 

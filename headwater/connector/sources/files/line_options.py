@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from headwater.connector.options import Option, ParsedOptions, boolean, one_of
+from headwater.connector.options import ParsedOptions
 from headwater.connector.sources.files.refused_options import refused
+from headwater.core.options import Option, boolean, one_of
 from headwater.readers.files.lines import ENCODINGS, LineSettings
 
 

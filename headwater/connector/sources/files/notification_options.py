@@ -6,8 +6,9 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
-from headwater.connector.options import Option, ParsedOptions, duration_ms, json_object
+from headwater.connector.options import ParsedOptions
 from headwater.core.errors import OptionError
+from headwater.core.options import Option, duration_ms, json_object
 from headwater.core.source import Boundedness
 from headwater.enumerators.files.event_queue import QueueSettings
 from headwater.enumerators.files.selection import SelectedPath, store_of

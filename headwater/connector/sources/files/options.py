@@ -12,12 +12,13 @@ from collections import Counter
 from dataclasses import replace
 from typing import Final
 
-from headwater.connector.options import Option, OptionTable, ParsedOptions, boolean, text
+from headwater.connector.options import OptionTable, ParsedOptions
 from headwater.connector.planned.options import MIN_PARTITIONS, PARALLELISM
 from headwater.connector.sources.files.discovery_options import DISCOVERY_OPTIONS, STORAGE_OPTIONS
 from headwater.connector.sources.files.drift_options import DRIFT_OPTIONS
 from headwater.connector.sources.files.read_options import FORMAT, READ_OPTIONS
 from headwater.core.errors import OptionError
+from headwater.core.options import Option, boolean, text
 from headwater.enumerators.files.selection import SelectedPath, alternatives, compile_name
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from headwater.connector.options import Option, ParsedOptions, boolean, names, one_of
+from headwater.connector.options import ParsedOptions
 from headwater.connector.sources.files.columnar_options import (
     AVRO_SCHEMA,
     COLUMNAR_OPTIONS,
@@ -15,6 +15,7 @@ from headwater.connector.sources.files.csv_options import CSV_OPTIONS, csv_setti
 from headwater.connector.sources.files.json_options import JSON_OPTIONS, check_json_lines, json_settings
 from headwater.connector.sources.files.line_options import LINE_OPTIONS, line_settings
 from headwater.connector.sources.files.record_options import MULTI_LINE, RECORD_OPTIONS, record_settings
+from headwater.core.options import Option, boolean, names, one_of
 from headwater.core.source import Boundedness
 from headwater.enumerators.files.selection import SelectedPath
 from headwater.readers.files.file_format import FORMATS

@@ -10,8 +10,9 @@ from headwater.connector.formats.csv_dialect import TIME_FALLBACK
 from headwater.connector.formats.options import BAD_RECORDS_PATH as _OF_FORMATS
 from headwater.connector.formats.options import BAD_RECORDS_STORAGE, datetime_pattern
 from headwater.connector.formats.settings import bad_records_location
-from headwater.connector.options import Option, ParsedOptions, boolean, one_of, text
+from headwater.connector.options import ParsedOptions
 from headwater.core.errors import OptionError
+from headwater.core.options import Option, boolean, one_of, text
 from headwater.readers.files.settings import RESCUE_FORMATS
 from headwater.readers.files.text_settings import RECORD_FORMATS, CorruptMode, RecordSettings
 

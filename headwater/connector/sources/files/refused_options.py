@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from headwater.connector.options import Option
+from headwater.core.options import Option
 
 
 def refused(name: str, why: str) -> Option[None]:

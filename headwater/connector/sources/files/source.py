@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from headwater.connector.compat import spark_fields
 from headwater.connector.cpus import available_cpus, known_parallelism
-from headwater.connector.options import Option
 from headwater.connector.planned.admission import ReadLimits
 from headwater.connector.planned.options import MIN_PARTITIONS, PARALLELISM, target_duration
 from headwater.connector.planned.planning import PlanningHints
@@ -44,6 +43,7 @@ from headwater.core.clock import SystemClock
 from headwater.core.enumerator import Checkpoint, PlannedSplitEnumeratorContext
 from headwater.core.errors import OptionError
 from headwater.core.jsons import JsonValue
+from headwater.core.options import Option
 from headwater.core.planned_source import EndPositions, PlannedSource
 from headwater.core.retry import Backoff
 from headwater.core.source import Boundedness

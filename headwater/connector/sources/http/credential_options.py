@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, Literal
 
-from headwater.connector.options import WHERE_SECRETS_ARE, Option, ParsedOptions, json_object, one_of, text
+from headwater.connector.options import ParsedOptions
 from headwater.connector.sources.http.paging_options import PARAMS, as_written, urls
 from headwater.core.errors import OptionError
+from headwater.core.options import WHERE_SECRETS_ARE, Option, json_object, one_of, text
 from headwater.core.secrets import is_elsewhere
 from headwater.readers.http.settings import CredentialSettings, OAuthSettings
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from decimal import Decimal, InvalidOperation
 from typing import Final, Literal, TypeAlias
 
-from headwater.connector.options import Option, ParsedOptions, duration_ms, names, one_of, text
+from headwater.connector.options import ParsedOptions
 from headwater.connector.sources.http.paging_options import names_children
 from headwater.core.errors import OptionError
+from headwater.core.options import Option, duration_ms, names, one_of, text
 from headwater.readers.http.incremental.values import (
     IncrementalSettings,
     NumberOrder,

@@ -7,15 +7,7 @@ from typing import Final, cast
 
 from headwater.connector.barrier.options import BARRIER_OPTIONS
 from headwater.connector.formats.row_decoding import row_format_options
-from headwater.connector.options import (
-    Option,
-    OptionTable,
-    ParsedOptions,
-    duration_ms,
-    integer,
-    names,
-    one_of,
-)
+from headwater.connector.options import OptionTable, ParsedOptions
 from headwater.connector.sources.http.credential_options import (
     CREDENTIAL_OPTIONS,
     HEADER,
@@ -30,6 +22,7 @@ from headwater.connector.sources.http.paging_options import (
     request_of,
 )
 from headwater.connector.tls_options import TLS_OPTIONS, tls_settings
+from headwater.core.options import Option, duration_ms, integer, names, one_of
 from headwater.core.source import Boundedness
 from headwater.enumerators.http.origins import origin
 from headwater.readers.http.settings import BadPages, HttpSettings, StatusAction

@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from headwater.connector.options import Option, ParsedOptions, json_object, names, one_of, text
+from headwater.connector.options import ParsedOptions
 from headwater.core.errors import OptionError
+from headwater.core.options import Option, json_object, names, one_of, text
 from headwater.core.secrets import is_elsewhere
 from headwater.enumerators.http.origins import origin
 from headwater.readers.http.settings import Method, Paging, PagingSettings

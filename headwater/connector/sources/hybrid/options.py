@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from headwater.connector.options import Option, OptionTable, duration_ms, names, text
+from headwater.connector.options import OptionTable
 from headwater.connector.planned.options import PLANNED_OPTIONS
+from headwater.core.options import Option, duration_ms, names, text
 from headwater.enumerators.hybrid.seam import PositionSeam
 
 

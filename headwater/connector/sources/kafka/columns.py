@@ -21,8 +21,9 @@ from pyspark.sql.types import (
 )
 
 from headwater.connector.formats.settings import PartSettings
-from headwater.connector.options import Option, ParsedOptions, boolean, names
+from headwater.connector.options import ParsedOptions
 from headwater.core.errors import OptionError
+from headwater.core.options import Option, boolean, names
 from headwater.readers.formats.decoded_part import is_spread, part_of
 
 KAFKA_TYPE: Final = StructType(

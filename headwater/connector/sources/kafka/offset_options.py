@@ -6,15 +6,9 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from headwater.connector.options import (
-    Option,
-    ParsedOptions,
-    integer,
-    json_object,
-    one_of,
-    text,
-)
+from headwater.connector.options import ParsedOptions
 from headwater.core.errors import OptionError
+from headwater.core.options import Option, integer, json_object, one_of, text
 from headwater.core.source import Boundedness
 from headwater.enumerators.kafka.client.metadata import EARLIEST, LATEST, TopicPartition
 from headwater.enumerators.kafka.offsets_initializer import (

@@ -6,15 +6,7 @@ from dataclasses import replace
 from typing import Final
 
 from headwater.connector.formats.options import FORMAT_OPTIONS
-from headwater.connector.options import (
-    Option,
-    OptionTable,
-    boolean,
-    duration_ms,
-    integer,
-    positive_duration_ms,
-    text,
-)
+from headwater.connector.options import OptionTable
 from headwater.connector.planned.event_time_options import EVENT_TIME_OPTIONS, IDLE_TIMEOUT
 from headwater.connector.planned.options import (
     DURATION_OPTIONS,
@@ -26,29 +18,13 @@ from headwater.connector.planned.options import (
 from headwater.connector.sources.kafka.columns import COLUMN_OPTIONS
 from headwater.connector.sources.kafka.offset_options import OFFSET_OPTIONS
 from headwater.connector.sources.kafka.topic_limits import offsets_per_trigger, weights
+from headwater.core.options import Option, integer, text
 from headwater.core.source import Boundedness
+from headwater.enumerators.kafka.lookup_settings import LookupSettings
+from headwater.readers.kafka.settings import KafkaReadSettings
 
 _STREAM: Final = Boundedness.CONTINUOUS_UNBOUNDED
 
-_MOST_INFLATED_BYTES: Final = 2_000_000_000
-"""Arrow's offsets have 31 bits, and a batch may share its chunk with smaller ones."""
-
-
-FAIL_ON_DATA_LOSS: Final = Option(
-    "failOnDataLoss",
-    boolean,
-    True,
-    "Whether records that are gone before they were read fail the query; otherwise a warning names what is "
-    "missing, and a stream counts it (`hw.LagListener`).",
-)
-ACCEPT_NEW_TOPIC_IDS: Final = Option(
-    "acceptNewTopicIds",
-    boolean,
-    False,
-    "For one start, after a move to a mirrored cluster that keeps the offsets of records: a topic that has "
-    "another id than in the checkpoint is the same one, and goes on at its positions.",
-    only=_STREAM,
-)
 MAX_RECORDS_PER_PARTITION: Final = Option(
     "maxRecordsPerPartition", integer(1), None, "No task is planned for more records than this."
 )
@@ -76,54 +52,13 @@ MIN_OFFSETS: Final = Option(
     only=_STREAM,
 )
 
-
-def _inflated_bytes(raw: str) -> int:
-    size = integer(1)(raw)
-    if size > _MOST_INFLATED_BYTES:
-        raise ValueError(f"must not be more than {_MOST_INFLATED_BYTES}")
-    return size
-
-
-MAX_INFLATED: Final = Option(
-    "maxInflatedBatchBytes",
-    _inflated_bytes,
-    1 << 30,
-    "A compressed record batch that is larger than this when it is decompressed is an error. Memory is taken "
-    "as the records need it: a Python worker needs about three times as much as its largest batch.",
-    shown_default="`1073741824`",
-)
-POLL_TIMEOUT: Final = Option(
-    "kafkaConsumer.pollTimeoutMs",
-    positive_duration_ms,
-    120_000,
-    "How long a task waits for a cluster that gives nothing before it fails (and Spark retries it). "
-    "An answer that would mean loss is given the 3 s after which it is believed, whatever is set here.",
-)
-COMMIT_TO_GROUP: Final = Option(
-    "commitOffsetsToGroup",
-    text,
-    None,
-    "Commit the positions of committed batches to this consumer group, for tools that show lag: see "
-    "[consumer-groups.md](consumer-groups.md). The group must have no members.",
-    only=_STREAM,
-)
-NUM_RETRIES: Final = Option(
-    "fetchOffset.numRetries",
-    integer(),
-    3,
-    "How often an odd answer about offsets is asked for again before it is believed.",
-)
-RETRY_INTERVAL: Final = Option(
-    "fetchOffset.retryIntervalMs", duration_ms, 1_000, "How long to wait in between."
-)
-
 KAFKA_OPTIONS: Final = OptionTable(
     [
         *OFFSET_OPTIONS,
         *COLUMN_OPTIONS,
         *FORMAT_OPTIONS,
-        FAIL_ON_DATA_LOSS,
-        ACCEPT_NEW_TOPIC_IDS,
+        *KafkaReadSettings.options(),
+        *LookupSettings.options(),
         replace(MIN_PARTITIONS, help="Cut large partitions until a batch has about so many tasks."),
         MAX_RECORDS_PER_PARTITION,
         replace(
@@ -154,11 +89,6 @@ KAFKA_OPTIONS: Final = OptionTable(
             "Taken for compatibility: no consumer group is joined.",
             shown_default="`spark-kafka-source`",
         ),
-        MAX_INFLATED,
-        COMMIT_TO_GROUP,
-        POLL_TIMEOUT,
-        NUM_RETRIES,
-        RETRY_INTERVAL,
     ],
     prefixes=("kafka.",),
     other_words={

@@ -17,17 +17,10 @@ from headwater.connector.sources.configured import ConfiguredPlannedSource
 from headwater.connector.sources.kafka.columns import chosen_columns, row_type
 from headwater.connector.sources.kafka.offset_options import ending_offsets, starting_offsets, subscription
 from headwater.connector.sources.kafka.options import (
-    ACCEPT_NEW_TOPIC_IDS,
-    COMMIT_TO_GROUP,
-    FAIL_ON_DATA_LOSS,
     KAFKA_OPTIONS,
-    MAX_INFLATED,
     MAX_OFFSETS,
     MAX_RECORDS_PER_PARTITION,
     MIN_OFFSETS,
-    NUM_RETRIES,
-    POLL_TIMEOUT,
-    RETRY_INTERVAL,
     TOPIC_WEIGHTS,
 )
 from headwater.connector.sources.kafka.schema_sample import SchemaSample
@@ -53,6 +46,7 @@ from headwater.enumerators.kafka.open_range import OpenRange
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
 from headwater.readers.formats.bad_records import BadRecordsLocation, block_start
 from headwater.readers.formats.decoded_part import DecodedPart
+from headwater.readers.kafka.settings import KafkaReadSettings
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -73,9 +67,7 @@ class KafkaSource(KafkaSplitSerializer, PlannedSource["RecordSet", KafkaPartitio
         fields: what the checkpoint says of them (`logged_schema`).
         bad_records: where records go that cannot be decoded.
         schema_evolution: whether a query may go on with other fields than its checkpoint says.
-        fail_on_data_loss: whether records that are gone are an error.
-        poll_timeout_ms: how long a task waits without progress.
-        most_inflated_bytes: the most that one compressed batch may become.
+        reading: how tasks read.
         alignment: of batches by event time; None for none.
         mode: a batch or a stream.
     """
@@ -86,9 +78,7 @@ class KafkaSource(KafkaSplitSerializer, PlannedSource["RecordSet", KafkaPartitio
     fields: JsonValue
     bad_records: BadRecordsLocation | None
     schema_evolution: bool
-    fail_on_data_loss: bool
-    poll_timeout_ms: int
-    most_inflated_bytes: int
+    reading: KafkaReadSettings
     alignment: AlignmentSettings | None
     mode: Boundedness
 
@@ -111,7 +101,7 @@ class KafkaSource(KafkaSplitSerializer, PlannedSource["RecordSet", KafkaPartitio
 
     @property
     def forgets_kept_splits(self) -> bool:
-        return not self.fail_on_data_loss
+        return not self.reading.fail_on_data_loss
 
     def begin_after(self, end: PartEnd) -> KafkaSource:
         if end.positions is not None:
@@ -160,9 +150,7 @@ class KafkaSource(KafkaSplitSerializer, PlannedSource["RecordSet", KafkaPartitio
     def create_reader(self) -> SplitReader[RecordSet, KafkaPartitionSplit, int]:
         with importing(_NEEDED_FOR, extra="kafka"):
             from headwater.readers.kafka.split_reader import KafkaSplitReader
-        return KafkaSplitReader(
-            self.lookup.client, poll_timeout_ms=self.poll_timeout_ms, fail_on_data_loss=self.fail_on_data_loss
-        )
+        return KafkaSplitReader(self.lookup.client, self.reading)
 
     def create_emitter(self) -> RecordEmitter[RecordSet, KafkaPartitionSplit, int]:
         with importing(_NEEDED_FOR, extra="kafka"):
@@ -172,7 +160,7 @@ class KafkaSource(KafkaSplitSerializer, PlannedSource["RecordSet", KafkaPartitio
             parts={name: with_session_zone(part) for name, part in self.parts.items()},
             bad_records=self.bad_records,
             check_crcs=self.lookup.client.check_crcs,
-            most_inflated_bytes=self.most_inflated_bytes,
+            settings=self.reading,
         )
 
     def _enumerator(
@@ -183,7 +171,7 @@ class KafkaSource(KafkaSplitSerializer, PlannedSource["RecordSet", KafkaPartitio
         return KafkaSplitEnumerator(
             context,
             self.lookup,
-            fail_on_data_loss=self.fail_on_data_loss,
+            fail_on_data_loss=self.reading.fail_on_data_loss,
             alignment=self.alignment,
             state=state,
         )
@@ -191,7 +179,7 @@ class KafkaSource(KafkaSplitSerializer, PlannedSource["RecordSet", KafkaPartitio
     def adopted_starts(
         self, before: Mapping[SplitPath, int], after: Mapping[SplitPath, int]
     ) -> Mapping[SplitPath, int]:
-        return spark_starts(before, after, fail_on_data_loss=self.fail_on_data_loss)
+        return spark_starts(before, after, fail_on_data_loss=self.reading.fail_on_data_loss)
 
     def row_bytes(self, split: KafkaPartitionSplit, state: JsonValue) -> int:
         sizes = state.get("row_bytes", {}) if isinstance(state, dict) else {}
@@ -285,26 +273,16 @@ def configure_kafka(options: Mapping[str, str], boundedness: Boundedness | None)
     check_topics(limits.max_rows_of, wanted, MAX_OFFSETS.name)
     limits = with_weights(limits, parsed[TOPIC_WEIGHTS], aligned=alignment is not None)
     check_topics(limits.weights, wanted, TOPIC_WEIGHTS.name)
+    lookup = parsed.of(LookupSettings, client=client, subscription=wanted, starting=starting, ending=ending)
     source = KafkaSource(
-        lookup=LookupSettings(
-            client=client,
-            subscription=wanted,
-            starting=starting,
-            ending=ending,
-            num_retries=parsed[NUM_RETRIES],
-            retry_interval_ms=parsed[RETRY_INTERVAL],
-            accept_new_topic_ids=parsed[ACCEPT_NEW_TOPIC_IDS],
-            commit_to_group=parsed[COMMIT_TO_GROUP],
-        ),
+        lookup=lookup,
         columns=columns,
         # The schema is asked for before the mode is known. It takes no Arrow then.
         parts={name: part.decoded_part() for name, part in parts.items()} if boundedness else {},
         fields={name: part.logged() for name, part in parts.items()} or None,
         bad_records=_bad_records(parsed, parts),
         schema_evolution=parsed[SCHEMA_EVOLUTION],
-        fail_on_data_loss=parsed[FAIL_ON_DATA_LOSS],
-        poll_timeout_ms=parsed[POLL_TIMEOUT],
-        most_inflated_bytes=parsed[MAX_INFLATED],
+        reading=parsed.of(KafkaReadSettings),
         alignment=alignment,
         mode=boundedness or Boundedness.BOUNDED,
     )
@@ -315,8 +293,8 @@ def configure_kafka(options: Mapping[str, str], boundedness: Boundedness | None)
         watched=watched_column(parsed),
         # The driver goes on asking for as long as the retries that the user allows may take.
         backoff=Backoff(
-            deadline_ms=(1 + parsed[NUM_RETRIES]) * (client.default_api_timeout_ms + parsed[RETRY_INTERVAL]),
-            most_ms=max(50, parsed[RETRY_INTERVAL]),
+            deadline_ms=(1 + lookup.num_retries) * (client.default_api_timeout_ms + lookup.retry_interval_ms),
+            most_ms=max(50, lookup.retry_interval_ms),
         ),
         spark_schema=spark_schema,
         inferred=sample.inferred,

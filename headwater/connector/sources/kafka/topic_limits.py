@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from headwater.connector.options import integer, json_object
 from headwater.connector.planned.admission import ReadLimits
 from headwater.core.errors import OptionError
+from headwater.core.options import integer, json_object
 from headwater.enumerators.kafka.subscription import Subscription
 
 _one_number = integer(1)

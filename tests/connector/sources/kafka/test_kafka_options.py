@@ -383,7 +383,7 @@ class TestTheRest:
             made.limits.min_rows,
             made.limits.max_delay_ms,
         ) == (None, None, None, 900_000)
-        assert (source().fail_on_data_loss, source().poll_timeout_ms) == (True, 120_000)
+        assert (source().reading.fail_on_data_loss, source().reading.poll_timeout_ms) == (True, 120_000)
         assert (source().lookup.num_retries, source().lookup.retry_interval_ms) == (3, 1_000)
         assert source().lookup.commit_to_group is None
 
@@ -413,7 +413,7 @@ class TestTheRest:
             commitOffsetsToGroup=" lag ",
         )
         assert read.lookup.commit_to_group == "lag"
-        assert (read.fail_on_data_loss, read.poll_timeout_ms) == (False, 5_000)
+        assert (read.reading.fail_on_data_loss, read.reading.poll_timeout_ms) == (False, 5_000)
         assert (read.lookup.num_retries, read.lookup.retry_interval_ms) == (0, 20)
 
     def test_the_driver_asks_for_as_long_as_its_retries_may_take(self) -> None:
