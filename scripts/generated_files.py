@@ -16,7 +16,8 @@ from headwater.connector.sources.registry import BUILT_IN
 from headwater.connector.sources.source_options import option_table
 from headwater.connector.typed.arguments import Argument, arguments_of
 from headwater.connector.typed.readers import MODES, docstring
-from headwater.enumerators.kafka.client import properties
+from headwater.enumerators.kafka.client.properties import PROPERTIES
+from headwater.enumerators.kafka.client.property_kinds import Mapped
 from tests.exactly_once import contract_page
 from tests.parity import page as kafka_differences
 from tests.parity.files import page as files_differences
@@ -35,7 +36,7 @@ def generated() -> Iterator[tuple[Path, str]]:
         for is_planned in (True, False)
     ]
     yield page("docs/writing-a-source.md", [table.markdown() for table in modes])
-    yield page("docs/kafka-properties.md", [properties.markdown()])
+    yield page("docs/kafka-properties.md", [kafka_properties()])
     yield ROOT / "docs/kafka-differences.md", kafka_differences.render()
     yield ROOT / "docs/files-differences.md", files_differences.render()
     yield contract_page.PAGE, contract_page.page(contract_page.PAGE.read_text())
@@ -50,6 +51,16 @@ def page(path: str, tables: list[str]) -> tuple[Path, str]:
     return ROOT / path, "".join(
         f"{part}{table}\n" for part, table in zip(parts, tables, strict=False)
     ) + parts[-1]
+
+
+def kafka_properties() -> str:
+    """Return the table of Kafka's properties."""
+    rows = ["| property | here | default | note |", "|---|---|---|---|"]
+    for name, treatment in PROPERTIES.items():
+        default = treatment.default if isinstance(treatment, Mapped) else None
+        shown = "" if default is None else f"`{default}`" if default else "(empty)"
+        rows.append(f"| `kafka.{name}` | {type(treatment).__name__.lower()} | {shown} | {treatment.note} |")
+    return "\n".join(rows)
 
 
 def stub(package: str) -> str:

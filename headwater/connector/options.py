@@ -17,7 +17,7 @@ import json
 import logging
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from textwrap import fill
 from types import MappingProxyType
 from typing import Any, Final, TypeVar, cast
@@ -64,10 +64,16 @@ class ParsedOptions:
 
     Args:
         values: by the names of the options, as the table spells them.
+        given: the names of those that the user gave, and that count in this mode.
     """
 
-    def __init__(self, values: Mapping[str, Any]) -> None:
+    def __init__(self, values: Mapping[str, Any], given: Iterable[str] = ()) -> None:
         self._values = dict(values)
+        self._given = frozenset(given)
+
+    def gives(self, option: Option[Any]) -> bool:
+        """Return whether the user gave an option, and it counts in this mode."""
+        return option.name in self._given
 
     def __getitem__(self, option: Option[T]) -> T:
         """Return the value of an option of the table.
@@ -131,6 +137,7 @@ class OptionTable:
         other_words: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.rows = tuple(_ordered(rows))
+        self._alias_of = {row.also: row.name for row in self.rows if row.also}
         self.prefixes = prefixes
         self.other_words = other_words
         self._by_lower = {row.name.lower(): row for row in self.rows}
@@ -148,6 +155,7 @@ class OptionTable:
                 of the other mode, one that is missing.
         """
         values = {row.name: row.default for row in self.rows}
+        counting: set[str] = set()
         for key, raw in given.items():
             if key.lower().startswith(self.prefixes):
                 continue
@@ -161,11 +169,15 @@ class OptionTable:
                 raise OptionError(f"{error}", option=row.name) from error
             if counts:
                 values[row.name] = value
+                counting.add(row.name)
+        for alias, name in self._alias_of.items():
+            if alias in counting and name not in counting:
+                values[name] = values[alias]
         given_lower = {key.lower() for key in given}
         for row in self.rows:
             if row.required and row.name.lower() not in given_lower:
                 raise OptionError(f"is required: {row.help}", option=row.name)
-        return ParsedOptions(values)
+        return ParsedOptions(values, counting)
 
     def spelling(self, key: str) -> str | None:
         """Return an option that this table has as the docs spell it; None if it has no such option."""
@@ -223,12 +235,20 @@ class OptionTable:
 
 def _ordered(rows: Iterable[Option[Any]]) -> list[Option[Any]]:
     every = list(rows)
-    ordered = [row for row in every if not row.after]
+    ordered = [each for row in every if not row.after for each in (row, *_alias(row))]
     for row in every:
         if row.after:
             names = [other.name for other in ordered]
             ordered.insert(names.index(row.after) + 1 if row.after in names else len(names), row)
     return ordered
+
+
+def _alias(row: Option[Any]) -> list[Option[Any]]:
+    """Return the row of the other name of an option, if it has one."""
+    if not row.also:
+        return []
+    formats = row.help.partition(":")[0]
+    return [replace(row, name=row.also, also="", help=f"{formats}: another name of `{row.name}`.")]
 
 
 def _counts(row: Option[Any], boundedness: Boundedness | None) -> bool:

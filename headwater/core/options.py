@@ -47,6 +47,7 @@ class Option(Generic[T]):
         shown_default: what the docs print as the default, where ``default`` does not tell.
         required: whether the user must give a value.
         after: the option behind which tables show it; empty where it is declared.
+        also: another name of it, which tables show behind it.
         argument: its name in `hw.read`, if that is not the option's.
         kind: what its argument in `hw.read` takes, where the parser does not tell: the name of an
             `ArgumentKind` in lower case.
@@ -61,6 +62,7 @@ class Option(Generic[T]):
     shown_default: str | None = None
     required: bool = False
     after: str = field(default="", kw_only=True)
+    also: str = field(default="", kw_only=True)
     argument: str = field(default="", kw_only=True)
     kind: str = field(default="", kw_only=True)
     needed_in: tuple[Boundedness, ...] = field(default=(), kw_only=True)
@@ -155,6 +157,21 @@ class Spec:
     def options(cls) -> tuple[Option[Any], ...]:
         """Return the rows for a table of options."""
         return tuple(cls.OPTIONS.values())
+
+    def require(self, name: str, hint: str) -> Any:
+        """Return the value of an option that the user must give, at least here.
+
+        Args:
+            name: of the field, whose default of None stands for "not given".
+            hint: what follows "is required" in the error.
+
+        Raises:
+            OptionError: it was not given.
+        """
+        value = getattr(self, name)
+        if value is None:
+            raise self.refusal(name, f"is required{hint}")
+        return value
 
     @classmethod
     def refusal(cls, name: str, message: str) -> OptionError:

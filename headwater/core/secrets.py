@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headwater.core.errors import SourceError
+from headwater.core.options import Spec, option, text
 
 if TYPE_CHECKING:
     import ssl
@@ -54,23 +54,47 @@ def resolved_secret(written: str, what: str) -> str:
 _PEM = "-----BEGIN "
 
 
-@dataclass(frozen=True, kw_only=True)
-class TlsSettings:
-    """Which servers to trust, and the certificate of this client. Immutable and picklable.
+class TlsSettings(Spec):
+    """Immutable and picklable. Each is the path of a PEM file, PEM itself, or as `resolved_secret` takes it.
 
-    Each is the path of a PEM file, PEM itself, or as `resolved_secret` takes it.
-
-    Attributes:
-        ca: the certificates to trust; None: those of the system.
-        certificate: of this client, with those between it and a trusted one.
-        key: of that certificate; None: it is in the same file.
-        options: the names of the user's options for the three, for errors.
+    A source whose options have other names declares the three fields again.
     """
 
-    ca: str | None = None
-    certificate: str | None = None
-    key: str | None = None
-    options: tuple[str, str, str] = ("ca", "certificate", "key")
+    ca: str | None = option(
+        "tlsCa",
+        "The certificates to trust: a PEM file on every host that connects, PEM itself, or `env:NAME`.",
+        default=None,
+        parse=text,
+        shown_default="the system's",
+    )
+    certificate: str | None = option(
+        "tlsCertificate", "The certificate of this client, in the same way.", default=None, parse=text
+    )
+    key: str | None = option(
+        "tlsKey",
+        "Its key, in the same way, without a password.",
+        default=None,
+        parse=text,
+        shown_default="in `tlsCertificate`",
+    )
+
+    def __post_init__(self) -> None:
+        if self.key is not None and self.certificate is None:
+            raise self.refusal("key", f"counts only with option {self.OPTIONS['certificate'].name!r}")
+
+    def check_counts(self, *, encrypted: bool, hint: str) -> None:
+        """Refuse settings that count for nothing.
+
+        Args:
+            encrypted: whether any connection is.
+            hint: what makes it so, for the error.
+
+        Raises:
+            OptionError: one is given, and no connection is encrypted.
+        """
+        for name in self.OPTIONS:
+            if getattr(self, name) is not None and not encrypted:
+                raise self.refusal(name, f"counts only with {hint}")
 
     def context(self) -> ssl.SSLContext:
         """Return what connections are made with. Called on the host that connects.
@@ -80,28 +104,30 @@ class TlsSettings:
         """
         import ssl
 
+        names = [each.name for each in self.options()]
         try:
             context = ssl.create_default_context()
             if self.ca is not None:
-                context = ssl.create_default_context(cadata=self._text(self.ca, self.options[0]))
+                context = ssl.create_default_context(cadata=self._text("ca"))
             if self.certificate is not None:
-                with _as_file(self._text(self.certificate, self.options[1])) as certificate:
+                with _as_file(self._text("certificate")) as certificate:
                     if self.key is None:
                         context.load_cert_chain(certificate, password=_no_password)
                     else:
-                        with _as_file(self._text(self.key, self.options[2])) as key:
+                        with _as_file(self._text("key")) as key:
                             context.load_cert_chain(certificate, key, password=_no_password)
         except (ssl.SSLError, ValueError) as error:
             raise SourceError(
-                f"what the options {', '.join(self.options[:2])} and {self.options[2]} name does not go "
+                f"what the options {', '.join(names[:2])} and {names[2]} name does not go "
                 f"together, or is not PEM: {error}"
             ) from error
         return context
 
-    def _text(self, written: str, option: str) -> str:
+    def _text(self, name: str) -> str:
+        written: str = getattr(self, name)
         if written.lstrip().startswith(_PEM):
             return written
-        what = f"option {option!r}"
+        what = f"option {self.OPTIONS[name].name!r}"
         resolved = resolved_secret(written, what)
         return resolved if resolved.lstrip().startswith(_PEM) else resolved_secret(f"file:{resolved}", what)
 

@@ -50,5 +50,5 @@ def test_files_and_pem_are_taken(certificate: tuple[Path, Path]) -> None:
 def test_what_is_no_certificate_is_an_error(certificate: tuple[Path, Path]) -> None:
     path, key = certificate
     for wrong in ({"ca": str(key)}, {"certificate": str(path)}, {"ca": "/not/there"}):
-        with pytest.raises(SourceError, match=f"my-{next(iter(wrong))}"):
-            TlsSettings(**wrong, options=("my-ca", "my-certificate", "my-key")).context()
+        with pytest.raises(SourceError, match=f"tls{next(iter(wrong)).capitalize()}"):
+            TlsSettings(**wrong).context()

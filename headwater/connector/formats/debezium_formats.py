@@ -19,6 +19,7 @@ from pyspark.sql.types import (
 
 from headwater.connector.formats import plain_formats, registered_formats
 from headwater.connector.formats.format_request import ChosenFormat, FormatRequest
+from headwater.connector.formats.options import PartOptions
 from headwater.readers.formats.debezium_json import ENVELOPE, PAYLOAD
 
 if TYPE_CHECKING:
@@ -27,14 +28,14 @@ if TYPE_CHECKING:
 
 def json(request: FormatRequest) -> ChosenFormat:
     """JSON, with and without the schema beside it. The user names the fields of a row."""
-    _refuse_keys(request)
-    rows = request.rows
-    row: StructType = request.given.require(
-        rows.schema, " for the format 'debezium-json': it names the columns of the table"
+    _refuse_keys(request.part)
+    part = request.part
+    row: StructType = part.require(
+        "schema", " for the format 'debezium-json': it names the columns of the table"
     )
     if path := _decimal_in(row, ""):
-        raise request.refusal(
-            rows.schema,
+        raise part.refusal(
+            "schema",
             f"{path!r} is a decimal, which Debezium writes as Base64 of its digits by default, and that may "
             "look like a number: set decimal.handling.mode=string in the connector, name the column a string "
             "here, and cast it",
@@ -48,9 +49,7 @@ def json(request: FormatRequest) -> ChosenFormat:
     fields = StructType([StructField(name, types[name]) for name in ENVELOPE])
     corrupt = request.options.corrupt_column
     if corrupt in fields.names:
-        raise request.refusal(
-            rows.corrupt_column, f"{corrupt!r} is a field of envelopes: choose another name"
-        )
+        raise part.refusal("corrupt_column", f"{corrupt!r} is a field of envelopes: choose another name")
 
     def make() -> Format:
         from headwater.readers.formats.debezium_json import DebeziumJsonFormat
@@ -65,11 +64,11 @@ def json(request: FormatRequest) -> ChosenFormat:
 
 def avro(request: FormatRequest) -> ChosenFormat:
     """Avro: the registry has the schema of the envelope, and with it that of a row."""
-    _refuse_keys(request)
-    return registered_formats.avro(request, lambda text: envelope_of(text, request))
+    _refuse_keys(request.part)
+    return registered_formats.avro(request, lambda text: envelope_of(text, request.part))
 
 
-def envelope_of(text: str, request: FormatRequest) -> str:
+def envelope_of(text: str, part: PartOptions) -> str:
     """Return the schema of an envelope with the fields that become columns, in their order.
 
     Values are resolved to it, so that others (`transaction`, later additions) are passed over.
@@ -83,8 +82,8 @@ def envelope_of(text: str, request: FormatRequest) -> str:
         schema = None
     fields = {each.get("name"): each for each in _fields(schema)}
     if missing := [name for name in ENVELOPE if name not in fields]:
-        raise request.refusal(
-            request.rows.format,
+        raise part.refusal(
+            "format",
             f"the Avro schema is not that of an envelope of Debezium: it has no field {missing[0]!r}. What "
             "the transform ExtractNewRecordState has unwrapped is of the format 'confluent-avro'",
         )
@@ -96,10 +95,10 @@ def _fields(schema: Any) -> list[dict[str, Any]]:
     return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
 
 
-def _refuse_keys(request: FormatRequest) -> None:
-    if request.rows.part == "key":
-        raise request.refusal(
-            request.rows.format,
+def _refuse_keys(part: PartOptions) -> None:
+    if part.PART == "key":
+        raise part.refusal(
+            "format",
             "is for values: the key of a change event is no envelope, but of the format 'json' or "
             "'confluent-avro'",
         )

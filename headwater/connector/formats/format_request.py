@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-from headwater.connector.formats.part_options import PartOptions
+from headwater.connector.formats.options import FORMATS, PartOptions
 from headwater.connector.options import ParsedOptions
-from headwater.core.errors import OptionError
-from headwater.core.options import Option
 from headwater.readers.formats.format_options import FormatOptions
 
 if TYPE_CHECKING:
@@ -23,33 +22,33 @@ class FormatRequest:
     """What a user says about the format of one part.
 
     Attributes:
-        given: all options.
-        rows: those about the part.
+        parsed: all options.
+        part: those about the part.
         topics: the names of the topics that are read; None if a pattern finds them.
         infer: finds the fields of JSON that the user does not name; None where they must be named.
     """
 
-    given: ParsedOptions
-    rows: PartOptions
+    parsed: ParsedOptions
+    part: PartOptions
     topics: Collection[str] | None
     infer: Callable[[PartOptions], StructType] | None = None
 
     @property
     def options(self) -> FormatOptions:
         """What all formats have in common."""
-        given, rows = self.given, self.rows
+        part = self.part
         return FormatOptions(
-            corrupt_column=given[rows.corrupt_column],
-            rescued_column=given.get(rows.rescued_column),
-            time_zone=given[rows.time_zone],
-            timestamp_format=given.get(rows.timestamp_format),
-            timestamp_ntz_format=given.get(rows.timestamp_ntz_format),
-            date_format=given.get(rows.date_format),
+            corrupt_column=part.corrupt_column,
+            rescued_column=part.rescued_column,
+            time_zone=part.time_zone,
+            timestamp_format=part.timestamp_format,
+            timestamp_ntz_format=part.timestamp_ntz_format,
+            date_format=part.date_format,
         )
 
-    def refusal(self, option: Option[Any], message: str) -> OptionError:
-        """Return the error that an option of the part does not make sense."""
-        return OptionError(message, option=option.name)
+    def gives(self, name: str) -> bool:
+        """Return whether the user gave an option of the part, by its field."""
+        return self.parsed.gives(self.part.OPTIONS[name])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,3 +66,10 @@ class ChosenFormat:
     make: Callable[[], Format]
     is_single_value: bool = False
     has_times: bool = False
+
+
+def choose(request: FormatRequest) -> ChosenFormat:
+    """Find the schema of a part that has a format, and return the format with it."""
+    row = FORMATS[request.part.format or ""]
+    function: Callable[[FormatRequest], ChosenFormat] = getattr(import_module(row.module), row.function)
+    return function(request)

@@ -1,21 +1,72 @@
-"""The options of formats, for values and, with ``key`` before their names, for keys."""
+"""The formats by the names that users write, and their options, for values and for keys.
+
+Loads no format before it is chosen.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from dataclasses import replace
+from typing import Any, ClassVar, Final, NamedTuple
 
-from headwater.connector.formats.by_name import FORMATS
-from headwater.connector.formats.csv_dialect import dialect_of
+from pyspark.sql.types import StructType
+
 from headwater.connector.formats.ddl import schema
-from headwater.connector.formats.part_options import PartOptions
-from headwater.connector.formats.registry_options import REGISTRY_OPTIONS
-from headwater.connector.formats.subjects import SUBJECT_STRATEGIES
-from headwater.core.options import Option, boolean, json_object, one_of, text
+from headwater.connector.options import OptionTable
+from headwater.core.errors import OptionError
+from headwater.core.options import Option, Spec, boolean, json_object, one_of, option, text
 from headwater.core.source import Boundedness
 from headwater.readers.formats.csv.csv_settings import CsvDialect
+from headwater.readers.formats.registry.settings import REGISTRY_OPTIONS
 from headwater.readers.formats.values.time_pattern import program_of
 
+_DEBEZIUM: Final = "headwater.connector.formats.debezium_formats"
+_PLAIN: Final = "headwater.connector.formats.plain_formats"
+_REGISTERED: Final = "headwater.connector.formats.registered_formats"
+_BAD: Final = frozenset({"mode", "corrupt_column"})
+_JSON: Final = _BAD | {"schema", "time_zone", "timestamp_format", "timestamp_ntz_format", "date_format"}
+_CSV: Final = _JSON | {"csv_options"}
+_RESCUED: Final = frozenset({"rescued_column"})
+_PROTOBUF: Final = _BAD | {"descriptor", "message", "emit_defaults", "enums_as_ints", "upcast_unsigned"}
+_VERSION: Final = frozenset({"subject", "subject_strategy", "version", "message"})
+
+
+class KnownFormat(NamedTuple):
+    """A format that a user can name.
+
+    Attributes:
+        module: where the function is that chooses it.
+        function: finds its schema. May read a file or ask a registry.
+        takes: which of the options of a part mean something for it, by their fields in `PartOptions`, beside
+            those that all formats have.
+        asks_registry: whether it asks a schema registry.
+        schema_suffices: whether it does not where the user names the fields.
+    """
+
+    module: str
+    function: str
+    takes: frozenset[str] = frozenset()
+    asks_registry: bool = False
+    schema_suffices: bool = False
+
+
+FORMATS: Final[Mapping[str, KnownFormat]] = {
+    "avro": KnownFormat(_PLAIN, "avro", _BAD | {"avro_schema", "avro_writer_schema"}),
+    "confluent-avro": KnownFormat(_REGISTERED, "avro", _BAD | _VERSION | {"avro_schema"}, asks_registry=True),
+    "confluent-json": KnownFormat(
+        _REGISTERED, "json", _JSON | _RESCUED | _VERSION, asks_registry=True, schema_suffices=True
+    ),
+    "confluent-protobuf": KnownFormat(_REGISTERED, "protobuf", _PROTOBUF | _VERSION, asks_registry=True),
+    "csv": KnownFormat(_PLAIN, "csv", _CSV),
+    "debezium-avro": KnownFormat(_DEBEZIUM, "avro", _BAD | _VERSION | {"avro_schema"}, asks_registry=True),
+    "debezium-json": KnownFormat(_DEBEZIUM, "json", _JSON),
+    "json": KnownFormat(_PLAIN, "json", _JSON | _RESCUED),
+    "protobuf": KnownFormat(_PLAIN, "protobuf", _PROTOBUF),
+    "text": KnownFormat(_PLAIN, "text"),
+}
+
+_SUBJECT_STRATEGIES: Final = ("topic", "record", "topic-record")
+"""Confluent's, by which producers name the subjects of their schemas."""
 _MODES: Final = ("PERMISSIVE", "DROPMALFORMED", "FAILFAST")
 
 BAD_RECORDS_PATH: Final = Option(
@@ -52,229 +103,199 @@ def datetime_pattern(raw: str) -> str:
     return raw
 
 
-def _csv_options(raw: str) -> CsvDialect:
-    return dialect_of(json_object(raw))
+def _dialect(raw: str) -> CsvDialect:
+    """How single records are written, by a JSON object with the names of Spark's options."""
+    texts = {
+        name.lower(): str(value).lower() if isinstance(value, bool) else str(value)
+        for name, value in json_object(raw).items()
+    }
+    try:
+        dialect = OptionTable(CsvDialect.options()).parse(texts, None).of(CsvDialect)
+        dialect.check()
+    except OptionError as error:
+        raise ValueError(f"holds a wrong option: {error}") from None
+    return dialect
 
 
-def _part_options(part: str) -> PartOptions:
-    is_key = part == "key"
+class PartOptions(Spec):
+    """The options about one part of a record: here of values."""
 
-    def name(plain: str) -> str:
-        return f"key{plain[0].upper()}{plain[1:]}" if is_key else plain
+    PART: ClassVar[str] = "value"
 
-    def help_of(of_value: str, same_as: str) -> str:
-        return f"As `{same_as}`, for keys." if is_key else of_value
-
-    return PartOptions(
-        part=part,
-        format=Option(
-            f"{part}Format",
-            one_of(*FORMATS),
-            None,
-            help_of(
-                "How values are written; without it they are bytes. See [formats.md](formats.md).",
-                "valueFormat",
-            ),
-            shown_default="bytes",
-        ),
-        schema=Option(
-            f"{part}Schema",
-            schema,
-            None,
-            help_of(
-                "The fields of a value, as Spark's DDL (`id long, at timestamp`) or Spark's JSON. Of a "
-                "change event of Debezium: those of the row. A batch of `json` from Kafka infers them "
-                "without it.",
-                "valueSchema",
-            ),
-        ),
-        avro_schema=Option(
-            f"{part}AvroSchema",
-            text,
-            None,
-            help_of(
-                "The Avro schema that the columns are made of: its JSON, or the path of a file on the driver "
-                "(or a URL of fsspec).",
-                "valueAvroSchema",
-            ),
-        ),
-        avro_writer_schema=Option(
-            f"{part}AvroWriterSchema",
-            text,
-            None,
-            help_of(
-                "The Avro schema that values without a header were written with, if it is another.",
-                "valueAvroWriterSchema",
-            ),
-            shown_default=f"`{part}AvroSchema`",
-        ),
-        descriptor=Option(
-            f"{part}Descriptor",
-            text,
-            None,
-            help_of(
-                "A file on the driver (or a URL of fsspec) that `protoc --include_imports "
-                "--descriptor_set_out=FILE` has written.",
-                "valueDescriptor",
-            ),
-        ),
-        message=Option(
-            f"{part}Message",
-            text,
-            None,
-            help_of(
-                "The name of the Protobuf message. Of a schema in a registry: the first one by default. With "
-                "`valueSubjectStrategy`: the full name of the message or record.",
-                "valueMessage",
-            ),
-        ),
-        emit_defaults=Option(
-            f"{part}EmitDefaults",
-            boolean,
-            None,
-            help_of(
-                "Whether a field of Protobuf without presence that is not set is its default and not null "
-                "(`emit.default.values` of Spark).",
-                "valueEmitDefaults",
-            ),
-            shown_default="`false`",
-        ),
-        enums_as_ints=Option(
-            f"{part}EnumsAsInts",
-            boolean,
-            None,
-            help_of(
-                "Whether enums of Protobuf are their numbers (`enums.as.ints` of Spark).", "valueEnumsAsInts"
-            ),
-            shown_default="`false`",
-        ),
-        upcast_unsigned=Option(
-            f"{part}UpcastUnsigned",
-            boolean,
-            None,
-            help_of(
-                "Whether unsigned integers of Protobuf become the next larger type "
-                "(`upcast.unsigned.ints` of Spark).",
-                "valueUpcastUnsigned",
-            ),
-            shown_default="`false`",
-        ),
-        subject=Option(
-            f"{part}Subject",
-            text,
-            None,
-            help_of(
-                "The subject in the schema registry whose schema the columns are made of.", "valueSubject"
-            ),
-            shown_default=f"as `{part}SubjectStrategy` says",
-        ),
-        subject_strategy=Option(
-            f"{part}SubjectStrategy",
-            one_of(*SUBJECT_STRATEGIES),
-            None,
-            help_of(
-                "How producers name subjects: `topic` (`orders-value`), `record` (`com.acme.Order`) or "
-                "`topic-record` (`orders-com.acme.Order`), the record as `valueMessage` names it.",
-                "valueSubjectStrategy",
-            ),
-            shown_default="`topic`",
-        ),
-        version=Option(
-            name("schemaVersion"),
-            _version,
-            None,
-            help_of("Which version of it: `latest`, or a number.", "schemaVersion"),
-            shown_default="`latest`",
-        ),
-        prefix=Option(
-            f"{part}Prefix",
-            text,
-            None,
-            help_of("What comes before the names of the columns that are `value.*`.", "valuePrefix"),
-        ),
-        mode=Option(
-            name("mode"),
-            one_of(*_MODES),
-            None,
-            help_of(
-                "What becomes of a record whose value cannot be decoded: `PERMISSIVE` makes nulls of what "
-                "cannot be decoded, `DROPMALFORMED` leaves the record out, `FAILFAST` fails the query.",
-                "mode",
-            ),
-            shown_default="`PERMISSIVE`",
-        ),
-        corrupt_column=Option(
-            name("columnNameOfCorruptRecord"),
-            text,
-            None,
-            help_of(
-                "A column of this name has the text of values that cannot be decoded.",
-                "columnNameOfCorruptRecord",
-            ),
-        ),
-        rescued_column=Option(
-            name("rescuedDataColumn"),
-            text,
-            None,
-            help_of(
-                "A column of this name has, as JSON, what the schema does not name and what did not fit its "
-                "type, which makes no value bad then. "
-                "See [formats.md](formats.md#what-the-schema-does-not-name).",
-                "rescuedDataColumn",
-            ),
-        ),
-        time_zone=Option(
-            name("timeZone"),
-            text,
-            None,
-            help_of("The zone of times that are written without one.", "timeZone"),
-            shown_default="the session's",
-        ),
-        timestamp_format=Option(
-            name("timestampFormat"),
-            datetime_pattern,
-            None,
-            help_of(
-                "How times of the type `timestamp` are written, as Spark's datetime pattern "
-                "(`dd/MM/yyyy HH:mm`). See [formats.md](formats.md#patterns-of-dates-and-times).",
-                "timestampFormat",
-            ),
-            shown_default="ISO 8601",
-        ),
-        timestamp_ntz_format=Option(
-            name("timestampNTZFormat"),
-            datetime_pattern,
-            None,
-            help_of("The same for the type `timestamp_ntz`.", "timestampNTZFormat"),
-            shown_default="ISO 8601",
-        ),
-        date_format=Option(
-            name("dateFormat"),
-            datetime_pattern,
-            None,
-            help_of("The same for the type `date`.", "dateFormat"),
-            shown_default="ISO 8601",
-        ),
-        csv_options=Option(
-            name("csvOptions"),
-            _csv_options,
-            None,
-            help_of(
-                "JSON: how values of the format `csv` are written, by the names of Spark's options: "
-                '`{"sep": ";", "escape": "\\""}`. See [formats.md](formats.md#csv).',
-                "csvOptions",
-            ),
-            shown_default="as Spark's",
-        ),
+    format: str | None = option(
+        "valueFormat",
+        "How values are written; without it they are bytes. See [formats.md](formats.md).",
+        default=None,
+        parse=one_of(*FORMATS),
+        shown_default="bytes",
+    )
+    schema: StructType | None = option(
+        "valueSchema",
+        "The fields of a value, as Spark's DDL (`id long, at timestamp`) or Spark's JSON. Of a "
+        "change event of Debezium: those of the row. A batch of `json` from Kafka infers them "
+        "without it.",
+        default=None,
+        parse=schema,
+        kind="schema",
+    )
+    avro_schema: str | None = option(
+        "valueAvroSchema",
+        "The Avro schema that the columns are made of: its JSON, or the path of a file on the driver "
+        "(or a URL of fsspec).",
+        default=None,
+        parse=text,
+    )
+    avro_writer_schema: str | None = option(
+        "valueAvroWriterSchema",
+        "The Avro schema that values without a header were written with, if it is another.",
+        default=None,
+        parse=text,
+        shown_default="`valueAvroSchema`",
+    )
+    descriptor: str | None = option(
+        "valueDescriptor",
+        "A file on the driver (or a URL of fsspec) that `protoc --include_imports "
+        "--descriptor_set_out=FILE` has written.",
+        default=None,
+        parse=text,
+    )
+    message: str | None = option(
+        "valueMessage",
+        "The name of the Protobuf message. Of a schema in a registry: the first one by default. With "
+        "`valueSubjectStrategy`: the full name of the message or record.",
+        default=None,
+        parse=text,
+    )
+    emit_defaults: bool = option(
+        "valueEmitDefaults",
+        "Whether a field of Protobuf without presence that is not set is its default and not null "
+        "(`emit.default.values` of Spark).",
+        default=False,
+    )
+    enums_as_ints: bool = option(
+        "valueEnumsAsInts",
+        "Whether enums of Protobuf are their numbers (`enums.as.ints` of Spark).",
+        default=False,
+    )
+    upcast_unsigned: bool = option(
+        "valueUpcastUnsigned",
+        "Whether unsigned integers of Protobuf become the next larger type "
+        "(`upcast.unsigned.ints` of Spark).",
+        default=False,
+    )
+    subject: str | None = option(
+        "valueSubject",
+        "The subject in the schema registry whose schema the columns are made of.",
+        default=None,
+        parse=text,
+        shown_default="as `valueSubjectStrategy` says",
+    )
+    subject_strategy: str | None = option(
+        "valueSubjectStrategy",
+        "How producers name subjects: `topic` (`orders-value`), `record` (`com.acme.Order`) or "
+        "`topic-record` (`orders-com.acme.Order`), the record as `valueMessage` names it.",
+        default=None,
+        parse=one_of(*_SUBJECT_STRATEGIES),
+        shown_default="`topic`",
+    )
+    version: str = option(
+        "schemaVersion",
+        "Which version of it: `latest`, or a number.",
+        default="latest",
+        parse=_version,
+        kind="version",
+    )
+    prefix: str | None = option(
+        "valuePrefix",
+        "What comes before the names of the columns that are `value.*`.",
+        default=None,
+        parse=text,
+    )
+    mode: str = option(
+        "mode",
+        "What becomes of a record whose value cannot be decoded: `PERMISSIVE` makes nulls of what "
+        "cannot be decoded, `DROPMALFORMED` leaves the record out, `FAILFAST` fails the query.",
+        default="PERMISSIVE",
+        parse=one_of(*_MODES),
+    )
+    corrupt_column: str | None = option(
+        "columnNameOfCorruptRecord",
+        "A column of this name has the text of values that cannot be decoded.",
+        default=None,
+        parse=text,
+    )
+    rescued_column: str | None = option(
+        "rescuedDataColumn",
+        "A column of this name has, as JSON, what the schema does not name and what did not fit its "
+        "type, which makes no value bad then. "
+        "See [formats.md](formats.md#what-the-schema-does-not-name).",
+        default=None,
+        parse=text,
+    )
+    time_zone: str | None = option(
+        "timeZone",
+        "The zone of times that are written without one.",
+        default=None,
+        parse=text,
+        shown_default="the session's",
+    )
+    timestamp_format: str | None = option(
+        "timestampFormat",
+        "How times of the type `timestamp` are written, as Spark's datetime pattern "
+        "(`dd/MM/yyyy HH:mm`). See [formats.md](formats.md#patterns-of-dates-and-times).",
+        default=None,
+        parse=datetime_pattern,
+        shown_default="ISO 8601",
+    )
+    timestamp_ntz_format: str | None = option(
+        "timestampNTZFormat",
+        "The same for the type `timestamp_ntz`.",
+        default=None,
+        parse=datetime_pattern,
+        shown_default="ISO 8601",
+    )
+    date_format: str | None = option(
+        "dateFormat",
+        "The same for the type `date`.",
+        default=None,
+        parse=datetime_pattern,
+        shown_default="ISO 8601",
+    )
+    csv_options: CsvDialect = option(
+        "csvOptions",
+        "JSON: how values of the format `csv` are written, by the names of Spark's options: "
+        '`{"sep": ";", "escape": "\\""}`. See [formats.md](formats.md#csv).',
+        default=CsvDialect(),
+        parse=_dialect,
+        shown_default="as Spark's",
+        kind="json",
     )
 
 
-VALUE: Final = _part_options("value")
-KEY: Final = _part_options("key")
-PARTS: Final[Mapping[str, PartOptions]] = {"key": KEY, "value": VALUE}
+class KeyOptions(PartOptions):
+    """The same for keys, by names of their own."""
+
+    PART: ClassVar[str] = "key"
+
+
+def _of_keys(row: Option[Any]) -> Option[Any]:
+    own = row.name.removeprefix("value")
+    shown = row.shown_default
+    return replace(
+        row,
+        name=f"key{own[0].upper()}{own[1:]}",
+        help=f"As `{row.name}`, for keys.",
+        shown_default=None if shown is None else shown.replace("`value", "`key"),
+    )
+
+
+KeyOptions.OPTIONS = {name: _of_keys(row) for name, row in PartOptions.OPTIONS.items()}
+
+PARTS: Final[Mapping[str, type[PartOptions]]] = {"key": KeyOptions, "value": PartOptions}
 
 FORMAT_OPTIONS: Final = (
-    *(option for part in (VALUE, KEY) for _, option in part.by_field()),
+    *PartOptions.options(),
+    *KeyOptions.options(),
     *REGISTRY_OPTIONS,
     BAD_RECORDS_PATH,
     BAD_RECORDS_STORAGE,

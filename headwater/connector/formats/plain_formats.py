@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pyspark.sql.types import (
@@ -26,10 +27,9 @@ from pyspark.sql.types import (
 
 from headwater.connector.compat import arrow_schema, spark_fields
 from headwater.connector.formats.format_request import ChosenFormat, FormatRequest
-from headwater.connector.formats.schema_files import file_content
+from headwater.connector.formats.options import PartOptions
 from headwater.core.errors import FormatSchemaError, OptionError
 from headwater.core.options import Option
-from headwater.readers.formats.csv.csv_settings import CsvDialect
 from headwater.readers.formats.format_options import FormatOptions
 
 if TYPE_CHECKING:
@@ -59,12 +59,12 @@ def text(_request: FormatRequest) -> ChosenFormat:
 
 def json(request: FormatRequest) -> ChosenFormat:
     """JSON objects, by Spark's DDL."""
-    rows = request.rows
-    fields: StructType | None = request.given[rows.schema]
+    part = request.part
+    fields: StructType | None = part.schema
     if fields is None and request.infer is not None:
-        fields = request.infer(rows)
+        fields = request.infer(part)
     if fields is None:
-        fields = request.given.require(rows.schema, " for the format 'json': it names the fields")
+        fields = part.require("schema", " for the format 'json': it names the fields")
     return ChosenFormat(fields=fields, make=lambda: json_format(request, fields), has_times=has_times(fields))
 
 
@@ -82,16 +82,16 @@ def csv(request: FormatRequest) -> ChosenFormat:
     Raises:
         OptionError: a column has a type that CSV has no values of.
     """
-    rows = request.rows
-    fields: StructType = request.given.require(rows.schema, " for the format 'csv': it names the columns")
+    part = request.part
+    fields: StructType = part.require("schema", " for the format 'csv': it names the columns")
     if refused := refused_by_csv(fields):
-        raise request.refusal(rows.schema, refused)
+        raise part.refusal("schema", refused)
 
     def make() -> Format:
         from headwater.readers.formats.csv.csv_format import CsvValueFormat
 
         schema = arrow_schema(fields).serialize().to_pybytes()
-        return CsvValueFormat(schema, request.options, request.given[rows.csv_options] or CsvDialect())
+        return CsvValueFormat(schema, request.options, part.csv_options)
 
     return ChosenFormat(fields=fields, make=make, has_times=has_times(fields))
 
@@ -120,40 +120,44 @@ def avro(request: FormatRequest) -> ChosenFormat:
     """Avro values without a header."""
     from headwater.readers.formats.avro.avro_format import AvroValueFormat
 
-    rows = request.rows
-    reader = avro_text(request, rows.avro_schema)
+    part = request.part
+    reader = avro_text(part, "avro_schema")
     if reader is None:
-        raise request.refusal(rows.avro_schema, "is required for the format 'avro': its JSON, or a file")
-    writer = avro_text(request, rows.avro_writer_schema)
+        raise part.refusal("avro_schema", "is required for the format 'avro': its JSON, or a file")
+    writer = avro_text(part, "avro_writer_schema")
     return chosen(
         lambda options: AvroValueFormat(reader, writer, options),
         request,
-        rows.avro_schema if writer is None else rows.avro_writer_schema,
+        "avro_schema" if writer is None else "avro_writer_schema",
     )
 
 
-def avro_text(request: FormatRequest, option: Option[str | None]) -> str | None:
+def avro_text(part: PartOptions, name: str) -> str | None:
     """Return an Avro schema, which the user gives as text or in a file.
+
+    Args:
+        part: the options.
+        name: the field with the schema or its path.
 
     Raises:
         OptionError: the file cannot be read.
     """
-    given = request.given[option]
-    if given is None or _AVRO_TEXT.match(given):
-        return given
+    text: str | None = getattr(part, name)
+    if text is None or _AVRO_TEXT.match(text):
+        return text
     try:
-        return file_content(given, option).decode()
+        return file_content(text, part.OPTIONS[name]).decode()
     except UnicodeDecodeError:
-        raise request.refusal(option, f"{given!r} is not a file of text") from None
+        raise part.refusal(name, f"{text!r} is not a file of text") from None
 
 
 def protobuf(request: FormatRequest) -> ChosenFormat:
     """Protobuf messages without a header."""
-    rows = request.rows
-    descriptors = request.given.require(rows.descriptor, " for the format 'protobuf': protoc writes it")
-    message = request.given.require(rows.message, " for the format 'protobuf'")
-    content = file_content(descriptors, rows.descriptor)
-    return chosen(lambda options: protobuf_format(request, content, message, options), request, rows.message)
+    part = request.part
+    descriptors = part.require("descriptor", " for the format 'protobuf': protoc writes it")
+    message = part.require("message", " for the format 'protobuf'")
+    content = file_content(descriptors, part.OPTIONS["descriptor"])
+    return chosen(lambda options: protobuf_format(request, content, message, options), request, "message")
 
 
 def protobuf_format(
@@ -162,26 +166,24 @@ def protobuf_format(
     """Make the format of messages."""
     from headwater.readers.formats.protobuf.format import ProtobufFormat
 
-    given, rows = request.given, request.rows
+    part = request.part
     return ProtobufFormat(
         descriptor_set=descriptors,
         message=message,
         options=options,
-        defaults=given[rows.emit_defaults] or False,
-        enums_as_ints=given[rows.enums_as_ints] or False,
-        upcast_unsigned=given[rows.upcast_unsigned] or False,
+        defaults=part.emit_defaults,
+        enums_as_ints=part.enums_as_ints,
+        upcast_unsigned=part.upcast_unsigned,
     )
 
 
-def chosen(
-    make: Callable[[FormatOptions], Format], request: FormatRequest, option: Option[str | None]
-) -> ChosenFormat:
+def chosen(make: Callable[[FormatOptions], Format], request: FormatRequest, name: str) -> ChosenFormat:
     """Return a format whose columns only it knows.
 
     Args:
         make: makes it.
         request: the user's options.
-        option: where the schema comes from.
+        name: the field of the option that the schema comes from.
 
     Raises:
         OptionError: no columns can be made of the schema.
@@ -191,5 +193,22 @@ def chosen(
         without = make(replace(request.options, corrupt_column=None))
         fields = spark_fields(without.schema())
     except (FormatSchemaError, OptionError) as error:
-        raise request.refusal(option, str(error)) from error
+        raise request.part.refusal(name, str(error)) from error
     return ChosenFormat(fields=fields, make=lambda: made, is_single_value=made.is_single_value)
+
+
+def file_content(path: str, option: Option[str | None]) -> bytes:
+    """Return what is in a file: a local one, or one of any file system of fsspec.
+
+    Raises:
+        OptionError: it cannot be read.
+    """
+    try:
+        if "://" not in path:
+            return Path(path).read_bytes()
+        import fsspec
+
+        with fsspec.open(path, "rb") as file:
+            return bytes(file.read())
+    except (OSError, ValueError) as error:
+        raise OptionError(f"{path!r} cannot be read on the driver: {error}", option=option.name) from error

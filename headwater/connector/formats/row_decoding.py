@@ -6,16 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from headwater.connector.formats.by_name import FORMATS
 from headwater.connector.formats.options import (
     BAD_RECORDS_PATH,
     BAD_RECORDS_STORAGE,
+    FORMATS,
     SCHEMA_EVOLUTION,
-    VALUE,
+    PartOptions,
 )
-from headwater.connector.formats.registry_options import REGISTRY_OPTIONS
+from headwater.connector.formats.session_settings import with_session_zone
 from headwater.connector.formats.settings import bad_records_location, part_settings
-from headwater.connector.formats.time_zones import with_session_zone
 from headwater.connector.options import OptionTable, ParsedOptions
 from headwater.connector.program_arguments import checked_mapping, checked_names, checked_text
 from headwater.connector.readable import readable
@@ -27,6 +26,7 @@ from headwater.core.jsons import JsonValue
 from headwater.core.options import Option, names, one_of
 from headwater.readers.formats.bad_records import BadRecordsLocation
 from headwater.readers.formats.decoded_part import DecodedPart, is_spread, part_of
+from headwater.readers.formats.registry.settings import REGISTRY_OPTIONS
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,16 +42,17 @@ def row_format_options(column: str, *formats: str) -> tuple[Option[Any], ...]:
         formats: those that it may have; all of them if none is named.
     """
     taken = frozenset[str]().union(*(FORMATS[name].takes for name in formats or FORMATS))
-    rows = [option for field, option in VALUE.by_field() if field in taken | _ALWAYS]
+    rows = [option for field, option in PartOptions.OPTIONS.items() if field in taken | _ALWAYS]
     told = {
-        VALUE.format.name: replace(
-            VALUE.format,
+        PartOptions.OPTIONS["format"].name: replace(
+            PartOptions.OPTIONS["format"],
             parse=one_of(*(formats or FORMATS)),
             help=f"How `{column}` is written, if it is to be decoded. See [formats.md](formats.md).",
             shown_default="",
         ),
-        VALUE.prefix.name: replace(
-            VALUE.prefix, help=f"What comes before the names of the columns that are `{column}.*`."
+        PartOptions.OPTIONS["prefix"].name: replace(
+            PartOptions.OPTIONS["prefix"],
+            help=f"What comes before the names of the columns that are `{column}.*`.",
         ),
     }
     columns = replace(
@@ -143,7 +144,10 @@ class RowDecoding(Decoding):
                 option=_COLUMNS.name,
             )
         if self.part.prefix and not any(is_spread(name) for name in found):
-            raise OptionError(f"counts only where option 'columns' has {spread!r}", option=VALUE.prefix.name)
+            raise OptionError(
+                f"counts only where option 'columns' has {spread!r}",
+                option=PartOptions.OPTIONS["prefix"].name,
+            )
         return found
 
 
@@ -156,7 +160,7 @@ def row_decoding(options: ParsedOptions, column: str) -> RowDecoding | None:
         OptionError: an option is missing, or counts for nothing.
         SourceError: the registry does not have a schema, or does not answer.
     """
-    found = part_settings(options, (), {"value": VALUE}).get("value")
+    found = part_settings(options, (), {"value": PartOptions}).get("value")
     bad_records = bad_records_location(options)
     if found is not None:
         return RowDecoding(
@@ -171,7 +175,7 @@ def row_decoding(options: ParsedOptions, column: str) -> RowDecoding | None:
     given |= {_COLUMNS.name: options[_COLUMNS], SCHEMA_EVOLUTION.name: options[SCHEMA_EVOLUTION]}
     for name, value in given.items():
         if value:
-            raise OptionError(f"counts only with option {VALUE.format.name!r}", option=name)
+            raise OptionError(f"counts only with option {PartOptions.OPTIONS['format'].name!r}", option=name)
     return None
 
 

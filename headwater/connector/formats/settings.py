@@ -8,11 +8,15 @@ from typing import Final
 
 from pyspark.sql.types import StringType, StructField, StructType
 
-from headwater.connector.formats.by_name import FORMATS
-from headwater.connector.formats.format_request import ChosenFormat, FormatRequest
-from headwater.connector.formats.options import BAD_RECORDS_PATH, BAD_RECORDS_STORAGE, PARTS
-from headwater.connector.formats.part_options import PartOptions
-from headwater.connector.formats.registry_options import check_no_registry
+from headwater.connector.formats.format_request import ChosenFormat, FormatRequest, choose
+from headwater.connector.formats.options import (
+    BAD_RECORDS_PATH,
+    BAD_RECORDS_STORAGE,
+    FORMATS,
+    PARTS,
+    PartOptions,
+)
+from headwater.connector.formats.registered_schema import check_no_registry
 from headwater.connector.options import ParsedOptions
 from headwater.core.errors import OptionError
 from headwater.core.jsons import JsonValue
@@ -77,7 +81,7 @@ class PartSettings:
 def part_settings(
     options: ParsedOptions,
     topics: Collection[str] | None,
-    parts: Mapping[str, PartOptions] = PARTS,
+    parts: Mapping[str, type[PartOptions]] = PARTS,
     infer: Callable[[PartOptions], StructType] | None = None,
 ) -> dict[str, PartSettings]:
     """Return the settings of key and value, as far as they have a format.
@@ -94,13 +98,14 @@ def part_settings(
         OptionError: an option is missing, or counts for nothing.
         SourceError: the registry does not have a schema, or does not answer.
     """
-    if not any(_asks_registry(options, rows) for rows in parts.values()):
-        check_no_registry(options)
-    found = {
-        part: _settings(FormatRequest(given=options, rows=rows, topics=topics, infer=infer))
-        for part, rows in parts.items()
+    requests = {
+        name: FormatRequest(parsed=options, part=options.of(spec), topics=topics, infer=infer)
+        for name, spec in parts.items()
     }
-    return {part: settings for part, settings in found.items() if settings is not None}
+    if not any(_asks_registry(request.part) for request in requests.values()):
+        check_no_registry(options)
+    settings = {name: _settings(request) for name, request in requests.items()}
+    return {name: each for name, each in settings.items() if each is not None}
 
 
 def bad_records_location(options: ParsedOptions) -> BadRecordsLocation | None:
@@ -126,65 +131,73 @@ def bad_records_location(options: ParsedOptions) -> BadRecordsLocation | None:
 
 
 def _settings(request: FormatRequest) -> PartSettings | None:
-    given = request.given
-    rows = request.rows
-    name = given[rows.format]
-    if name is None:
-        rows.check_none_given(given)
+    part = request.part
+    if part.format is None:
+        _check_none_given(request)
         return None
-    known = FORMATS[name]
-    for field, option in rows.by_field():
-        if field not in known.takes | {"format", "prefix"} and given.get(option) is not None:
-            raise request.refusal(option, f"has no meaning for the format {name!r}: remove it")
-    zone = given[rows.time_zone]
-    if zone is not None:
-        _check_zone(request, zone)
-    chosen = known.choose(request)
+    row = FORMATS[part.format]
+    for name in part.OPTIONS:
+        if name not in row.takes | {"format", "prefix"} and request.gives(name):
+            raise part.refusal(name, f"has no meaning for the format {part.format!r}: remove it")
+    if part.time_zone is not None:
+        _check_zone(part, part.time_zone)
+    chosen = choose(request)
     return PartSettings(
-        format_name=name,
+        format_name=part.format,
         chosen=chosen,
-        prefix=given[rows.prefix] or "",
-        on_bad=_ON_BAD[given[rows.mode] or "PERMISSIVE"],
-        extra_columns=_extra_columns(request, chosen.fields, may_be_it="schema" in known.takes),
-        zone_option=rows.time_zone.name if chosen.has_times and zone is None else "",
+        prefix=part.prefix or "",
+        on_bad=_ON_BAD[part.mode],
+        extra_columns=_extra_columns(part, chosen.fields, may_be_it="schema" in row.takes),
+        zone_option=part.OPTIONS["time_zone"].name if chosen.has_times and part.time_zone is None else "",
     )
 
 
-def _extra_columns(request: FormatRequest, fields: StructType, *, may_be_it: bool) -> tuple[str, ...]:
+def _check_none_given(request: FormatRequest) -> None:
+    """Refuse options that only count with a format, where there is none.
+
+    Raises:
+        OptionError: one of them was given.
+    """
+    part = request.part
+    for name in part.OPTIONS:
+        if request.gives(name):
+            raise part.refusal(
+                name,
+                f"counts only where {part.OPTIONS['format'].name!r} says how the {part.PART} is written; set "
+                "that too, or remove this",
+            )
+
+
+def _extra_columns(part: PartOptions, fields: StructType, *, may_be_it: bool) -> tuple[str, ...]:
     """Return the names of the columns beside those of the schema.
 
     Raises:
         OptionError: a field has such a name and is not that column.
     """
-    rows = request.rows
-    names: list[str] = []
-    for option in (rows.corrupt_column, rows.rescued_column):
-        name = request.given.get(option)
+    columns: list[str] = []
+    for option, name in (("corrupt_column", part.corrupt_column), ("rescued_column", part.rescued_column)):
         if name is None:
             continue
         if any(_is_other(field, name, may_be_it=may_be_it) for field in fields.fields):
-            raise request.refusal(option, f"{name!r} is a field of the {rows.part} too: choose another name")
-        if name.lower() in [other.lower() for other in names]:
-            raise request.refusal(option, f"{name!r} is also option {rows.corrupt_column.name!r}")
-        names.append(name)
-    return tuple(names)
+            raise part.refusal(option, f"{name!r} is a field of the {part.PART} too: choose another name")
+        if name.lower() in [other.lower() for other in columns]:
+            raise part.refusal(option, f"{name!r} is also option {part.OPTIONS['corrupt_column'].name!r}")
+        columns.append(name)
+    return tuple(columns)
 
 
-def _asks_registry(options: ParsedOptions, rows: PartOptions) -> bool:
-    name = options[rows.format]
-    if name is None:
+def _asks_registry(part: PartOptions) -> bool:
+    if part.format is None:
         return False
-    known = FORMATS[name]
-    return known.asks_registry and not (known.schema_suffices and options[rows.schema] is not None)
+    row = FORMATS[part.format]
+    return row.asks_registry and not (row.schema_suffices and part.schema is not None)
 
 
-def _check_zone(request: FormatRequest, zone: str) -> None:
+def _check_zone(part: PartOptions, zone: str) -> None:
     from headwater.readers.formats.values.zones import offsets_of
 
     if offsets_of(zone) is None:
-        raise request.refusal(
-            request.rows.time_zone, f"there is no time zone {zone!r}; write Europe/Paris, +01:00 or UTC"
-        )
+        raise part.refusal("time_zone", f"there is no time zone {zone!r}; write Europe/Paris, +01:00 or UTC")
 
 
 def _is_other(field: StructField, extra: str, *, may_be_it: bool) -> bool:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql.types import StructType
 
-    from headwater.connector.formats.kept_schemas import KeptSchemas
+    from headwater.connector.formats.registered_schema import KeptSchemas
     from headwater.connector.sources.configured import ConfiguredSource, SourceFactory
     from headwater.connector.spark.batch_reader import BatchReader
     from headwater.connector.spark.stream_reader import StreamReader
@@ -103,7 +103,7 @@ class HeadwaterDataSource(DataSource):
         return bind_schema(self._configure(boundedness), schema, given=self._schema_is_given)
 
     def _configure(self, boundedness: Boundedness | None) -> ConfiguredSource:
-        from headwater.connector.formats.kept_schemas import keeping
+        from headwater.connector.formats.registered_schema import keeping
 
         show_log()
         options: dict[str, Any] = {key.lower(): value for key, value in self.options.items()}

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from google.protobuf import any_pb2, descriptor_pb2, source_context_pb2, type_pb2
 
-from headwater.connector.formats.time_zones import with_session_zone
+from headwater.connector.formats.session_settings import with_session_zone
 from headwater.connector.sources.kafka.source import KafkaSource
 from headwater.core.errors import DeadlineError, OptionError, UnknownSplitError
 from headwater.core.source import Boundedness

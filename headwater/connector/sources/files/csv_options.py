@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from headwater.connector.formats.csv_dialect import DIALECT_OPTIONS, csv_dialect
 from headwater.connector.options import ParsedOptions
 from headwater.core.options import Option, boolean
 from headwater.readers.files.text_settings import CsvSettings
+from headwater.readers.formats.csv.csv_settings import CsvDialect
 
 _HEADER: Final = Option(
     "header", boolean, False, "CSV: whether the first line of each file is no record, but names the columns."
@@ -25,7 +25,7 @@ _INFER_SCHEMA: Final = Option(
 _PREFER_DATE: Final = Option(
     "preferDate", boolean, True, "CSV: whether columns of dates are inferred as such, and not as times."
 )
-CSV_OPTIONS: Final = (_HEADER, _ENFORCE_SCHEMA, *DIALECT_OPTIONS, _INFER_SCHEMA, _PREFER_DATE)
+CSV_OPTIONS: Final = (_HEADER, _ENFORCE_SCHEMA, *CsvDialect.options(), _INFER_SCHEMA, _PREFER_DATE)
 """In the order in which the docs list them."""
 
 
@@ -40,8 +40,10 @@ def csv_settings(options: ParsedOptions, line_separator: str | None, *, multi_li
     Raises:
         OptionError: options that do not go together.
     """
+    dialect = options.of(CsvDialect, line_separator=line_separator, multi_line=multi_line)
+    dialect.check()
     return CsvSettings(
-        dialect=csv_dialect(options, line_separator, multi_line=multi_line),
+        dialect=dialect,
         header=options[_HEADER],
         enforce_schema=options[_ENFORCE_SCHEMA],
         infer_types=options[_INFER_SCHEMA],

@@ -6,7 +6,6 @@ import math
 from dataclasses import replace
 from typing import Final
 
-from headwater.connector.formats.csv_dialect import TIME_FALLBACK
 from headwater.connector.formats.options import BAD_RECORDS_PATH as _OF_FORMATS
 from headwater.connector.formats.options import BAD_RECORDS_STORAGE, datetime_pattern
 from headwater.connector.formats.settings import bad_records_location
@@ -15,6 +14,7 @@ from headwater.core.errors import OptionError
 from headwater.core.options import Option, boolean, one_of, text
 from headwater.readers.files.settings import RESCUE_FORMATS
 from headwater.readers.files.text_settings import RECORD_FORMATS, CorruptMode, RecordSettings
+from headwater.readers.formats.csv.csv_settings import CsvDialect
 
 
 def _zone(raw: str) -> str:
@@ -161,6 +161,6 @@ def record_settings(options: ParsedOptions, file_format: str) -> RecordSettings:
         timestamp_format=options[_TIMESTAMP_FORMAT],
         timestamp_ntz_format=options[_TIMESTAMP_NTZ_FORMAT],
         date_format=options[_DATE_FORMAT],
-        time_fallback=options[TIME_FALLBACK],
+        time_fallback=options[CsvDialect.OPTIONS["time_fallback"]],
         sampling_ratio=options[_SAMPLING_RATIO],
     )

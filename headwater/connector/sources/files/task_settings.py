@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from headwater.connector.formats.session_settings import session_setting
-from headwater.connector.formats.time_zones import known_session_zone, session_zone
+from headwater.connector.formats.session_settings import known_session_zone, session_setting, session_zone
 from headwater.connector.sources.files.drift_options import settings_for_tasks
 from headwater.connector.sources.files.record_options import COLUMN_NAME_OF_CORRUPT_RECORD, TIME_ZONE
 from headwater.connector.sources.files.session_checks import check_session

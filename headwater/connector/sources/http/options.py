@@ -21,8 +21,8 @@ from headwater.connector.sources.http.paging_options import (
     paging_settings,
     request_of,
 )
-from headwater.connector.tls_options import TLS_OPTIONS, tls_settings
 from headwater.core.options import Option, duration_ms, integer, names, one_of
+from headwater.core.secrets import TlsSettings
 from headwater.core.source import Boundedness
 from headwater.enumerators.http.origins import origin
 from headwater.readers.http.settings import BadPages, HttpSettings, StatusAction
@@ -105,7 +105,7 @@ HTTP_OPTIONS: Final = OptionTable(
         _REQUEST_TIMEOUT,
         RETRY_DEADLINE,
         CONNECTIONS,
-        *TLS_OPTIONS,
+        *TlsSettings.options(),
         *row_format_options(ITEM, "json"),
         *BARRIER_OPTIONS,
     ],
@@ -137,13 +137,13 @@ def http_settings(parsed: ParsedOptions, options: Mapping[str, str], mode: Bound
     method, body = request_of(parsed)
     token_urls = parsed[TOKEN_URL] or ()
     everywhere = (*urls, *token_urls)
+    tls = parsed.of(TlsSettings)
+    tls.check_counts(
+        encrypted=any(url.startswith("https:") for url in everywhere), hint="https:// in option 'url'"
+    )
     return HttpSettings(
         credentials=credential_settings(parsed, options),
-        tls=tls_settings(
-            parsed,
-            encrypted=any(url.startswith("https:") for url in everywhere),
-            hint="https:// in option 'url'",
-        ),
+        tls=tls,
         origins=tuple(sorted({origin(url) for url in urls})),
         method=method,
         body=body,

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from headwater.connector.formats.ddl import schema
 from headwater.connector.formats.json_inference import inferred_fields
-from headwater.connector.formats.options import FORMAT_OPTIONS
-from headwater.connector.formats.part_options import PartOptions
+from headwater.connector.formats.options import FORMAT_OPTIONS, PartOptions
 from headwater.core.errors import HeadwaterError, OptionError
 
 if TYPE_CHECKING:
@@ -43,30 +42,30 @@ class SchemaSample:
         self._configure = configure
         self.inferred: dict[str, str] = {}
 
-    def fields(self, rows: PartOptions) -> StructType:
+    def fields(self, part: PartOptions) -> StructType:
         """Read a sample of keys or values, and return the fields of their JSON. Blocks.
 
         Raises:
             OptionError: there is nothing to infer from, or no columns can be made of it.
         """
         try:
-            values = list(self._values(rows.part))
+            values = list(self._values(part.PART))
         except HeadwaterError as error:
-            raise _required(rows, f"reading a sample of records failed: {error}") from error
+            raise _required(part, f"reading a sample of records failed: {error}") from error
         try:
             fields = inferred_fields(values)
             schema(fields.json())
         except ValueError as error:
-            raise _required(rows, f"what a sample of {len(values)} records has {error}") from error
+            raise _required(part, f"what a sample of {len(values)} records has {error}") from error
         if not fields.fields:
-            raise _required(rows, f"a sample of {len(values)} records has no JSON object with a field")
+            raise _required(part, f"a sample of {len(values)} records has no JSON object with a field")
         log.warning(
             "%s was inferred from %d records; another run may find other fields: %s",
-            rows.schema.name,
+            part.OPTIONS["schema"].name,
             len(values),
             ddl_of(fields),
         )
-        self.inferred[rows.schema.name] = ddl_of(fields)
+        self.inferred[part.OPTIONS["schema"].name] = ddl_of(fields)
         return fields
 
     def _values(self, part: str) -> Iterator[bytes]:
@@ -109,7 +108,8 @@ def _without_formats(options: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in options.items() if name.lower() not in ours}
 
 
-def _required(rows: PartOptions, why: str) -> OptionError:
+def _required(part: PartOptions, why: str) -> OptionError:
     return OptionError(
-        f"is required here: it names the fields. A batch would infer it, but {why}", option=rows.schema.name
+        f"is required here: it names the fields. A batch would infer it, but {why}",
+        option=part.OPTIONS["schema"].name,
     )

@@ -8,8 +8,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from headwater.connector.formats.options import BAD_RECORDS_PATH, SCHEMA_EVOLUTION
+from headwater.connector.formats.session_settings import with_session_zone
 from headwater.connector.formats.settings import PartSettings, bad_records_location, part_settings
-from headwater.connector.formats.time_zones import with_session_zone
 from headwater.connector.options import ParsedOptions
 from headwater.connector.planned.event_time_options import alignment_settings, watched_column
 from headwater.connector.planned.options import planning_hints, read_limits

@@ -27,9 +27,9 @@ from headwater.connector.sources.mqtt.options import (
     VERSION,
 )
 from headwater.connector.sources.mqtt.source import MqttSource
-from headwater.connector.tls_options import tls_settings
 from headwater.core.errors import OptionError
 from headwater.core.retry import Backoff
+from headwater.core.secrets import TlsSettings
 from headwater.core.source import Boundedness
 from headwater.enumerators.mqtt.sessions import MqttSessions
 from headwater.readers.mqtt.settings import MqttSettings, MqttVersion
@@ -49,7 +49,8 @@ def configure_mqtt(options: Mapping[str, str], boundedness: Boundedness | None) 
     _check_sharing(parsed)
     sessions = MqttSessions(_client_id(parsed, boundedness), parsed[SESSIONS], topics)
     epochs = epoch_settings(parsed, boundedness, source="mqtt")
-    tls = tls_settings(parsed, encrypted=broker.tls, hint="mqtts://")
+    tls = parsed.of(TlsSettings)
+    tls.check_counts(encrypted=broker.tls, hint="mqtts://")
     backoff = Backoff(deadline_ms=parsed[RETRY_DEADLINE])
     source = MqttSource(
         sessions=sessions,

@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 from headwater.connector.barrier.options import BARRIER_OPTIONS
 from headwater.connector.formats.row_decoding import row_format_options
 from headwater.connector.options import OptionTable
-from headwater.connector.tls_options import TLS_OPTIONS
 from headwater.core.options import WHERE_SECRETS_ARE, Option, duration_ms, integer, names, one_of, text
+from headwater.core.secrets import TlsSettings
 from headwater.core.source import Boundedness
 from headwater.enumerators.mqtt.topic_filters import disjoint
 from headwater.readers.mqtt.settings import MqttVersion
@@ -149,7 +149,7 @@ MQTT_OPTIONS: Final = OptionTable(
         MESSAGE_KEY,
         USERNAME,
         PASSWORD,
-        *TLS_OPTIONS,
+        *TlsSettings.options(),
         IDLE_TIMEOUT,
         RETRY_DEADLINE,
         RECEIVER_IDLE_TIMEOUT,

@@ -252,15 +252,3 @@ PROPERTIES: Mapping[str, Property] = {
     ),
 }
 """By Kafka's name, without the prefix ``kafka.``; sorted."""
-
-
-def markdown() -> str:
-    """Return the table as the docs show it."""
-    rows = "\n".join(_row(name, treatment) for name, treatment in PROPERTIES.items())
-    return f"| property | here | default | note |\n|---|---|---|---|\n{rows}"
-
-
-def _row(name: str, treatment: Property) -> str:
-    default = treatment.default if isinstance(treatment, Mapped) else None
-    shown = "" if default is None else f"`{default}`" if default else "(empty)"
-    return f"| `kafka.{name}` | {type(treatment).__name__.lower()} | {shown} | {treatment.note} |"

@@ -2,28 +2,89 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from headwater.core.options import WHERE_SECRETS_ARE, Spec, duration_ms, names, option, text
 from headwater.core.secrets import TlsSettings
 
 
-@dataclass(frozen=True, kw_only=True)
-class RegistrySettings:
+def _urls(raw: str) -> tuple[str, ...]:
+    urls = names(raw)
+    if not all(url.startswith(("http://", "https://")) for url in urls):
+        raise ValueError(f"must be URLs such as http://host:8081, with commas between them, not {raw!r}")
+    return urls
+
+
+class RegistryTls(TlsSettings):
+    """Whom to trust, and who this client is, by the names of Confluent's options."""
+
+    ca: str | None = option(
+        "schema.registry.ssl.ca.location",
+        "A PEM file of the certificates to trust, there where it is used.",
+        default=None,
+        parse=text,
+        shown_default="the system's",
+    )
+    certificate: str | None = option(
+        "schema.registry.ssl.certificate.location",
+        "A PEM file of this client's certificate.",
+        default=None,
+        parse=text,
+    )
+    key: str | None = option(
+        "schema.registry.ssl.key.location",
+        "A PEM file of its key, without a password.",
+        default=None,
+        parse=text,
+        shown_default="in the same file",
+    )
+
+
+class RegistrySettings(Spec):
     """Immutable, hashable and picklable: sent to executors, where one client serves all tasks of a process.
 
     Attributes:
-        urls: of the same registry, as ``http://host:8081``; the next one is asked when one is away.
-        user_info: ``user:password`` of basic authentication, as `headwater.core.secrets.resolved_secret`
-            takes it; None: none.
-        token: a bearer token, in the same way; None: none.
         tls: whom to trust.
         timeout_ms: for connecting, and for each read.
-        deadline_ms: for how long a task asks again for a schema that it cannot get.
     """
 
-    urls: tuple[str, ...]
-    user_info: str | None = field(default=None, repr=False)
-    token: str | None = field(default=None, repr=False)
-    tls: TlsSettings = field(default_factory=TlsSettings, repr=False)
+    urls: tuple[str, ...] = option(
+        "schema.registry.url",
+        "Where the schema registry is, which speaks Confluent's REST API; several addresses of one registry "
+        "with commas between them. Required for `confluent-avro`, `confluent-protobuf`, `debezium-avro`, and "
+        "for `confluent-json` without a schema.",
+        default=(),
+        parse=_urls,
+        shown_default="",
+        kind="names",
+    )
+    user_info: str | None = option(
+        "schema.registry.basic.auth.user.info",
+        f"`user:password` for basic authentication. {WHERE_SECRETS_ARE}",
+        default=None,
+        parse=text,
+        is_secret=True,
+    )
+    token: str | None = option(
+        "schema.registry.bearer.auth.token",
+        f"A bearer token. {WHERE_SECRETS_ARE}",
+        default=None,
+        parse=text,
+        is_secret=True,
+    )
+    tls: RegistryTls = field(default_factory=RegistryTls, repr=False)
     timeout_ms: int = 10_000
-    deadline_ms: int = 120_000
+    deadline_ms: int = option(
+        "schema.registry.deadlineMs",
+        "For how long a registry that is away, or does not know an id yet, is asked again.",
+        default=120_000,
+        parse=duration_ms,
+        after="schema.registry.ssl.key.location",
+    )
+
+    def __post_init__(self) -> None:
+        if self.user_info is not None and self.token is not None:
+            raise self.refusal("token", f"goes not together with option {self.OPTIONS['user_info'].name!r}")
+
+
+REGISTRY_OPTIONS = (*RegistrySettings.options(), *RegistryTls.options())
