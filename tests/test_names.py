@@ -69,6 +69,7 @@ FOR_USERS = {
     "exponential",  # a way to make a RetryPolicy
     "fail_next",  # of the source in memory, for tests
     "main",  # the program `headwater`
+    "markdown",  # of a table of options, for the docs of a plugin
     "send_event_to_source_reader",
 }
 AT_EXIT = {"close_shared_functions"}
