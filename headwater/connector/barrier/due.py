@@ -23,7 +23,8 @@ class DueSplits:
     Args:
         poll_interval_ms: how long after it was caught up a split is looked at again.
         clock: monotonic time.
-        wall_ms: wall-clock time, in which "not before" is told.
+        wall_ms: wall-clock time, in which "not before" is told. It is asked once for each such time: a clock
+            that is set back meanwhile makes nobody wait longer.
     """
 
     def __init__(self, poll_interval_ms: int, clock: Clock, wall_ms: Callable[[], int]) -> None:
@@ -31,6 +32,8 @@ class DueSplits:
         self._clock = clock
         self._wall_ms = wall_ms
         self._poll_at_ms: dict[SplitPath, int] = {}
+        # By split: "not before" by the wall clock, and the same moment by the monotonic one.
+        self._not_before_ms: dict[SplitPath, tuple[int, int]] = {}
         self._run: set[SplitPath] | None = None
         self._run_over = False
 
@@ -58,6 +61,9 @@ class DueSplits:
             opened_here: whether this process opened the epoch. One that an earlier process opened says
                 nothing about now.
         """
+        self._not_before_ms = {
+            path: known for path, known in self._not_before_ms.items() if path in settlement.due_ms
+        }
         if not opened_here:
             return
         if self._run is not None:
@@ -75,8 +81,11 @@ class DueSplits:
         if self._run_over:
             return []
         waiting = settlement.due_ms if settlement else {}
-        now_ms = self._wall_ms()
-        ready = {path for path in live if waiting.get(path, 0) <= now_ms and self._polled_again(path)}
+        ready = {
+            path
+            for path in live
+            if self._polled_again(path) and (path not in waiting or not self._left_ms(path, waiting[path]))
+        }
         in_row = [path for path in (settlement.turns if settlement else ()) if path in ready]
         return in_row + sorted(ready.difference(in_row))
 
@@ -87,10 +96,26 @@ class DueSplits:
         """
         if self._run is None or self._run_over or settlement is None:
             return None
-        times = [
-            settlement.due_ms[path] for path in live if path in settlement.due_ms and path not in self._run
+        waits_ms = [
+            self._left_ms(path, settlement.due_ms[path])
+            for path in live
+            if path in settlement.due_ms and path not in self._run
         ]
-        return max(1, min(times) - self._wall_ms()) if times else None
+        return max(1, min(waits_ms)) if waits_ms else None
+
+    def _left_ms(self, path: SplitPath, due_ms: int) -> int:
+        """Return for how long a split must not be asked; 0 if it may be.
+
+        Args:
+            path: of the split.
+            due_ms: when it may be, by the wall clock.
+        """
+        now_ms = self._clock.monotonic_ms()
+        known_ms, until_ms = self._not_before_ms.get(path, (None, 0))
+        if known_ms != due_ms:
+            until_ms = now_ms + due_ms - self._wall_ms()
+            self._not_before_ms[path] = (due_ms, until_ms)
+        return max(0, until_ms - now_ms)
 
     def _polled_again(self, path: SplitPath) -> bool:
         if self._run is not None:
