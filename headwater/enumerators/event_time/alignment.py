@@ -80,7 +80,7 @@ class EventTimeAlignment:
         self._source = source
         self._now_ms = now_ms
         self._search = BoundSearch(index, settings.max_skew_ms, now_ms)
-        self._silence = Silence(settings.idle_timeout_ms, now_ms)
+        self._silence = Silence(settings.idle_timeout_ms)
         self._front_ms: int | None = None
         self._late_rows = _logged(state, _LATE) or 0
         self._counted: set[tuple[SplitPath, int]] = set()

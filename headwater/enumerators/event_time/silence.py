@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 
+from headwater.core.clock import Clock, SystemClock
 from headwater.core.split import SplitPath
 from headwater.enumerators.event_time.time_index import TimeIndex
 
@@ -15,19 +16,19 @@ class Silence:
 
     Args:
         timeout_ms: how long a split is waited for after its last record; None: nobody is waited for.
-        now_ms: the wall-clock time in ms since 1970.
+        clock: time.
     """
 
-    def __init__(self, timeout_ms: int | None, now_ms: Callable[[], int]) -> None:
+    def __init__(self, timeout_ms: int | None, clock: Clock | None = None) -> None:
         self._timeout_ms = timeout_ms
-        self._now_ms = now_ms
+        self._clock = clock or SystemClock()
         self._moved: dict[SplitPath, tuple[int, int]] = {}
 
     def awaited(self, heads: Mapping[SplitPath, int]) -> Collection[SplitPath]:
         """Return the splits to which something was written within the time-out, as far as was seen."""
         if self._timeout_ms is None:
             return ()
-        now_ms = self._now_ms()
+        now_ms = self._clock.monotonic_ms()
         before = self._moved
         self._moved = {
             path: before[path] if path in before and before[path][0] == head else (head, now_ms)
