@@ -53,7 +53,7 @@ def demo(
         schema: the whole frame's, where the source takes one (``.schema(...)``).
 
     Raises:
-        OptionError: an argument is missing, is none of this function, or is of another type.
+        OptionError: an argument is missing or unknown, or is of another type.
     """
 
 def files(
@@ -294,7 +294,7 @@ def files(
         schema: the whole frame's, where the source takes one (``.schema(...)``).
 
     Raises:
-        OptionError: an argument is missing, is none of this function, or is of another type.
+        OptionError: an argument is missing or unknown, or is of another type.
     """
 
 def http(
@@ -518,7 +518,7 @@ def http(
         schema: the whole frame's, where the source takes one (``.schema(...)``).
 
     Raises:
-        OptionError: an argument is missing, is none of this function, or is of another type.
+        OptionError: an argument is missing or unknown, or is of another type.
     """
 
 def hybrid(
@@ -563,7 +563,7 @@ def hybrid(
         schema: the whole frame's, where the source takes one (``.schema(...)``).
 
     Raises:
-        OptionError: an argument is missing, is none of this function, or is of another type.
+        OptionError: an argument is missing or unknown, or is of another type.
     """
 
 def kafka(
@@ -825,7 +825,7 @@ def kafka(
         schema: the whole frame's, where the source takes one (``.schema(...)``).
 
     Raises:
-        OptionError: an argument is missing, is none of this function, or is of another type.
+        OptionError: an argument is missing or unknown, or is of another type.
     """
 
 def mqtt(
@@ -1036,5 +1036,5 @@ def mqtt(
         schema: the whole frame's, where the source takes one (``.schema(...)``).
 
     Raises:
-        OptionError: an argument is missing, is none of this function, or is of another type.
+        OptionError: an argument is missing or unknown, or is of another type.
     """

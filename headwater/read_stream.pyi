@@ -88,7 +88,7 @@ def demo(
         schema: the whole frame's, where the source takes one (``.schema(...)``).
 
     Raises:
-        OptionError: an argument is missing, is none of this function, or is of another type.
+        OptionError: an argument is missing or unknown, or is of another type.
     """
 
 def files(
@@ -368,7 +368,7 @@ def files(
         schema: the whole frame's, where the source takes one (``.schema(...)``).
 
     Raises:
-        OptionError: an argument is missing, is none of this function, or is of another type.
+        OptionError: an argument is missing or unknown, or is of another type.
     """
 
 def http(
@@ -639,7 +639,7 @@ def http(
         schema: the whole frame's, where the source takes one (``.schema(...)``).
 
     Raises:
-        OptionError: an argument is missing, is none of this function, or is of another type.
+        OptionError: an argument is missing or unknown, or is of another type.
     """
 
 def hybrid(
@@ -704,7 +704,7 @@ def hybrid(
         schema: the whole frame's, where the source takes one (``.schema(...)``).
 
     Raises:
-        OptionError: an argument is missing, is none of this function, or is of another type.
+        OptionError: an argument is missing or unknown, or is of another type.
     """
 
 def kafka(
@@ -1016,7 +1016,7 @@ def kafka(
         schema: the whole frame's, where the source takes one (``.schema(...)``).
 
     Raises:
-        OptionError: an argument is missing, is none of this function, or is of another type.
+        OptionError: an argument is missing or unknown, or is of another type.
     """
 
 def mqtt(
@@ -1277,5 +1277,5 @@ def mqtt(
         schema: the whole frame's, where the source takes one (``.schema(...)``).
 
     Raises:
-        OptionError: an argument is missing, is none of this function, or is of another type.
+        OptionError: an argument is missing or unknown, or is of another type.
     """

@@ -54,9 +54,9 @@ class EpochRecords(RecordsWithSplitIds[EpochRecord]):
     until the split is added again.
 
     Attributes:
-        caught_up: splits that have nothing now and may have more later, each with the time in ms for which
-            asking again is useless or impolite (rate limits, ``Retry-After``, a poll interval), or None if it
-            may be asked at any time.
+        caught_up: splits that have nothing now and may have more later, each with the minimum
+            time in ms before it is polled again (rate limits, ``Retry-After``, a poll interval), or None if
+            it may be polled at any time.
         failed: splits for which the outside was asked in vain, each with a failure that passes. The reader
             asks again in a later fetch, later and later. How often and for how long a split has failed since
             its last progress is part of its state, from epoch to epoch: past the query's ``retryDeadline``

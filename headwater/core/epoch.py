@@ -129,8 +129,8 @@ class SplitProgress:
         split: which.
         position: the next record to read: after the last one that was emitted, or that is in flight.
         status: what is to be expected.
-        not_before_ms: of a split that is caught up or paused: for so long after the snapshot asking is
-            useless or impolite. A duration, since clocks differ.
+        not_before_ms: of a split that is caught up or paused: minimum time after the snapshot before it is
+            polled again. A duration, since clocks differ.
         failing: of a split that made no progress since it failed. Two attempts that read the same may differ
             in it.
     """

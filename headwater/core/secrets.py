@@ -80,7 +80,7 @@ class TlsSettings(Spec):
 
     def __post_init__(self) -> None:
         if self.key is not None and self.certificate is None:
-            raise self.refusal("key", f"counts only with option {self.OPTIONS['certificate'].name!r}")
+            raise self.refusal("key", f"requires option {self.OPTIONS['certificate'].name!r}")
 
     def check_counts(self, *, encrypted: bool, hint: str) -> None:
         """Refuse settings that count for nothing.
@@ -94,7 +94,7 @@ class TlsSettings(Spec):
         """
         for name in self.OPTIONS:
             if getattr(self, name) is not None and not encrypted:
-                raise self.refusal(name, f"counts only with {hint}")
+                raise self.refusal(name, f"requires {hint}")
 
     def context(self) -> ssl.SSLContext:
         """Return what connections are made with. Called on the host that connects.

@@ -153,7 +153,7 @@ def milliseconds(value: str, option: str) -> int:
     """Return a duration such as ``500ms`` or ``5s`` in milliseconds.
 
     Raises:
-        OptionError: it is none.
+        OptionError: it has another type.
     """
     try:
         return duration_ms(value)

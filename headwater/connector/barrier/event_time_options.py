@@ -87,7 +87,7 @@ def event_time_settings(options: ParsedOptions, barrier: Barrier) -> EventTimeSe
     if max_skew_ms is None:
         for name, value in ((_EVENT_TIME_COLUMN.name, column), (_IDLE_TIMEOUT.name, idle_timeout_ms)):
             if value is not None:
-                raise OptionError(f"counts only with option {_MAX_SKEW.name!r}", option=name)
+                raise OptionError(f"requires option {_MAX_SKEW.name!r}", option=name)
         return None
     if column is None:
         raise OptionError(f"needs option {_EVENT_TIME_COLUMN.name!r}", option=_MAX_SKEW.name)

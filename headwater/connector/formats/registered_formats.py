@@ -112,4 +112,4 @@ def _refuse_versions(request: FormatRequest, instead: str) -> None:
     for name in names:
         if request.gives(name):
             option = part.OPTIONS[instead].name
-            raise part.refusal(name, f"counts only without option {option!r}: remove one of them")
+            raise part.refusal(name, f"excludes option {option!r}: remove one of them")

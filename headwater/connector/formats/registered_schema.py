@@ -36,7 +36,7 @@ def check_no_registry(options: ParsedOptions) -> None:
     for option in REGISTRY_OPTIONS:
         if options.gives(option):
             raise OptionError(
-                "counts only with a format that asks a registry: confluent-avro, confluent-protobuf, "
+                "requires a format that asks a registry: confluent-avro, confluent-protobuf, "
                 "debezium-avro, or confluent-json without a schema",
                 option=option.name,
             )
@@ -181,4 +181,4 @@ def _refuse_name(part: PartOptions) -> None:
     """Refuse the name of a record where no subject has it; Protobuf's messages have it in any case."""
     if part.message is not None and part.format != "confluent-protobuf":
         name = part.OPTIONS["subject_strategy"].name
-        raise part.refusal("message", f"counts only with {name!r} record or topic-record")
+        raise part.refusal("message", f"requires {name!r} record or topic-record")

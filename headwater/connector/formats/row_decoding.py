@@ -175,7 +175,7 @@ def row_decoding(options: ParsedOptions, column: str) -> RowDecoding | None:
     given |= {_COLUMNS.name: options[_COLUMNS], SCHEMA_EVOLUTION.name: options[SCHEMA_EVOLUTION]}
     for name, value in given.items():
         if value:
-            raise OptionError(f"counts only with option {PartOptions.OPTIONS['format'].name!r}", option=name)
+            raise OptionError(f"requires option {PartOptions.OPTIONS['format'].name!r}", option=name)
     return None
 
 

@@ -118,9 +118,7 @@ def bad_records_location(options: ParsedOptions) -> BadRecordsLocation | None:
     storage = options[BAD_RECORDS_STORAGE]
     if path is None:
         if storage is not None:
-            raise OptionError(
-                f"counts only with option {BAD_RECORDS_PATH.name!r}", option=BAD_RECORDS_STORAGE.name
-            )
+            raise OptionError(f"requires option {BAD_RECORDS_PATH.name!r}", option=BAD_RECORDS_STORAGE.name)
         return None
     if "://" not in path and not path.removeprefix("file:").startswith("/"):
         raise OptionError(

@@ -112,7 +112,7 @@ def alignment_settings(options: ParsedOptions, limits: ReadLimits) -> AlignmentS
         asked[EVENT_TIME_COLUMN.name] = options.get(EVENT_TIME_COLUMN)
         for name, value in asked.items():
             if value is not None:
-                raise OptionError(f"counts only with option {MAX_SKEW.name!r}", option=name)
+                raise OptionError(f"requires option {MAX_SKEW.name!r}", option=name)
         return None
     if not limits.limits_batches:
         raise OptionError(

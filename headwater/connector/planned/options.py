@@ -145,7 +145,7 @@ def target_duration(options: ParsedOptions) -> TargetDuration | None:
     if target_ms is None:
         for name, value in ((CHECKPOINT_LOCATION.name, checkpoint), (TRIGGER_INTERVAL.name, interval_ms)):
             if value is not None:
-                raise OptionError(f"counts only with option {TARGET_DURATION.name!r}", option=name)
+                raise OptionError(f"requires option {TARGET_DURATION.name!r}", option=name)
         return None
     if checkpoint is None and interval_ms is None:
         raise OptionError(

@@ -148,7 +148,7 @@ def options_of(source: SourceClass | str) -> OptionTable:
             those that it has by its abilities.
 
     Raises:
-        OptionError: there is no such source, or the class is none.
+        OptionError: there is no such source, or the class is not a source.
         ContractError: its ``OPTIONS`` are wrong.
     """
     if isinstance(source, str):

@@ -108,7 +108,7 @@ def docstring(package: str, source: str) -> str:
         "        schema: the whole frame's, where the source takes one (``.schema(...)``).\n"
         "\n"
         "    Raises:\n"
-        "        OptionError: an argument is missing, is none of this function, or is of another type.\n"
+        "        OptionError: an argument is missing or unknown, or is of another type.\n"
         "    "
     )
 

@@ -84,7 +84,7 @@ class FixedListing:
         """Return the inverse of `to_json`.
 
         Raises:
-            OffsetError: this is none.
+            OffsetError: this is not a fixed listing.
         """
         try:
             fields = cast("dict[str, Any]", raw)

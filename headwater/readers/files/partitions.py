@@ -54,8 +54,8 @@ def partition_scalar(raw: str, kind: pa.DataType, time_zone: str | None = None) 
         time_zone: of times that are written without one.
 
     Raises:
-        ValueError: it is none.
-        KeyError: it is none.
+        ValueError: it is not a value of the type.
+        KeyError: the same, for a boolean.
     """
     value = partition_value(raw)
     if value is None:

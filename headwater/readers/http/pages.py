@@ -125,7 +125,11 @@ def parse_page(answer: HttpResponse, paging: PagingSettings) -> HttpPage:
         if not paging.items_field:
             return HttpPage(_LIST.decode(body), {})
         if body.lstrip().startswith(b"["):
-            raise msgspec.ValidationError("the page itself is a list, which an empty itemsField says")
+            raise CorruptRecordError(
+                f"the response is a JSON array, not an object with {paging.items_field!r}: set itemsField=''",
+                source="http",
+                split=answer.url,
+            )
         fields = _OBJECT.decode(body)
         _check_error(fields, paging.error_field)
         if raw_at(fields, paging.items_field) is None and _is_empty(fields, answer, paging):
@@ -134,10 +138,10 @@ def parse_page(answer: HttpResponse, paging: PagingSettings) -> HttpPage:
     except (msgspec.MsgspecError, ValueError, LookupError, RecursionError) as error:
         if isinstance(error, msgspec.ValidationError):
             where = f" at itemsField {paging.items_field!r}" if paging.items_field else ""
-            what = f"has no list of items{where}"
+            reason = f"has no list of items{where}"
         else:
-            what = f"is not JSON (Content-Type {answer.headers.get('content-type', 'not said')})"
-        raise CorruptRecordError(f"the page {what}: {error}", source="http", split=answer.url) from None
+            reason = f"is not JSON (Content-Type {answer.headers.get('content-type', 'not said')})"
+        raise CorruptRecordError(f"the page {reason}: {error}", source="http", split=answer.url) from None
 
 
 def raw_at(fields: Fields, name: str) -> msgspec.Raw | None:

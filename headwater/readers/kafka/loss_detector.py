@@ -73,7 +73,7 @@ class LossDetector:
         Either the log ends before our stop, or there is a gap up to the stop, or the records are late.
 
         A gap up to the stop is skipped with a warning, because nothing proves it. A gap that is followed by
-        records, or by the marker of a transaction, is none of these: the leader sends what follows.
+        records, or by the marker of a transaction, is no loss: the leader sends what follows.
 
         Args:
             cursor: the partition, and how far it has been read.

@@ -172,7 +172,7 @@ class ReportSockets:
         while (left_s := until_s - time.monotonic()) > 0:
             ready, _, _ = select.select(self._sockets, [], [], left_s)
             for each in ready:
-                # Refused ports show as errors here; what is not the answer is none.
+                # Refused ports show as errors here; other datagrams are ignored.
                 with suppress(OSError):
                     if each.recv(MOST_DATAGRAM_BYTES) == expected:
                         return True

@@ -55,7 +55,7 @@ class OffsetLogEntry:
         """Return the entry that a text is.
 
         Raises:
-            LayoutError: it is none, or is of a layout that is not known here.
+            LayoutError: it is not an entry, or has a layout that is not known here.
         """
         layout, *lines = text.removesuffix("\n").split("\n")
         if layout not in OFFSET_LOG_LAYOUTS:

@@ -164,7 +164,9 @@ class SparkCheckpoint:
             return "this is one of the logs inside of a checkpoint: give the folder above it"
         below = [name for name in here if "offsets" in self._folder.names(name)]
         if below:
-            return f"this folder holds checkpoints, and is none: give one of {', '.join(below)} in it"
+            return (
+                f"this folder holds checkpoints, and is not one itself: give one of {', '.join(below)} in it"
+            )
         return (
             "no checkpoint is here (a checkpoint has a folder offsets): give the folder that the query has "
             "as checkpointLocation"

@@ -146,7 +146,7 @@ class BoardServer:
 
     Raises:
         MissingDependencyError: waitress is not installed.
-        OptionError: the port is taken, the host is none of this machine, or one of the three is of another
+        OptionError: the port is taken, the host is not one of this machine, or one of the three is of another
             type.
     """
 

@@ -464,8 +464,8 @@ def test_times_are_those_of_any_timestamp_or_date() -> None:
     ("given", "message"),
     [
         ({"maxEventTimeSkew": "30s"}, "needs option 'eventTimeColumn'"),
-        ({"eventTimeColumn": "t"}, "counts only with option 'maxEventTimeSkew'"),
-        ({"eventTimeIdleTimeout": "1m"}, "counts only with option 'maxEventTimeSkew'"),
+        ({"eventTimeColumn": "t"}, "requires option 'maxEventTimeSkew'"),
+        ({"eventTimeIdleTimeout": "1m"}, "requires option 'maxEventTimeSkew'"),
         ({"maxEventTimeSkew": "0", "eventTimeColumn": "t"}, "more than 0"),
         (
             {"maxEventTimeSkew": "30s", "eventTimeColumn": "t", "barrierInterval": "0"},

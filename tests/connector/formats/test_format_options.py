@@ -106,7 +106,7 @@ class TestFiles:
             ({"valueFormat": "json", "valueSchema": "a int", "timeZone": "Mars"}, "no time zone 'Mars'"),
             (
                 {"valueFormat": "json", "valueSchema": "a int", "schema_registry_url": "http://x"},
-                "'schema.registry.url': counts only with a format that asks a registry",
+                "'schema.registry.url': requires a format that asks a registry",
             ),
             (
                 {"valueFormat": "avro", "valueAvroSchema": "int", "columnNameOfCorruptRecord": "Value"},
@@ -187,18 +187,18 @@ class TestRegistry:
                 "'valueSubject': is required where a pattern finds the topics",
             ),
             ({"valueSubjectStrategy": "record"}, "'valueMessage': is required with 'valueSubjectStrategy'"),
-            ({"valueMessage": "x"}, "'valueMessage': counts only with 'valueSubjectStrategy' record"),
+            ({"valueMessage": "x"}, "'valueMessage': requires 'valueSubjectStrategy' record"),
             (
                 {"valueSubject": "x", "valueSubjectStrategy": "topic"},
                 "'valueSubjectStrategy': goes not together with 'valueSubject'",
             ),
             (
                 {"valueAvroSchema": '"int"', "valueSubjectStrategy": "topic"},
-                "'valueSubjectStrategy': counts only without option 'valueAvroSchema'",
+                "'valueSubjectStrategy': excludes option 'valueAvroSchema'",
             ),
             (
                 {"valueAvroSchema": '"int"', "schemaVersion": "1"},
-                "'schemaVersion': counts only without option 'valueAvroSchema'",
+                "'schemaVersion': excludes option 'valueAvroSchema'",
             ),
             (
                 {
@@ -217,7 +217,7 @@ class TestRegistry:
             ),
             (
                 {"valueFormat": "confluent-json", "valueSchema": "id int"},
-                "'schema.registry.url': counts only with a format that asks",
+                "'schema.registry.url': requires a format that asks",
             ),
         ],
     )

@@ -39,14 +39,14 @@ def test_fields_stand_in_the_place_of_the_payload(configure: Callable[..., Any])
     ("configure", "given", "message"),
     [
         (configure_http, {"badrecordspath": "x"}, "'badRecordsPath': must be an absolute path or a URL"),
-        (configure_mqtt, {"badrecordspath": "/tmp/x"}, "'badRecordsPath': counts only with option 'valueFor"),
+        (configure_mqtt, {"badrecordspath": "/tmp/x"}, "'badRecordsPath': requires option 'valueFor"),
         (configure_http, {"valueformat": "avro"}, "must be one of json, not 'avro'"),
         (configure_http, {"valueavroschema": "x"}, "'valueavroschema': is not an option of this source"),
         (configure_http, {"keyformat": "json"}, "is not an option of this source"),
-        (configure_mqtt, {"columns": "payload"}, "'columns': counts only with option 'valueFormat'"),
+        (configure_mqtt, {"columns": "payload"}, "'columns': requires option 'valueFormat'"),
         (configure_mqtt, {"valueformat": "json"}, "'valueSchema': is required for the format 'json'"),
         (configure_mqtt, {"mode": "FAILFAST"}, "counts only where 'valueFormat' says how"),
-        (configure_mqtt, {"schema.registry.url": "http://a"}, "counts only with a format that asks a reg"),
+        (configure_mqtt, {"schema.registry.url": "http://a"}, "requires a format that asks a reg"),
     ],
 )
 def test_what_counts_for_nothing_is_refused_by_name(

@@ -236,7 +236,7 @@ class TestTimesOfAColumn:
         [
             ({"eventTimeColumn": "paid"}, "has no column 'paid'"),
             ({"eventTimeColumn": "ledger"}, "must be a timestamp or a date"),
-            ({"maxEventTimeSkew": None}, "counts only with option 'maxEventTimeSkew'"),
+            ({"maxEventTimeSkew": None}, "requires option 'maxEventTimeSkew'"),
         ],
     )
     def test_a_column_that_cannot_be_it_is_refused(

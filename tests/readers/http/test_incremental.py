@@ -269,7 +269,7 @@ def test_an_item_without_key_or_value_makes_its_page_one_that_cannot_be_read(
 def test_options_that_do_not_go_together_are_refused(options: dict[str, str], message: str) -> None:
     with pytest.raises(OptionError, match=message):
         incremental_source("http://x/", **options)
-    with pytest.raises(OptionError, match="'startingValue': counts only with option incrementalField"):
+    with pytest.raises(OptionError, match="'startingValue': requires option incrementalField"):
         batch_source("http://x/", startingValue="1")
     with pytest.raises(OptionError, match="'incrementalParam': is required with option incrementalField"):
         batch_source("http://x/", incrementalField="at")

@@ -374,7 +374,7 @@ def test_a_page_whose_items_are_elsewhere_or_that_is_no_json_says_what_it_is(ser
     server.say("/data", {"data": [1], "count": 1, "meta": {}})
     server.say("/html", b"<html>", Content_Type="text/html; charset=utf-8")
     for path, said in (
-        ("/list", "the page itself is a list, which an empty itemsField says"),
+        ("/list", "the response is a JSON array, not an object with 'items': set itemsField=''"),
         ("/data", "no list of items at itemsField 'items': there is no such field, and lists at: data;"),
         ("/html", r"the page is not JSON \(Content-Type text/html; charset=utf-8\)"),
     ):

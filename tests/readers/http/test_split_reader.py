@@ -444,5 +444,5 @@ def test_whom_to_trust_and_who_this_client_is_are_files_or_secrets(
             SourceError, match=r"'header.Authorization': the environment variable NOBODY is not"
         ):
             read(url, **tls, **{"header.Authorization": "env:NOBODY"})
-    with pytest.raises(OptionError, match="'tlsCa': counts only with https:// in option 'url'"):
+    with pytest.raises(OptionError, match="'tlsCa': requires https:// in option 'url'"):
         source("http://localhost/", tlsCa="/ca")

@@ -55,11 +55,11 @@ def test_what_version_3_1_1_does_not_have_is_refused(options: dict[str, str], me
         ({"broker": "mqtt://x", "topics": "a", "clientId": "c"}, "option 'stateLocation': is required"),
         (
             {"broker": "mqtt://x", "topics": "a", "clientId": "c", "stateLocation": "/x", "tlsCa": "/ca"},
-            "option 'tlsCa': counts only with mqtts://",
+            "option 'tlsCa': requires mqtts://",
         ),
         (
             {"broker": "mqtts://x", "topics": "a", "clientId": "c", "stateLocation": "/x", "tlsKey": "/key"},
-            "option 'tlsKey': counts only with option 'tlsCertificate'",
+            "option 'tlsKey': requires option 'tlsCertificate'",
         ),
         (
             {"broker": "mqtt://x", "topics": "a", "clientId": "c", "receiverIdleTimeout": "10ms"},

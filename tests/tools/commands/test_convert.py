@@ -282,7 +282,10 @@ def test_a_wrong_path_says_what_to_give(tmp_path: Path, capsys: pytest.CaptureFi
     (tmp_path / "empty" / "offsets").mkdir(parents=True)
     for path, said in (
         (tmp_path / "nowhere", "no checkpoint is here (a checkpoint has a folder offsets)"),
-        (tmp_path / "queries", "this folder holds checkpoints, and is none: give one of orders in it"),
+        (
+            tmp_path / "queries",
+            "holds checkpoints, and is not one itself: give one of orders in it",
+        ),
         (tmp_path / "queries" / "orders" / "offsets", "one of the logs inside of a checkpoint"),
         (tmp_path / "empty", "the offset log is empty"),
         (tmp_path / "queries" / "orders" / "offsets" / "0", "Not a directory"),

@@ -83,7 +83,7 @@ def event_time_of(df: DataFrame, event_time: str | None, delay: str | None) -> E
     [column] = check_columns(df, [event_time], "event_time")
     # Spark's windows are structs.
     if not isinstance(df.schema[column].dataType, TimestampType) and column not in watermarked:
-        raise OptionError(f"must be a timestamp, and {column!r} is none", option="event_time")
+        raise OptionError(f"must be a timestamp, and {column!r} is not", option="event_time")
     try:
         return EventTime(column, duration_ms(delay))
     except (ValueError, AttributeError) as error:

@@ -107,7 +107,7 @@ def _with_state(
 
 def _check_times(df: DataFrame, column: str) -> None:
     if not isinstance(df.schema[column].dataType, TimestampType):
-        raise OptionError(f"must be a timestamp, and {column!r} is none", option="event_time")
+        raise OptionError(f"must be a timestamp, and {column!r} is not", option="event_time")
     if df.sparkSession.conf.get(_POLICY) == "max":
         raise OptionError(
             f"needs {_POLICY} to be min: with max another stream of the query may move the watermark past "

@@ -126,7 +126,7 @@ def selected_paths(options: ParsedOptions) -> tuple[SelectedPath, ...]:
     """Return what is read.
 
     Raises:
-        OptionError: no path, one that comes twice, or a pattern that is none.
+        OptionError: no path, one that comes twice, or an invalid pattern.
     """
     found = (*_selected(options, _PATH), *_selected(options, _PATHS))
     if not found:

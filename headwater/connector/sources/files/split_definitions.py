@@ -42,7 +42,7 @@ def deserialized_files(paths: Iterable[SplitPath], definitions: JsonValue) -> Ma
     """Return the inverse of `serialized_files`.
 
     Raises:
-        OffsetError: this is none.
+        OffsetError: this is not a definition of a split.
     """
     try:
         fields = cast("JsonObject", definitions)

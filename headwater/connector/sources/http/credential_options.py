@@ -35,7 +35,7 @@ def _oauth_params(raw: str) -> tuple[tuple[str, str], ...]:
             raise ValueError(f"must not have {name!r}: give option {_NAMED[name]!r}")
         values = value if isinstance(value, list) else [value]
         if not all(isinstance(each, str | int | float) for each in values):
-            raise ValueError(f"must have texts, or lists of texts: {name!r} is none")
+            raise ValueError(f"value of {name!r} must be a string, a number or a list of these")
         found += [(name, as_written(each)) for each in values]
     return tuple(found)
 
@@ -144,4 +144,4 @@ def _oauth_settings(parsed: ParsedOptions) -> OAuthSettings | None:
 
 def _refuse_without(parsed: ParsedOptions, option: Option[Any], other: Option[Any]) -> None:
     if parsed[option] != option.default:
-        raise OptionError(f"counts only with option {other.name!r}", option=option.name)
+        raise OptionError(f"requires option {other.name!r}", option=option.name)

@@ -67,7 +67,7 @@ def incremental_settings(parsed: ParsedOptions) -> IncrementalSettings | None:
     if value_field is None:
         for option in (_PARAM, _OVERLAP_OPTION, _STARTING_VALUE):
             if parsed[option] is not None:
-                raise OptionError(f"counts only with option {_FIELD.name}", option=option.name)
+                raise OptionError(f"requires option {_FIELD.name}", option=option.name)
         return None
     if names_children(parsed):
         raise OptionError("does not go with lists that items name", option=_FIELD.name)

@@ -21,7 +21,7 @@ def urls(raw: str) -> tuple[str, ...]:
     """Parse URLs with commas between them.
 
     Raises:
-        ValueError: one of them is none, or holds a user.
+        ValueError: one of them is not a URL, or holds a user.
     """
     found = names(raw)
     for url in found:
@@ -162,11 +162,11 @@ def paging_settings(parsed: ParsedOptions) -> PagingSettings:
     """
     kind = parsed[_PAGING]
     if kind == "link" and parsed[_COUNT_PARAM] is not None:
-        raise OptionError("counts only with option paging=page or offset", option=_COUNT_PARAM.name)
+        raise OptionError("requires option paging=page or offset", option=_COUNT_PARAM.name)
     named = {_NEXT_FIELD.name: _next_field(parsed), _CURSOR_PARAM.name: parsed[_CURSOR_PARAM]}
     for name, value in named.items():
         if kind != "link" and value is not None:
-            raise OptionError("counts only with option paging=link", option=name)
+            raise OptionError("requires option paging=link", option=name)
     _check_fields(parsed)
     return PagingSettings(
         items_field=parsed[_ITEMS_FIELD],
@@ -218,7 +218,7 @@ def request_of(parsed: ParsedOptions) -> tuple[Method, str | None]:
             raise OptionError("is required for a cursor in it", option=_BODY.name)
         return method, None
     if method == "GET":
-        raise OptionError("counts only with option method=POST", option=_BODY.name)
+        raise OptionError("requires option method=POST", option=_BODY.name)
     try:
         is_object = isinstance(json.loads(body), dict)
     except ValueError as error:

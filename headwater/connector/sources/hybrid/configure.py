@@ -73,7 +73,7 @@ def configure_hybrid(options: Mapping[str, str], boundedness: Boundedness | None
     ]
     _check_last(named[-1].name, options, seam)
     if SEAM_DISORDER.name.lower() in own and not isinstance(seam, TimeSeam):
-        raise OptionError(f"counts only with option {SEAM_TIME.name!r}", option=SEAM_DISORDER.name)
+        raise OptionError(f"requires option {SEAM_TIME.name!r}", option=SEAM_DISORDER.name)
     history = [HybridPart(name, part.source.fixed_at_first_look()) for name, part in named[:-1]]
     return ConfiguredPlannedSource(
         source=HybridSource(
@@ -195,7 +195,7 @@ def _check_last(name: str, options: Mapping[str, str], seam: Seam | None) -> Non
         )
     if isinstance(seam, PositionSeam) and not is_kafka:
         raise OptionError(
-            f"says where a part of Kafka begins, and {name!r} is none: use seamColumn and seamTime",
+            f"says where a part of Kafka begins, and {name!r} is not one: use seamColumn and seamTime",
             option=SEAM_OFFSETS.name,
         )
 

@@ -24,7 +24,7 @@ def common_schema(named: Sequence[tuple[str, ConfiguredPlannedSource]], seam: Se
         seam: between them.
 
     Raises:
-        OptionError: they differ; or the column of the seam is none of them, or is no timestamp.
+        OptionError: they differ; or the column of the seam is not one of them, or is not a timestamp.
     """
     from headwater.connector.sources.spark_schema import spark_schema
 

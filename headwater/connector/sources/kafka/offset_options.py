@@ -194,9 +194,7 @@ def starting_offsets(options: ParsedOptions, boundedness: Boundedness) -> Offset
     raw = options[_STARTING_OFFSETS]
     fallback = options[_STARTING_FALLBACK]
     if fallback is not None and not (raw or "").lower().startswith(_GROUP):
-        raise OptionError(
-            f"counts only with {_STARTING_OFFSETS.name}={_GROUP}NAME", option=_STARTING_FALLBACK.name
-        )
+        raise OptionError(f"requires {_STARTING_OFFSETS.name}={_GROUP}NAME", option=_STARTING_FALLBACK.name)
     timestamp_ms = options[_STARTING_TIMESTAMP]
     if timestamp_ms is not None:
         return OffsetsInitializer(_STARTING_TIMESTAMP.name, AtTimestamp(timestamp_ms), no_match=no_match)

@@ -234,7 +234,7 @@ def _bad_records(options: ParsedOptions, parts: Mapping[str, PartSettings]) -> B
     location = bad_records_location(options)
     if location is not None and not parts:
         raise OptionError(
-            "counts only with option 'valueFormat' or 'keyFormat': bytes are never bad",
+            "requires option 'valueFormat' or 'keyFormat': bytes are never bad",
             option=BAD_RECORDS_PATH.name,
         )
     return location

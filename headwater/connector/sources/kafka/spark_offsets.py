@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 def from_spark(logged: JsonValue) -> dict[KafkaPartitionSplit, int] | None:
     """Return the positions in an offset of Spark's Kafka source; None if this is not one.
 
-    An object without a topic is none: Spark logs no such offset, and other sources do.
+    An object without a topic is not one: Spark logs no such offset, and other sources do.
     """
     if not isinstance(logged, dict) or not logged:
         return None

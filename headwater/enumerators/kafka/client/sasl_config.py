@@ -115,7 +115,7 @@ def _mechanism(given: str | None, protocol: str) -> str:
             option="kafka.sasl.mechanism",
         )
     if given.upper() not in _MODULES:
-        # What is none of Kafka's names is not shown: it may be a secret in the wrong place.
+        # A name that Kafka does not have is not shown: it may be a secret in the wrong place.
         refused = _REFUSED.get(given.upper())
         said = f"{given.upper()} is refused: {refused}" if refused else f"is not known; offered are {offered}"
         raise OptionError(said, option="kafka.sasl.mechanism")

@@ -171,7 +171,7 @@ class _Parser:
             raise FormatSchemaError(f"the enum {name!r} has no list of symbols")
         default = schema.get("default")
         if default is not None and default not in symbols:
-            raise FormatSchemaError(f"the default of the enum {name!r} is none of its symbols")
+            raise FormatSchemaError(f"the default of the enum {name!r} is not one of its symbols")
         return self._define(self._weighed(EnumType(name, aliases, tuple(symbols), default), []))
 
     def _fixed(self, schema: Mapping[str, Any], namespace: str) -> FixedType:

@@ -1,7 +1,7 @@
 """Documents of JSON as the values that the format `json` decodes: lines, or whole files.
 
-An array of objects is as many values, white space is none. With other rules than Spark's, and where bytes are
-not UTF-8, documents are rewritten: see `relaxed`.
+Each object of an array is a value; white space has no value. With other rules than Spark's, and where bytes
+are not UTF-8, documents are rewritten: see `relaxed`.
 """
 
 from __future__ import annotations

@@ -212,6 +212,6 @@ class EpochProgress:
         status, due_ms = self._status.get(path, (SplitStatus.MORE, self._paused_until_ms.get(path)))
         left_ms = None if due_ms is None else max(0, due_ms - self._clock.monotonic_ms())
         if status is SplitStatus.MORE:
-            # A pause that is over is none.
+            # A pause of 0 ms is over.
             left_ms = left_ms or None
         return SplitProgress(state.split, state.position, status, left_ms, self._failures.of(path))

@@ -176,7 +176,7 @@ def test_what_would_lose_rows_is_refused_at_once(rows: DataFrame) -> None:
     in_windows = marked.select("id", F.window("at", "5 seconds").alias("at"))
     refused(
         in_windows,
-        "'event_time': must be a timestamp, and 'at' is none",
+        "'event_time': must be a timestamp, and 'at' is not",
         carry_over="1s",
         event_time="at",
         delay="1s",

@@ -524,7 +524,7 @@ class TestOptions:
             ({"history__parallelism": "5"}, "option 'history.parallelism': a batch is planned for all parts"),
             (
                 {"seamColumn": None, "seamTime": None, "seamOffsets": "end"},
-                "option 'seamDisorder': counts only with option 'seamTime'",
+                "option 'seamDisorder': requires option 'seamTime'",
             ),
             ({"targetBatchDuration": "10s"}, "option 'targetBatchDuration': needs option 'checkpointLocat"),
             (

@@ -332,9 +332,9 @@ def test_reports_tell_each_partitions_front(kafka: LocalKafka, behind: str) -> N
     [
         ({"maxEventTimeSkew": "30s"}, r"maxEventTimeSkew.*needs a limit for a batch"),
         ({"maxEventTimeSkew": "0"}, r"maxEventTimeSkew.*must be more than 0"),
-        ({"eventTimeDelay": "10m"}, r"eventTimeDelay.*counts only with option 'maxEventTimeSkew'"),
-        ({"onLateSplit": "fail"}, r"onLateSplit.*counts only with option 'maxEventTimeSkew'"),
-        ({"eventTimeIdleTimeout": "1m"}, r"eventTimeIdleTimeout.*counts only with option 'maxEventTimeSkew'"),
+        ({"eventTimeDelay": "10m"}, r"eventTimeDelay.*requires option 'maxEventTimeSkew'"),
+        ({"onLateSplit": "fail"}, r"onLateSplit.*requires option 'maxEventTimeSkew'"),
+        ({"eventTimeIdleTimeout": "1m"}, r"eventTimeIdleTimeout.*requires option 'maxEventTimeSkew'"),
         ({"onLateSplit": "drop"}, r"onLateSplit.*read"),
         (
             {"maxEventTimeSkew": "10m", "eventTimeDelay": "1m", "maxOffsetsPerTrigger": "5"},

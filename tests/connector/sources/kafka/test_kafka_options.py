@@ -165,7 +165,7 @@ class TestWhereReadingBegins:
         )
         for given in ({}, {"startingOffsets": "earliest"}):
             assert refusal(startingOffsetsFallback="latest", **given) == (
-                "option 'startingOffsetsFallback': counts only with startingOffsets=group:NAME"
+                "option 'startingOffsetsFallback': requires startingOffsets=group:NAME"
             )
         assert refusal(startingOffsets="group:a", startingOffsetsFallback="now").startswith(
             "option 'startingOffsetsFallback': must be one of error, latest, earliest"
@@ -556,13 +556,13 @@ class TestFormats:
             ({"valueFormat": "text", "valueSchema": "id lon"}, "'valueSchema': has 'lon' where a type"),
             ({"columns": "value.*"}, "'value.*' is not a column of the kafka source without option 'valueF"),
             ({"valueFormat": "text", "columns": "key.*"}, "without option 'keyFormat'"),
-            ({"badRecordsPath": "/bad"}, "'badRecordsPath': counts only with option 'valueFormat'"),
+            ({"badRecordsPath": "/bad"}, "'badRecordsPath': requires option 'valueFormat'"),
             ({"valueFormat": "text", "badRecordsPath": "bad"}, "must be an absolute path"),
             (
                 {"valueFormat": "text", "valuePrefix": "v_"},
                 "'valuePrefix': counts only where option 'columns'",
             ),
-            ({"badRecordsStorageOptions": "{}"}, "counts only with option 'badRecordsPath'"),
+            ({"badRecordsStorageOptions": "{}"}, "requires option 'badRecordsPath'"),
             ({"valueFromat": "text"}, "did you mean 'valueFormat'?"),
         ],
     )

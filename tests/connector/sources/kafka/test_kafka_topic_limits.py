@@ -80,10 +80,10 @@ def test_a_topics_limit_is_kept_where_batches_are_aligned(kafka: LocalKafka, top
         ),
         ({"targetBatchDuration": "10s"}, r"targetBatchDuration.*needs option 'checkpointLocation'"),
         ({"targetBatchDuration": "0s"}, r"targetBatchDuration.*must be more than 0"),
-        ({"triggerInterval": "10s"}, r"triggerInterval.*counts only with option 'targetBatchDuration'"),
+        ({"triggerInterval": "10s"}, r"triggerInterval.*requires option 'targetBatchDuration'"),
         (
             {"checkpointLocation": "/tmp"},
-            r"checkpointLocation.*only with option 'targetBatchDuration'",
+            r"checkpointLocation.*requires option 'targetBatchDuration'",
         ),
         (
             {"targetBatchDuration": "10s", "triggerInterval": "1m"},

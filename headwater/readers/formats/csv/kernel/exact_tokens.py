@@ -123,7 +123,7 @@ def _is_line_end(state: int, character: int, following: int, end: int) -> bool:
 
 @called
 def _skip_line(state: int) -> None:
-    """Pass by everything up to a line separator, or the end. A line feed that is none ends no comment."""
+    """Skip everything up to a line separator, or the end. Another line feed ends no comment."""
     reader = get(state, L.READER)
     end = get(state, L.END)
     while advance(state):

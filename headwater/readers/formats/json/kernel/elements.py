@@ -1,6 +1,6 @@
 """Documents as the objects in them: an array of objects is as many rows.
 
-A document that is anything else is one value, as it stands; one of white space is none.
+Any other document is one value, as it stands; a document of white space has no value.
 """
 
 from __future__ import annotations

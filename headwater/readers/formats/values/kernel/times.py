@@ -1,6 +1,6 @@
 """Dates and times in text, as Spark casts them: ISO 8601 with parts that may be missing, and time zones.
 
-A time without a date would depend on the day on which it is read: it is none.
+A time without a date is refused: it would depend on the day on which it is read.
 """
 
 from __future__ import annotations
