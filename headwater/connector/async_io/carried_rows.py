@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.connector.async_io.batches import cut
+from headwater.connector.async_io.input_rows import cut
 from headwater.core.errors import OffsetError
 from headwater.readers.runtime.epoch.calls import BOOKKEEPING
 

@@ -1,12 +1,16 @@
-"""What is pickled to the tasks: checked before Spark does it, to name what cannot be."""
+"""Pickles functions before Spark does: names those that cannot be pickled, and makes an id of them."""
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Sequence
 from typing import Any
 
 from pyspark import cloudpickle
 
 from headwater.core.errors import OptionError
+from headwater.readers.async_io.function import Function
+from headwater.readers.async_io.settings import AsyncSettings
 
 
 def check_picklable(value: Any, name: str) -> None:
@@ -38,3 +42,12 @@ def _error(value: Any) -> Exception | None:
     except Exception as error:  # noqa: BLE001 - pickling runs the code of any class
         return error
     return None
+
+
+def derived_id(function: Function, settings: AsyncSettings, columns: Sequence[str]) -> str:
+    """Return the default of ``share_id``: the same for the same function, in each plan that is made of it.
+
+    A function that holds other values is another one. Two that are equal may share a client and a cache.
+    """
+    pickled = cloudpickle.dumps((function, settings.cache, list(columns)))  # type: ignore[no-untyped-call]
+    return hashlib.sha256(pickled).hexdigest()

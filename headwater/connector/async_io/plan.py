@@ -11,11 +11,10 @@ from typing import Any, TypeVar
 from pyspark.sql import DataFrame
 from pyspark.sql.types import ArrayType, MapType, StructType
 
-from headwater.connector.async_io.derived_id import derived_id
 from headwater.connector.async_io.limits import check_positive, task_limits
 from headwater.connector.async_io.metrics import AsyncMetrics
 from headwater.connector.async_io.options import AsyncOptions
-from headwater.connector.async_io.pickling import check_picklable
+from headwater.connector.async_io.pickling import check_picklable, derived_id
 from headwater.connector.async_io.results import ResultFields, ResultFormat
 from headwater.connector.async_io.schemas import (
     arrow_schema,

@@ -14,8 +14,8 @@ from pyspark.sql.types import StructType
 
 from headwater.connector import compat
 from headwater.connector.async_io import source_options as of_source
-from headwater.connector.async_io.derived_id import derived_id
 from headwater.connector.async_io.epoch_calls import EpochCalls
+from headwater.connector.async_io.pickling import derived_id
 from headwater.connector.async_io.results import ERROR_TYPE, ResultFields, ResultFormat
 from headwater.connector.async_io.task import AsyncWait
 from headwater.connector.formats.ddl import schema as parsed_schema

@@ -15,12 +15,10 @@ from pyspark import TaskContext
 
 from headwater.connector.async_io.arrow_results import ArrowResults
 from headwater.connector.async_io.arrow_task import ArrowWaitTask
-from headwater.connector.async_io.batches import cut
-from headwater.connector.async_io.input_rows import MOST_ROWS, InputRows, OutRows
-from headwater.connector.async_io.input_thread import InputThread
+from headwater.connector.async_io.input_rows import MOST_ROWS, InputRows, OutRows, cut
 from headwater.connector.async_io.metrics import AsyncMetrics
-from headwater.connector.async_io.output_stream import check_reader, flush_output
 from headwater.connector.async_io.results import ResultColumns, ResultFormat, flatten
+from headwater.connector.async_io.worker_streams import InputThread, check_reader, flush_output
 from headwater.connector.readable import readable_rows
 from headwater.readers.async_io.async_wait_operator import AsyncWaitOperator
 from headwater.readers.async_io.function import AsyncArrowFunction

@@ -12,17 +12,14 @@ from typing import Any, Final
 from headwater.connector.barrier.checkpoints import CheckpointCoordinator
 from headwater.connector.barrier.due import DueSplits
 from headwater.connector.barrier.event_time import EpochAlignment
-from headwater.connector.barrier.failing_report import warn_of_failing
-from headwater.connector.barrier.merging import merged
 from headwater.connector.barrier.offsets import EpochId, EpochOffset, EpochOffsetCodec
 from headwater.connector.barrier.options import EpochSettings
 from headwater.connector.barrier.releasing import release_staged
-from headwater.connector.barrier.settlement import Settlement, settle
-from headwater.connector.barrier.tasks import deal, deal_waiting, epoch_tasks
-from headwater.connector.coordination.coordinator import SourceCoordinator
+from headwater.connector.barrier.settlement import Settlement, settle, warn_of_failing
+from headwater.connector.barrier.tasks import deal, deal_waiting, epoch_tasks, merged
+from headwater.connector.coordination.coordinator import SourceCoordinator, check_logged_schema
 from headwater.connector.coordination.coordinator_loop import CoordinatorLoop
 from headwater.connector.coordination.enumerator_driver import EnumeratorDriver
-from headwater.connector.coordination.logged_schema import check_logged_schema
 from headwater.connector.coordination.offset_codec import nest
 from headwater.connector.coordination.round_context import BarrierRoundContext
 from headwater.core.barrier_source import BarrierSource

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
 from typing import Any
 
 from headwater.connector.barrier.checkpoints import CompletedCheckpoint
-from headwater.connector.barrier.offsets import EpochOffset, ManifestRef
+from headwater.connector.barrier.offsets import EpochId, EpochOffset, ManifestRef
 from headwater.core.barrier_source import BarrierSource
 from headwater.core.enumerator import Checkpoint
 from headwater.core.epoch import EpochState, Failing, FoundSplit, SplitProgress, SplitStatus, WaitingSplits
@@ -23,6 +24,8 @@ from headwater.readers.runtime.epoch.event_time import (
     is_fronts_event,
 )
 from headwater.readers.runtime.epoch.state_parts import without_taken
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -259,3 +262,22 @@ def _with_more(progress: Iterable[SplitProgress]) -> list[SplitPath]:
 def _interleaved(rows: Iterable[Sequence[SplitPath]]) -> list[SplitPath]:
     """Return the first of each row, then the second of each, and so on."""
     return [path for column in zip_longest(*rows) for path in column if path is not None]
+
+
+def warn_of_failing(epoch: EpochId, failing: Mapping[SplitPath, Failing], retry_deadline_ms: int) -> None:
+    """Log once an epoch which splits failed in it and made no progress since."""
+    failed = {path: trouble for path, trouble in failing.items() if trouble.reason}
+    if not failed:
+        return
+    path, longest = max(failed.items(), key=lambda item: item[1].lasting_ms)
+    log.warning(
+        "epoch %d: %d splits failed and made no progress; split %s for %d s now, in %d attempts: %s. "
+        "The query ends after %d s of that (option retryDeadline)",
+        epoch.number,
+        len(failed),
+        "-".join(path),
+        longest.lasting_ms // 1000,
+        longest.failures,
+        longest.reason,
+        retry_deadline_ms // 1000,
+    )

@@ -1,12 +1,14 @@
-"""The driver half of a query, as Spark's readers see it (Flink's ``SourceCoordinator``)."""
+"""The driver half of a query (Flink's ``SourceCoordinator``), and the check of its logged schema."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
-from headwater.core.jsons import JsonObject
+from headwater.core.errors import OffsetError
+from headwater.core.jsons import JsonObject, JsonValue, dumps
+from headwater.core.source import Source
 
 TaskT = TypeVar("TaskT")
 """What one Spark task is told; it travels inside Spark's partition."""
@@ -78,3 +80,19 @@ class SourceCoordinator(ABC, Generic[TaskT]):
     @abstractmethod
     def close(self) -> None:
         """End the threads and close the enumerator, as far as there is time."""
+
+
+def check_logged_schema(source: Source[Any, Any, Any], logged: JsonValue) -> None:
+    """Compare the schema that an offset has logged with that of the source.
+
+    Raises:
+        OffsetError: they differ, and the source does not take other schemas.
+    """
+    ours = source.logged_schema
+    if logged is None or logged == ours or source.takes_other_schemas:
+        return
+    raise OffsetError(
+        f"the checkpoint was written with the schema {dumps(logged)}, and the query now has "
+        f"{dumps(ours)}: go back to that schema, or set option 'schemaEvolution' to true for a start that "
+        "goes on with the new one. What Spark itself keeps, such as the state of aggregates, must fit it too"
+    )

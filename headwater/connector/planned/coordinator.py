@@ -8,20 +8,21 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic
 
-from headwater.connector.coordination.coordinator import SourceCoordinator
+from headwater.connector.coordination.coordinator import SourceCoordinator, check_logged_schema
 from headwater.connector.coordination.coordinator_loop import CoordinatorLoop
 from headwater.connector.coordination.enumerator_driver import EnumeratorDriver
-from headwater.connector.coordination.logged_schema import check_logged_schema
 from headwater.connector.coordination.round_context import PlannedRoundContext
-from headwater.connector.planned.admission import Admission, ReadLimits
-from headwater.connector.planned.adoption import adopted_batch
-from headwater.connector.planned.available_now import AvailableNowTarget, all_bounded
+from headwater.connector.planned.admission import Admission, AvailableNowTarget, ReadLimits, all_bounded
 from headwater.connector.planned.batch_pace import BatchPace
-from headwater.connector.planned.kept_splits import within_limits
-from headwater.connector.planned.offsets import PlannedOffset, PlannedOffsetCodec
+from headwater.connector.planned.offsets import (
+    PlannedOffset,
+    PlannedOffsetCodec,
+    adopted_batch,
+    within_limits,
+)
 from headwater.connector.planned.planning import PlanningHints, ReadTask, plan_tasks
+from headwater.connector.planned.report_listener import TaskLosses
 from headwater.connector.planned.task_count import TaskCounts
-from headwater.connector.planned.task_losses import TaskLosses
 from headwater.connector.time_column import check_time_column
 from headwater.core.clock import Clock, SystemClock
 from headwater.core.enumerator import KeptSplit, PlannedSplitEnumerator, SplitRequest
@@ -36,9 +37,8 @@ from headwater.core.split import PositionT, SplitPath, SplitRange, SplitT
 
 if TYPE_CHECKING:
     # The readers' runtime is loaded by the first batch of a stream, and not by a batch read.
-    from headwater.connector.planned.column_times import ColumnTimes
     from headwater.connector.planned.event_time_options import WatchedColumn
-    from headwater.connector.planned.report_listener import ReportListener
+    from headwater.connector.planned.report_listener import ColumnTimes, ReportListener
     from headwater.readers.runtime.loss_reports import LossReport
     from headwater.readers.runtime.task_reports import ReadReport, ReportAddress
 
@@ -258,7 +258,7 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
             from headwater.connector.planned.report_listener import ReportListener
 
             if self._watched is not None:
-                from headwater.connector.planned.column_times import ColumnTimes
+                from headwater.connector.planned.report_listener import ColumnTimes
 
                 self._column_times = ColumnTimes(self._watched, self._source.name)
             self._report_listener = ReportListener(self._take_report, self._take_read)

@@ -25,17 +25,24 @@ Version 1 had neither ``kept`` nor ``losses``.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from operator import itemgetter
-from typing import Any, ClassVar, Generic, Protocol, cast
+from typing import Any, ClassVar, Final, Generic, Protocol, cast
 
 from headwater.connector.coordination.offset_codec import OffsetCodec, SplitSerializer, flatten, nest
 from headwater.core.enumerator import Checkpoint, KeptSplit
-from headwater.core.errors import OffsetError
+from headwater.core.errors import DataLossError, OffsetError
 from headwater.core.jsons import JsonObject, JsonValue, canonical
 from headwater.core.losses import NO_LOSSES, Losses
+from headwater.core.planned_source import PlannedSource
+from headwater.core.reader import RecordT
 from headwater.core.split import PositionT, SplitPath, SplitRange, SplitT
+
+MOST_KEPT: Final = 10_000
+KEPT_MS: Final = 30 * 24 * 60 * 60 * 1000
+log = logging.getLogger(__name__)
 
 
 class AdoptingSplitSerializer(SplitSerializer, Protocol):
@@ -159,3 +166,66 @@ class PlannedOffsetCodec(OffsetCodec[PlannedOffset[SplitT, PositionT]], Generic[
     def _kept_from_json(self, path: SplitPath, entry: dict[str, Any]) -> KeptSplit[SplitT, PositionT]:
         split = self._source.deserialize_splits([path], entry.get("split"))[path]
         return KeptSplit(split, entry["position"], entry["since_ms"])
+
+
+def adopted_batch(
+    source: PlannedSource[RecordT, SplitT, PositionT],
+    before: PlannedOffset[SplitT, PositionT] | None,
+    after: PlannedOffset[SplitT, PositionT],
+) -> PlannedOffset[SplitT, PositionT]:
+    """Return the end of an adopted batch with its starts, which the other source did not log.
+
+    Args:
+        source: what is read.
+        before: the offset before the batch; None if the log has none.
+        after: the adopted offset.
+
+    Raises:
+        OffsetError: the batch is the source's first one: where it begins is not in the offset log.
+        DataLossError: see `PlannedSource.adopted_starts`.
+    """
+    if before is None:
+        raise OffsetError(
+            "the checkpoint holds the first batch of another source, which is logged and not committed. "
+            "Where it begins stands in files of that source, which headwater cannot see. Start the query "
+            "once more with that source, for example with trigger(availableNow=True), let it commit that, "
+            "and change the source then"
+        )
+    return replace(after, starts=source.adopted_starts(before.positions, after.positions))
+
+
+def within_limits(
+    kept: Mapping[SplitPath, KeptSplit[SplitT, PositionT]], now_ms: int, *, source: str, forgets: bool
+) -> Mapping[SplitPath, KeptSplit[SplitT, PositionT]]:
+    """Return those that may stay in the offset: those of the last 30 days, and the newest 10,000 of them.
+
+    Called for an offset that is going to be logged.
+
+    Args:
+        kept: all of them.
+        now_ms: the driver's wall-clock time in ms since 1970.
+        source: the source's name.
+        forgets: whether the others are forgotten, with a warning that names the count.
+
+    Raises:
+        DataLossError: there are others, and they may not be forgotten.
+    """
+    young = {path: each for path, each in kept.items() if now_ms - each.since_ms < KEPT_MS}
+    newest = sorted(young, key=lambda path: (-young[path].since_ms, path))[:MOST_KEPT]
+    stay = {path: young[path] for path in newest}
+    too_many = [path for path in sorted(kept) if path not in stay]
+    if not too_many:
+        return kept
+    shown = ", ".join("-".join(path) for path in too_many[:5]) + (", ..." if len(too_many) > 5 else "")
+    what = (
+        f"the positions of {len(too_many)} splits that are out of sight cannot be kept any longer (30 days, "
+        f"and {MOST_KEPT} splits, are the most): {shown}"
+    )
+    if not forgets:
+        raise DataLossError(
+            f"{what}. Bring them back, or deselect them by option; with failOnDataLoss=false they are "
+            "forgotten, and begin anew should they come back",
+            source=source,
+        )
+    log.warning("source %s: %s; they are forgotten, and begin anew should they come back", source, what)
+    return stay

@@ -4,23 +4,29 @@ Every task, and every wave of tasks, has a price; but the bytes of a large batch
 work that is done with its rows. Ranges are cut where they are large, and packed where there are more of them
 than the batch is given tasks. What a batch reads depends on its offsets alone; when it is replayed it may be
 divided among another number of tasks.
+
+The division for which the user asks (``maxRecordsPerPartition``, ``minPartitions``) is that of Spark's own
+Kafka source (``KafkaOffsetRangeCalculator``), its rounding included. Ranges with too many records are cut
+first. If there are fewer parts than ``minPartitions`` then, the larger ones are cut in proportion to their
+records, until there are about that many.
 """
 
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Protocol
 
 from headwater.connector.cpus import available_cpus
-from headwater.connector.planned.cutting import cut_to_most_rows, shares_of_tasks
-from headwater.core.planned_source import PlannedSource
+from headwater.core.planned_source import DEFAULT_ROW_BYTES, PlannedSource
 from headwater.core.split import PositionT, SplitRange, SplitT
 
 if TYPE_CHECKING:
     # The driver need not load the readers' runtime to plan.
     from headwater.readers.runtime.task_reports import ReportAddress
+
 
 SMALL_TASK_BYTES = 4 << 20
 """Below this a second task costs more than it brings."""
@@ -168,3 +174,39 @@ def _pack(
         packed[emptiest].append(at)
         heapq.heapreplace(heap, (filled + sizes[at] + 1, emptiest))
     return [[pieces[at] for at in sorted(members)] for members in packed if members]
+
+
+def cut_to_most_rows(
+    source: PlannedSource[Any, SplitT, PositionT],
+    whole: SplitRange[SplitT, PositionT],
+    most_rows: int | None,
+) -> Sequence[SplitRange[SplitT, PositionT]]:
+    """Cut one range into pieces of at most so many records."""
+    if most_rows is None:
+        return [whole]
+    rows = source.rows_between(whole.start, whole.stop)
+    most = most_rows * DEFAULT_ROW_BYTES if source.counts_bytes(whole.split) else most_rows
+    return [whole] if rows <= most else source.cut(whole, -(-rows // most))
+
+
+def shares_of_tasks(rows: Sequence[int], min_tasks: int) -> list[int]:
+    """Return into how many pieces each range is cut, so that there are about ``min_tasks``.
+
+    A range that would not be cut counts as one task, and its records do not count for the others. One without
+    records, which a batch read has for an open end, counts for nothing.
+    """
+    if sum(count > 0 for count in rows) >= min_tasks:
+        return [1] * len(rows)
+    shares = [_share(count, sum(rows), min_tasks) for count in rows]
+    cut_rows = sum(count for count, share in zip(rows, shares, strict=True) if share > 1)
+    whole = sum(share == 1 and count > 0 for count, share in zip(rows, shares, strict=True))
+    cut_tasks = max(1, min_tasks - whole)
+    return [
+        _share(count, cut_rows, cut_tasks) if share > 1 else 1
+        for count, share in zip(rows, shares, strict=True)
+    ]
+
+
+def _share(rows: int, total: int, tasks: int) -> int:
+    # Java's rounding: a half goes up. Python's goes to the even number.
+    return max(1, math.floor(rows / total * tasks + 0.5)) if total else 1

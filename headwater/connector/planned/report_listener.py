@@ -1,4 +1,4 @@
-"""The driver's end of the channel by which tasks report losses, and what they have read."""
+"""What tasks report to the driver: the records that they found lost, and the event times that they read."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ import secrets
 import socket
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 
+from headwater.connector.planned.event_time_options import WatchedColumn
+from headwater.core.jsons import JsonObject
+from headwater.core.losses import LostRange
 from headwater.readers.runtime.loss_reports import LossReport, ToldRanges, answer_to, decode
-from headwater.readers.runtime.task_reports import MOST_DATAGRAM_BYTES, ReadReport, ReportAddress
+from headwater.readers.runtime.task_reports import MOST_DATAGRAM_BYTES, ReadReport, ReportAddress, TimesAsked
 
 log = logging.getLogger(__name__)
 
@@ -130,3 +133,88 @@ def _own_addresses() -> tuple[str, ...]:
             probe.connect((nowhere, 9))
             found.append(probe.getsockname()[0])
     return tuple(dict.fromkeys(found))
+
+
+class TaskLosses:
+    """Holds what tasks reported until an offset that counts it is committed.
+
+    In memory only: what is not logged when the driver dies is not counted.
+    """
+
+    def __init__(self) -> None:
+        # Guards both fields: reports come on a thread of their own, plans on the coordinator's callers'.
+        self._lock = threading.Lock()
+        self._waiting: list[LostRange] = []
+        self._planned: tuple[JsonObject, int] | None = None
+
+    def add(self, found: Iterable[LostRange]) -> None:
+        """Take a report. Any thread."""
+        with self._lock:
+            self._waiting += found
+
+    def waiting(self, start: JsonObject) -> list[LostRange]:
+        """Return what no committed offset counts yet.
+
+        Args:
+            start: the committed offset. If it is the one that was planned last, what it counts is forgotten
+                here; if it is not, that plan was given up, and what it counted is counted again.
+        """
+        with self._lock:
+            if self._planned is not None and self._planned[0] == start:
+                del self._waiting[: self._planned[1]]
+            self._planned = None
+            return list(self._waiting)
+
+    def planned(self, end: JsonObject, count: int) -> None:
+        """Note that an offset counts so many, the first ones, of what waits."""
+        with self._lock:
+            self._planned = (end, count)
+
+
+class ColumnTimes:
+    """Knows how far a query has come in the times of a column, and counts rows that came too late.
+
+    Tasks report their latest time, and how many of their rows are older than what the batches before have
+    read by more than the delay. What it knows is in memory: a restart begins anew, a report may not arrive,
+    and a task may run twice. So a count is a hint, and what a batch reads never depends on it.
+
+    Args:
+        watched: the column.
+        source: its name, for messages.
+    """
+
+    def __init__(self, watched: WatchedColumn, source: str) -> None:
+        self._watched = watched
+        self._source = source
+        # Spark's thread asks, the listener's adds.
+        self._lock = threading.Lock()
+        self._last_ms: int | None = None
+        self._late_rows = 0
+
+    @property
+    def late_rows(self) -> int:
+        """About how many rows came too late in this run."""
+        return self._late_rows
+
+    def ask(self) -> TimesAsked:
+        """Return what the tasks of the next batch are asked."""
+        with self._lock:
+            late_ms = None if self._last_ms is None else self._last_ms - self._watched.delay_ms
+            return TimesAsked(self._watched.name, late_ms)
+
+    def add(self, report: ReadReport) -> None:
+        """Take what a task reports."""
+        with self._lock:
+            if report.last_ms is not None:
+                self._last_ms = max(report.last_ms, self._last_ms or report.last_ms)
+            self._late_rows += report.late_rows
+        if report.late_rows:
+            log.warning(
+                "source %s: %d rows of a task are older in %r than what the query had read by more than "
+                "eventTimeDelay (%d ms): a watermark with that delay drops them. The times of this column "
+                "and those of the records, by which batches are aligned, are too far apart",
+                self._source,
+                report.late_rows,
+                self._watched.name,
+                self._watched.delay_ms,
+            )

@@ -16,10 +16,9 @@ from headwater.readers.async_io.function import InputRow
 from headwater.readers.async_io.function_calls import as_function, fitted_settings, function_name
 from headwater.readers.async_io.garbage import rare_collections
 from headwater.readers.async_io.intake import Intake
-from headwater.readers.async_io.linger import Linger
 from headwater.readers.async_io.metrics import Metrics, MetricsSnapshot
 from headwater.readers.async_io.opened_calls import opened_calls
-from headwater.readers.async_io.patience import Patience
+from headwater.readers.async_io.patience import Linger, Patience
 from headwater.readers.async_io.settings import AsyncSettings, OnFailure, OutputMode
 from headwater.readers.async_io.stream_element_queue import (
     OrderedStreamElementQueue,

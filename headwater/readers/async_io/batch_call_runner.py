@@ -8,9 +8,9 @@ from typing import Any
 from headwater.core.errors import ContractError
 from headwater.readers.async_io.call import Call, Failure, hashable_key
 from headwater.readers.async_io.call_runner import CallRunner
+from headwater.readers.async_io.failure_policy import retry_after_s
 from headwater.readers.async_io.permits import positive_weight
 from headwater.readers.async_io.result_cache import MISSING, SingleFlight
-from headwater.readers.async_io.retry_after import retry_after_s
 from headwater.readers.async_io.stream_element_queue import StreamElement
 
 

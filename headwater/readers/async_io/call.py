@@ -1,14 +1,17 @@
-"""A call: one row on its way to the service and back; its failure; and the queue of calls that wait."""
+"""A call: one row on its way to the service and back; its failure, its context, and the queue of calls."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Hashable, Iterable, Iterator
+from contextvars import Context, copy_context
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from headwater.readers.async_io.stream_element_queue import StreamElement
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,3 +160,37 @@ class KeyedCallQueue(CallQueue):
             return False
         self._ready.append(blocked.popleft())
         return True
+
+
+class InContext(Awaitable[T]):
+    """A coroutine that runs in a copy of the context in which it was made.
+
+    Tasks have contexts of their own too; but the worker that awaits this makes many calls in one task.
+
+    Args:
+        coroutine: not started yet.
+    """
+
+    __slots__ = ("_context", "_coroutine")
+
+    def __init__(self, coroutine: Coroutine[Any, Any, T]) -> None:
+        self._coroutine = coroutine
+        self._context: Context = copy_context()
+
+    def __await__(self) -> Generator[Any, Any, T]:
+        run = self._context.run
+        coroutine = self._coroutine
+        step = coroutine.send
+        sent: Any = None
+        while True:
+            try:
+                waited_for = run(step, sent)
+            except StopIteration as end:
+                result: T = end.value
+                return result
+            try:
+                sent = yield waited_for
+                step = coroutine.send
+            except BaseException as error:  # noqa: BLE001 - a cancellation, for example: the coroutine's
+                sent = error
+                step = coroutine.throw

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from headwater.core.errors import AsyncCallError, ContractError, OptionError
-from headwater.readers.async_io.call_context import InContext
+from headwater.readers.async_io.call import InContext
 from headwater.readers.async_io.event_loop import LoopHost
 from headwater.readers.async_io.function import (
     AsyncArrowFunction,

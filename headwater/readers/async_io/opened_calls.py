@@ -13,12 +13,16 @@ from headwater.readers.async_io.event_loop import LoopHost
 from headwater.readers.async_io.function import Function, OpenContext, Result, Scope
 from headwater.readers.async_io.function_calls import FunctionCalls, function_name
 from headwater.readers.async_io.metrics import Metrics
-from headwater.readers.async_io.open_and_close import close_function, open_function
 from headwater.readers.async_io.permits import kept_limiter
 from headwater.readers.async_io.result_cache import kept_cache
 from headwater.readers.async_io.settings import AsyncSettings
 from headwater.readers.async_io.shared_cache import looking_up_first
-from headwater.readers.async_io.shared_functions import lease_function, return_function
+from headwater.readers.async_io.shared_functions import (
+    close_function,
+    lease_function,
+    open_function,
+    return_function,
+)
 
 log = logging.getLogger(__name__)
 

@@ -1,9 +1,15 @@
-"""How long an operator waits: for room, and for results when all rows are in."""
+"""How long an operator waits: for room, for results when all rows are in, and for more outputs to hand on."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Generator
 from typing import Any
+
+from headwater.readers.async_io.stream_element_queue import Output
+
+_EMITTING_SHARE = 10
+_LEAST_LINGER_S = 0.002
 
 
 class Patience:
@@ -54,3 +60,25 @@ class PatienceOfDriver(Patience):
 
     def may_leave(self, left: list[Any]) -> bool:
         return not left or self._patience.may_leave(self._gather(left))
+
+
+class Linger:
+    """How long outputs that are due wait for more: the cost of a batch decides.
+
+    Ten times as long as the last batch took to be handed on: so handing on takes a tenth of the time at most,
+    however few rows a batch has, and no row waits longer than that is worth.
+
+    Args:
+        most_s: never longer than this.
+    """
+
+    def __init__(self, most_s: float) -> None:
+        self._most_s = most_s
+        self.seconds = min(most_s, _LEAST_LINGER_S)
+
+    def hand_on(self, outputs: list[Output]) -> Generator[list[Output], None, None]:
+        """Yield outputs, and see how long it takes."""
+        began = time.perf_counter()
+        yield outputs
+        took_s = time.perf_counter() - began
+        self.seconds = min(self._most_s, max(_LEAST_LINGER_S, _EMITTING_SHARE * took_s))

@@ -8,8 +8,8 @@ from collections.abc import Hashable
 from functools import partial
 
 from headwater.core.errors import ContractError
-from headwater.readers.async_io.kept_by_job import KeptByJob
 from headwater.readers.async_io.settings import AsyncSettings, CircuitBreakerSettings, RateLimit
+from headwater.readers.async_io.shared_functions import KeptByJob
 
 
 def positive_weight(weight: float) -> float:

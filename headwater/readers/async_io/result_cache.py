@@ -9,8 +9,8 @@ from functools import partial
 from typing import Any, Final
 
 from headwater.readers.async_io.call import Failure
-from headwater.readers.async_io.kept_by_job import KeptByJob
 from headwater.readers.async_io.settings import CacheSettings
+from headwater.readers.async_io.shared_functions import KeptByJob
 
 MISSING: Final = object()
 """Says that there is no entry, which is not the same as the result "no rows"."""

@@ -1,17 +1,27 @@
-"""Functions of scope PROCESS: opened once for all tasks of the process, closed when they are idle."""
+"""What the tasks of a process share: functions of scope PROCESS, opened once, and objects of a job."""
 
 from __future__ import annotations
 
 import atexit
+import inspect
+import logging
 import os
 import threading
-from collections.abc import Hashable
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
+from typing import Any, Generic, TypeVar
 
-from headwater.readers.async_io.event_loop import acquire_loop, release_loop
+from headwater.core.errors import AsyncCallError, HeadwaterError
+from headwater.readers.async_io.event_loop import LoopHost, acquire_loop, release_loop
 from headwater.readers.async_io.function import Function, OpenContext
-from headwater.readers.async_io.open_and_close import close_function, open_function
+from headwater.readers.async_io.function_calls import LoopFuture, function_name
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+_MOST = 8
 
 _IDLE_S = 60.0  # as long as Spark keeps an idle Python worker
 
@@ -138,3 +148,69 @@ def close_shared_functions() -> None:
         closing = [_shared.pop(share_id) for share_id in unused]
     for shared in closing:
         shared.close()
+
+
+def open_function(function: Function, context: OpenContext, host: LoopHost, timeout_s: float) -> None:
+    """Open a function, on the loop, or on a thread if its `open` may block.
+
+    Raises:
+        AsyncCallError: its `open` raised, or took too long.
+    """
+    try:
+        host.run(_run_method(partial(function.open, context), host), timeout_s)
+    except HeadwaterError:
+        raise
+    except TimeoutError as error:
+        raise AsyncCallError(f"{context.function}.open did not end within {timeout_s:.0f} s") from error
+    except Exception as error:
+        raise AsyncCallError(f"{context.function}.open raised {type(error).__name__}: {error}") from error
+
+
+def close_function(function: Function, host: LoopHost, timeout_s: float) -> None:
+    """Close a function. What its `close` raises is logged: its results are all out."""
+    try:
+        host.run(_run_method(function.close, host), timeout_s)
+    except Exception:
+        log.exception("%s.close failed", function_name(function))
+
+
+async def _run_method(method: Any, host: LoopHost) -> None:
+    if inspect.iscoroutinefunction(getattr(method, "func", method)):
+        await method()
+        return
+    # A plain def may block: on a thread, so that the calls of other functions go on.
+    done = LoopFuture(host)
+    threading.Thread(
+        target=done.complete_with, args=(method,), name="headwater-open-close", daemon=True
+    ).start()
+    try:
+        result = await done.future
+    except (SystemExit, KeyboardInterrupt) as error:
+        # As they are they would end the loop.
+        raise RuntimeError(f"it raised {type(error).__name__}") from error
+    if inspect.isawaitable(result):
+        await result
+
+
+class KeptByJob(Generic[T]):
+    """One object for each job. From any thread.
+
+    It lives until so many other jobs (``_MOST``) have asked for theirs since.
+    """
+
+    def __init__(self) -> None:
+        self._made: OrderedDict[Hashable, T] = OrderedDict()
+        # Tasks of one process may open operators on several threads at once.
+        self._lock = threading.Lock()
+
+    def of(self, job: Hashable, make: Callable[[], T]) -> T:
+        """Return what was made for a job, or make it. None is no job: what it gets is new each time."""
+        if job is None:
+            return make()
+        with self._lock:
+            if job not in self._made:
+                self._made[job] = make()
+            self._made.move_to_end(job)
+            while len(self._made) > _MOST:
+                self._made.popitem(last=False)
+            return self._made[job]

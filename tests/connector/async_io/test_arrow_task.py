@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from headwater.connector.async_io.gathering import Gathering
+from headwater.connector.async_io.arrow_task import Gathering
 from headwater.core.errors import AsyncCallError, CallTimeoutError, ContractError, OptionError
 from headwater.readers.async_io.async_wait_operator import AsyncWaitOperator
 from headwater.readers.async_io.function import AsyncArrowFunction

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TypeVar
@@ -11,9 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.connector.planned.offsets import PlannedOffset, PlannedOffsetCodec
+from headwater.connector.planned.offsets import (
+    KEPT_MS,
+    MOST_KEPT,
+    PlannedOffset,
+    PlannedOffsetCodec,
+    within_limits,
+)
 from headwater.core.enumerator import KeptSplit
-from headwater.core.errors import OffsetError
+from headwater.core.errors import DataLossError, OffsetError
 from headwater.core.jsons import JsonValue
 from headwater.core.losses import NO_LOSSES, LostRange
 from headwater.core.split import SplitPath, SplitRange
@@ -123,3 +130,39 @@ def test_losses_that_are_none_are_an_error_of_the_offset(losses: JsonValue) -> N
     raw = {**CODEC.encode(offset({"a": 9})), "losses": losses}
     with pytest.raises(OffsetError, match="cannot be read"):
         CODEC.decode(raw)
+
+
+NOW_MS = 1_800_000_000_000
+
+
+def kept(since_ms: dict[str, int]) -> dict[SplitPath, KeptSplit[NumberSplit, int]]:
+    return {(label,): KeptSplit(NumberSplit(label), 5, since) for label, since in since_ms.items()}
+
+
+def test_within_the_limits_all_stay(caplog: pytest.LogCaptureFixture) -> None:
+    some = kept({"a": NOW_MS - KEPT_MS + 1, "b": NOW_MS})
+    assert within_limits(some, NOW_MS, source="numbers", forgets=True) == some
+    assert within_limits(some, NOW_MS, source="numbers", forgets=False) == some
+    assert not caplog.records
+
+
+def test_after_thirty_days_they_are_forgotten_with_a_warning_or_that_is_an_error(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    some = kept({"a": NOW_MS - KEPT_MS, "b": NOW_MS})
+    with caplog.at_level(logging.WARNING):
+        assert within_limits(some, NOW_MS, source="numbers", forgets=True) == kept({"b": NOW_MS})
+    (record,) = caplog.records
+    assert "the positions of 1 splits that are out of sight cannot be kept any longer" in record.getMessage()
+    with pytest.raises(DataLossError, match=r"\(30 days, and 10000 splits, are the most\): a"):
+        within_limits(some, NOW_MS, source="numbers", forgets=False)
+
+
+def test_the_oldest_go_beyond_the_most(caplog: pytest.LogCaptureFixture) -> None:
+    some = kept({f"{i:05d}": NOW_MS - i for i in range(MOST_KEPT + 3)})
+    with caplog.at_level(logging.WARNING):
+        stay = within_limits(some, NOW_MS, source="numbers", forgets=True)
+    assert stay == kept({f"{i:05d}": NOW_MS - i for i in range(MOST_KEPT)})
+    assert "the positions of 3 splits" in caplog.text
+    with pytest.raises(DataLossError, match="the positions of 3 splits"):
+        within_limits(some, NOW_MS, source="numbers", forgets=False)

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from headwater.core.errors import CircuitOpenError, ContractError
 from headwater.readers.async_io.call import Failure
+from headwater.readers.async_io.failure_policy import retry_after_s
 from headwater.readers.async_io.function import AsyncBatchFunction
 from headwater.readers.async_io.permits import CircuitBreaker, RateLimiter
-from headwater.readers.async_io.retry_after import retry_after_s
 from headwater.readers.async_io.settings import (
     Batching,
     CircuitBreakerSettings,

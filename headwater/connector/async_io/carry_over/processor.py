@@ -24,8 +24,8 @@ from pyspark.sql.streaming.stateful_processor import (
 from headwater.connector.async_io.carried_rows import CarriedRows, pack, unpack
 from headwater.connector.async_io.carry_over.event_time import EventTime
 from headwater.connector.async_io.carry_over.queries import check_query, drains, is_first_batch
-from headwater.connector.async_io.input_thread import InputThread
 from headwater.connector.async_io.task import AsyncWait
+from headwater.connector.async_io.worker_streams import InputThread
 from headwater.connector.readable import readable_rows
 from headwater.readers.async_io.patience import Patience
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from headwater.connector.async_io.output_stream import check_reader, flush_output
+from headwater.connector.async_io.worker_streams import check_reader, flush_output
 
 
 class Stream:

@@ -6,7 +6,7 @@ import hypothesis
 import hypothesis.strategies as st
 import pyarrow as pa
 
-from headwater.connector.async_io.event_time_segments import EventTimeSegments
+from headwater.connector.async_io.epoch_calls import EventTimeSegments
 from headwater.readers.async_io.stream_element_queue import Watermark
 
 WIDTH_MS = 10

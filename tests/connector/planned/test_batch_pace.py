@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from headwater.connector.planned.batch_times import LoggedTimes, TimesBetweenPlans
+from headwater.connector.planned.batch_pace import LoggedTimes, TimesBetweenPlans
 from headwater.core.clock import ManualClock
 from headwater.core.errors import OptionError
 
