@@ -6,6 +6,9 @@ import ast
 from collections import defaultdict
 from pathlib import Path
 
+from headwater.connector.formats.options import FORMATS as ROW_FORMATS
+from headwater.readers.files.settings import FORMATS as FILE_FORMATS
+
 HEADWATER = Path(__file__).resolve().parent.parent / "headwater"
 
 WELL_KNOWN = {
@@ -94,3 +97,17 @@ def test_nothing_is_there_for_tests_only() -> None:
     known = suites | by_python | CALLED_BY_SPARK | CALLED_BY_URLLIB3 | FOR_USERS | AT_EXIT | OF_THE_RUNTIME
     left = defined.keys() - named - known
     assert {name: defined[name] for name in left} == {}
+
+
+def test_no_module_compares_the_name_of_a_format_with_a_word() -> None:
+    """What a format can do is a column of its table, `FORMATS` of files and of typed rows."""
+    words = {*FILE_FORMATS, *ROW_FORMATS}
+    offenders = [
+        f"{file.relative_to(HEADWATER)}:{node.lineno}: {ast.unparse(node)}"
+        for file in sorted(HEADWATER.rglob("*.py"))
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.Compare)
+        and ast.unparse(node.left).endswith("format")
+        and any(isinstance(part, ast.Constant) and part.value in words for part in ast.walk(node))
+    ]
+    assert offenders == []

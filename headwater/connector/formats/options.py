@@ -18,7 +18,7 @@ from headwater.core.options import Option, Spec, boolean, json_object, one_of, o
 from headwater.core.source import Boundedness
 from headwater.readers.formats.csv.csv_settings import CsvDialect
 from headwater.readers.formats.registry.settings import REGISTRY_OPTIONS
-from headwater.readers.formats.values.time_pattern import program_of
+from headwater.readers.formats.values.time_pattern import datetime_pattern
 
 _DEBEZIUM: Final = "headwater.connector.formats.debezium_formats"
 _PLAIN: Final = "headwater.connector.formats.plain_formats"
@@ -93,14 +93,6 @@ def _version(raw: str) -> str:
     if version != "latest" and not (version.isdecimal() and int(version) > 0):
         raise ValueError(f"must be latest or the number of a version, not {raw!r}")
     return version
-
-
-def datetime_pattern(raw: str) -> str:
-    """A pattern of dates and times that the kernel can follow."""
-    if not raw:
-        raise ValueError("must not be empty")
-    program_of(raw)
-    return raw
 
 
 def _dialect(raw: str) -> CsvDialect:

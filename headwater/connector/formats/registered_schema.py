@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from headwater.connector.formats.options import FORMATS, PartOptions
 from headwater.connector.options import ParsedOptions
 from headwater.core.errors import OptionError, UnknownSplitError
 from headwater.core.imports import importing
@@ -15,7 +16,6 @@ from headwater.readers.formats.registry.settings import REGISTRY_OPTIONS, Regist
 
 if TYPE_CHECKING:
     from headwater.connector.formats.format_request import FormatRequest
-    from headwater.connector.formats.options import PartOptions
     from headwater.readers.formats.registry.client import RegisteredSchema
 
 _MOST_SHOWN: Final = 500
@@ -179,6 +179,7 @@ def _topics(request: FormatRequest) -> list[str]:
 
 def _refuse_name(part: PartOptions) -> None:
     """Refuse the name of a record where no subject has it; Protobuf's messages have it in any case."""
-    if part.message is not None and part.format != "confluent-protobuf":
+    is_protobuf = "descriptor" in FORMATS[part.format or ""].takes
+    if part.message is not None and not is_protobuf:
         name = part.OPTIONS["subject_strategy"].name
         raise part.refusal("message", f"requires {name!r} record or topic-record")

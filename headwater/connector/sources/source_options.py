@@ -37,6 +37,7 @@ STARTING_TIMESTAMP: Final = Option(
     _timestamp_ms,
     None,
     "Where a new query begins: a time such as `2024-05-01T12:00:00Z`, or ms since 1970.",
+    kind="moment",
 )
 PUSH_FILTERS: Final = Option(
     "pushFilters",

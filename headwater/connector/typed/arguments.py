@@ -47,78 +47,8 @@ class Argument:
     help: str
 
 
-@dataclass(frozen=True)
-class _Spelling:
-    """What a table does not tell about the argument of an option.
-
-    Attributes:
-        name: of the argument; None for that of the option.
-        kind: of the argument; None for what the option's parser says.
-        required: whether it must be given.
-        required_in: the mode in which it must be, if it is one.
-    """
-
-    name: str | None = None
-    kind: ArgumentKind | None = None
-    required: bool = False
-    required_in: Boundedness | None = None
-
-
-_SPELLINGS: Final[Mapping[str, Mapping[str, _Spelling]]] = {
-    "demo": {"startingTimestamp": _Spelling(kind=ArgumentKind.MOMENT)},
-    "files": {
-        "format": _Spelling(required=True),
-        "path": _Spelling(kind=ArgumentKind.PATHS, required=True),
-        "modifiedAfter": _Spelling(kind=ArgumentKind.MOMENT),
-        "modifiedBefore": _Spelling(kind=ArgumentKind.MOMENT),
-        "samplingRatio": _Spelling(kind=ArgumentKind.NUMBER),
-        "maxCharsPerColumn": _Spelling(kind=ArgumentKind.WHOLE_NUMBER),
-        "avroSchema": _Spelling(kind=ArgumentKind.JSON),
-    },
-    "http": {
-        "url": _Spelling(kind=ArgumentKind.NAMES, required=True),
-        "params": _Spelling(kind=ArgumentKind.JSON),
-        "oauthParams": _Spelling(kind=ArgumentKind.JSON),
-        "body": _Spelling(kind=ArgumentKind.JSON),
-        "requestsPerSecond": _Spelling(kind=ArgumentKind.NUMBER),
-        "header.": _Spelling("headers"),
-    },
-    "hybrid": {
-        "sources": _Spelling(required=True, kind=ArgumentKind.NAMES),
-        "seamTime": _Spelling(kind=ArgumentKind.MOMENT),
-        "seamOffsets": _Spelling(kind=ArgumentKind.JSON),
-    },
-    "kafka": {
-        "subscribe": _Spelling("topics", ArgumentKind.NAMES),
-        "subscribePattern": _Spelling("topic_pattern"),
-        "assign": _Spelling("partitions"),
-        "startingOffsets": _Spelling(kind=ArgumentKind.JSON),
-        "endingOffsets": _Spelling(kind=ArgumentKind.JSON),
-        "startingTimestamp": _Spelling(kind=ArgumentKind.MOMENT_MS),
-        "endingTimestamp": _Spelling(kind=ArgumentKind.MOMENT_MS),
-        "maxOffsetsPerTrigger": _Spelling(kind=ArgumentKind.WHOLE_NUMBER_OR_JSON),
-        "topicWeights": _Spelling(kind=ArgumentKind.JSON),
-        "kafka.": _Spelling("properties"),
-    },
-    "mqtt": {
-        "broker": _Spelling(required=True),
-        "topics": _Spelling(kind=ArgumentKind.NAMES, required=True),
-        "clientId": _Spelling(required_in=Boundedness.CONTINUOUS_UNBOUNDED),
-        "receiverIdleTimeout": _Spelling(kind=ArgumentKind.DURATION),
-    },
-}
-_OF_FORMATS: Final[Mapping[str, _Spelling]] = {
-    "valueSchema": _Spelling(kind=ArgumentKind.SCHEMA),
-    "keySchema": _Spelling(kind=ArgumentKind.SCHEMA),
-    "schemaVersion": _Spelling(kind=ArgumentKind.VERSION),
-    "keySchemaVersion": _Spelling(kind=ArgumentKind.VERSION),
-    "csvOptions": _Spelling(kind=ArgumentKind.JSON),
-    "keyCsvOptions": _Spelling(kind=ArgumentKind.JSON),
-    "badRecordsStorageOptions": _Spelling(kind=ArgumentKind.JSON),
-    "schema.registry.url": _Spelling(kind=ArgumentKind.NAMES),
-}
-_OTHER_NAMES: Final = frozenset({"paths", "delimiter", "charset"})
-"""Options of Spark that are only other names: the argument is `path`, `sep`, `encoding`."""
+_REPEATED: Final = "paths"
+"""An option of Spark that is only another name: the argument is `path`."""
 
 _SERVERS: Final = Argument(
     "servers",
@@ -139,10 +69,14 @@ _PARTS: Final = Argument(
     help="Options of the parts, by their whole names: "
     "`{'history.source': 'files', 'live.subscribe': 'orders'}`.",
 )
-_MANY: Final = {
-    "kafka.": "Properties of Kafka's client, without `kafka.`: `{'security.protocol': 'SASL_SSL'}`.",
-    "header.": "Headers of each request, by name.",
+_PREFIXES: Final = {
+    "kafka.": (
+        "properties",
+        "Properties of Kafka's client, without `kafka.`: `{'security.protocol': 'SASL_SSL'}`.",
+    ),
+    "header.": ("headers", "Headers of each request, by name."),
 }
+"""The argument for all options that begin so, and its help."""
 _FIXED_KINDS: Final[Mapping[Any, ArgumentKind]] = {
     boolean: ArgumentKind.BOOLEAN,
     duration_ms: ArgumentKind.DURATION,
@@ -171,12 +105,13 @@ def _arguments(source: str, boundedness: Boundedness) -> Iterator[Argument]:
         yield _SERVERS
     if source == "hybrid":
         yield _PARTS
+    repeated = {_REPEATED, *(row.also for row in table.rows)}
     for row in table.rows:
         of_this_mode = row.only is None or row.only is boundedness
-        if of_this_mode and row.name not in _OTHER_NAMES and not row.help.startswith("Refused"):
-            yield _argument(row, _spelling(source, row.name), boundedness)
+        if of_this_mode and row.name not in repeated and not row.help.startswith("Refused"):
+            yield _argument(row, boundedness)
     for prefix in table.prefixes:
-        name = _spelling(source, prefix).name or prefix.rstrip(".")
+        name, described = _PREFIXES[prefix]
         yield Argument(
             name,
             prefix,
@@ -184,15 +119,15 @@ def _arguments(source: str, boundedness: Boundedness) -> Iterator[Argument]:
             ArgumentKind.TEXT,
             required=False,
             default="",
-            help=_MANY[prefix],
+            help=described,
         )
 
 
-def _argument(row: Option[Any], spelling: _Spelling, boundedness: Boundedness) -> Argument:
-    kind = (ArgumentKind[row.kind.upper()] if row.kind else None) or spelling.kind or _kind(row)
-    required = row.required or spelling.required or spelling.required_in is boundedness
+def _argument(row: Option[Any], boundedness: Boundedness) -> Argument:
+    kind = _kind(row)
+    required = row.required or boundedness in row.needed_in
     return Argument(
-        spelling.name or _snake_case(row.name),
+        row.argument or _snake_case(row.name),
         row.name,
         _annotation(row, kind),
         kind,
@@ -202,11 +137,9 @@ def _argument(row: Option[Any], spelling: _Spelling, boundedness: Boundedness) -
     )
 
 
-def _spelling(source: str, option: str) -> _Spelling:
-    return _SPELLINGS[source].get(option) or _OF_FORMATS.get(option) or _Spelling()
-
-
 def _kind(row: Option[Any]) -> ArgumentKind:
+    if row.kind:
+        return ArgumentKind[row.kind.upper()]
     if isinstance(row.parse, WholeNumber):
         return ArgumentKind.WHOLE_NUMBER
     return _FIXED_KINDS.get(row.parse, ArgumentKind.TEXT)

@@ -14,7 +14,7 @@ from headwater.enumerators.files.split import FileStatus
 from headwater.readers.files.inference import inferred_columns, newest_columns
 from headwater.readers.files.rescue_json import json_objects
 from headwater.readers.files.schema_history import new_names, widened
-from headwater.readers.files.settings import OWN_SCHEMA_FORMATS, ReadSettings, is_metadata
+from headwater.readers.files.settings import ReadSettings, is_metadata
 
 _SHOWN = 20
 
@@ -51,9 +51,9 @@ class DriftGuard:
         Raises:
             SourceError: it has new columns, and they are to stop the query.
         """
-        if self._drift.stops and self._settings.format == "csv":
+        if self._drift.stops and self._settings.abilities.has_header:
             self._check_header(file, columns)
-        if self._settings.format not in OWN_SCHEMA_FORMATS:
+        if not self._settings.abilities.tells_columns:
             return columns
         if self._rescued is None and not self._drift.stops:
             return columns
@@ -97,7 +97,7 @@ class DriftGuard:
         Raises:
             SourceError: there are some, and they are to stop the query.
         """
-        if not self._drift.stops or self._rescued is None or self._settings.format != "json":
+        if not self._drift.stops or self._rescued is None or not self._settings.abilities.has_documents:
             return rows
         rescued = rows.column(self._rescued)
         if rescued.null_count < len(rescued):

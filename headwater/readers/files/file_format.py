@@ -1,7 +1,4 @@
-"""What a file format is: how to find its records in a byte range, and how to make columns of them.
-
-All formats by name; the module of one is imported when it is used.
-"""
+"""What a file format is: how to find its records in a byte range, and how to make columns of them."""
 
 from __future__ import annotations
 
@@ -20,20 +17,6 @@ from headwater.enumerators.files.split import FileStatus
 from headwater.readers.files.bad_records import Quarantine
 from headwater.readers.files.lines import Bytes
 from headwater.readers.files.settings import ReadSettings
-
-FORMATS = {
-    "arrow": ("columnar_formats", "ArrowFormat"),
-    "avro": ("avro_format", "AvroFormat"),
-    "binaryFile": ("fixed_formats", "BinaryFileFormat"),
-    "csv": ("csv_format", "CsvFormat"),
-    "feather": ("columnar_formats", "ArrowFormat"),
-    "json": ("json_format", "JsonFormat"),
-    "orc": ("orc_format", "OrcFormat"),
-    "parquet": ("parquet_format", "ParquetFormat"),
-    "text": ("fixed_formats", "TextFormat"),
-}
-"""What the user writes in ``option("format", ...)``: module and class."""
-
 
 Opener: TypeAlias = Callable[[FileStatus], AbstractContextManager[Any]]
 """Opens a file for reading from its start, and closes it at the end."""
@@ -162,12 +145,12 @@ class FileFormat(ABC):
 
 
 def make_format(settings: ReadSettings, quarantine: Quarantine | None = None) -> FileFormat:
-    """Return the format that the settings name.
+    """Return the format that the settings name. Its module is imported here.
 
     Raises:
         MissingDependencyError: a library that it needs is not installed in this process.
     """
-    module, name = FORMATS[settings.format]
+    row = settings.abilities
     with importing(f"the files format {settings.format}", extra="formats"):
-        kind = getattr(import_module(f"headwater.readers.files.{module}"), name)
+        kind = getattr(import_module(f"headwater.readers.files.{row.module}"), row.name)
     return cast("FileFormat", kind(settings, quarantine))

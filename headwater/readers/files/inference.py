@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from heapq import nlargest
 from itertools import chain, islice
-from typing import IO, Any, Final
+from typing import IO, Any
 
 import pyarrow as pa
 
@@ -24,7 +24,7 @@ from headwater.enumerators.files.split import FileStatus
 from headwater.readers.files.file_format import make_format
 from headwater.readers.files.opening import opened
 from headwater.readers.files.partitions import partition_type
-from headwater.readers.files.settings import OWN_SCHEMA_FORMATS, ReadSettings
+from headwater.readers.files.settings import ReadSettings
 
 log = logging.getLogger(__name__)
 
@@ -33,8 +33,6 @@ STREAM_FILES = 1_000
 
 _STREAM_LISTED = 10_000
 _PATIENCE_MS = 120_000
-_ONE_ALONE: Final = frozenset({"parquet"})
-"""Of these Spark looks at no other file where the first one is damaged."""
 
 
 def infer_schema(
@@ -97,9 +95,10 @@ def _shown_by(listed: Sequence[FileStatus], settings: ReadSettings, is_stream: b
     Of files that tell their columns it is the first one by name, as in Spark, or all with ``mergeSchema``:
     the columns are in the order of the files' names then.
     """
-    if settings.format in OWN_SCHEMA_FORMATS and not settings.merge_schema:
+    if settings.abilities.tells_columns and not settings.merge_schema:
         by_name = sorted(listed, key=lambda file: (_place(file), file.url))
-        skips = settings.ignore_corrupt and settings.format not in _ONE_ALONE
+        # Where summaries may be, Spark looks at no other file if the first one is damaged.
+        skips = settings.ignore_corrupt and not settings.abilities.has_summaries
         return _first_readable(by_name, settings) if skips else by_name[:1]
     oldest = sorted(listed, key=lambda file: (file.modified_us, file.url))
     shown_by = oldest[: STREAM_FILES if is_stream else None]
@@ -187,7 +186,7 @@ def newest_columns(file: FileStatus, settings: ReadSettings) -> pa.Schema:
     listed = chain.from_iterable(page for lister in listers for page in lister.pages())
     newest = set(nlargest(STREAM_FILES, listed, key=lambda each: (each.modified_us, each.url)))
     try:
-        if settings.format == "csv":
+        if settings.abilities.has_header:
             newest = _of_same_columns(file, newest, settings)
         return inferred_columns(sorted({file, *newest}, key=lambda each: each.url), settings)
     except SourceError as error:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final, TypeAlias
+
+from headwater.core.options import Spec, one_of, option
 
 Bytes: TypeAlias = bytes | bytearray
 """What was read of a file."""
@@ -118,20 +119,50 @@ ENCODINGS: Final = tuple(_DECODERS)
 """Those that Spark takes, as it spells them."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class LineSettings:
-    r"""How lines are written.
+_WITH_MARKS: Final = ("UTF-16", "UTF-32")
+"""Encodings whose lines Spark does not read: a mark is expected in each of them."""
 
-    Attributes:
-        separator: what ends a line; None for ``\n``, ``\r\n`` and ``\r``.
-        encoding: one of `ENCODINGS`; None if the user gave none, which is UTF-8 but for JSON. Of text it
-            counts for the separator only, as in Spark: text is not decoded.
-        whole: whether a file of text is one row.
-    """
 
-    separator: str | None = None
-    encoding: str | None = None
-    whole: bool = False
+def _separator(raw: str) -> str:
+    if not raw:
+        raise ValueError("must not be empty")
+    return raw
+
+
+class LineSettings(Spec):
+    """How lines are written."""
+
+    separator: str | None = option(
+        "lineSep",
+        "Text, CSV, JSON: what ends a line.",
+        default=None,
+        parse=_separator,
+        shown_default="line feed, carriage return, or both",
+    )
+    encoding: str | None = option(
+        "encoding",
+        f"CSV, JSON: how text is encoded: {', '.join(ENCODINGS)}. Text is not decoded, as in Spark: there it "
+        "counts for `lineSep` only.",
+        default=None,
+        parse=one_of(*ENCODINGS),
+        shown_default="`UTF-8`",
+        also="charset",
+    )
+    whole: bool = option("wholetext", "Text: whether a file is one row.", default=False)
+
+    def check_json(self) -> None:
+        """Refuse lines that Spark does not read as JSON.
+
+        Raises:
+            OptionError: such lines would be cut at the wrong bytes.
+        """
+        if self.encoding in _WITH_MARKS:
+            raise self.refusal(
+                "encoding",
+                f"{self.encoding} is for files with multiLine=true: name the order of bytes, as UTF-16LE",
+            )
+        if self.encoding not in {None, UTF_8} and self.separator is None:
+            raise self.refusal("encoding", f"{self.encoding} needs option 'lineSep': what ends a line")
 
     @property
     def separator_bytes(self) -> bytes | None:

@@ -29,7 +29,7 @@ from headwater.readers.files.rebase import Rebase
 from headwater.readers.files.settings import RebaseModes
 from headwater.readers.formats.values.time_zones import zone_of
 
-_MODES: Final = RebaseModes("LEGACY")
+_MODES: Final = RebaseModes(datetime="LEGACY")
 """ORC says by which calendar dates are, and pyarrow does not tell it: all but Spark write the old one."""
 _COUNTED_FROM: Final = datetime(2015, 1, 1)  # noqa: DTZ001 - by the writer's clock
 _FAR_TIME: Final = "out of range for nanosecond"

@@ -71,8 +71,8 @@ class Rebase:
         return cls(
             url,
             RebaseModes(
-                "LEGACY" if version < "3.0.0" or "legacyDateTime" in notes else "CORRECTED",
-                "LEGACY" if version < "3.1.0" or "legacyINT96" in notes else "CORRECTED",
+                datetime="LEGACY" if version < "3.0.0" or "legacyDateTime" in notes else "CORRECTED",
+                int96="LEGACY" if version < "3.1.0" or "legacyINT96" in notes else "CORRECTED",
             ),
             notes.get("timeZone"),
         )

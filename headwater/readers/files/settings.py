@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import pyarrow as pa
 
+from headwater.core.errors import FormatSchemaError
+from headwater.core.options import Spec, one_of, option
 from headwater.enumerators.files.folder_columns import FolderColumns
 from headwater.enumerators.files.selection import SelectedPath
 from headwater.readers.files.lines import LineSettings
 from headwater.readers.files.schema_history import SchemaHistory
-from headwater.readers.files.text_settings import RECORD_FORMATS, CsvSettings, JsonSettings, RecordSettings
+from headwater.readers.files.text_settings import CsvSettings, JsonSettings, RecordSettings
+from headwater.readers.formats.avro.schema import parse_schema
 from headwater.readers.formats.values.time_zones import zone_of
 
 EvolutionMode: TypeAlias = Literal["addNewColumns", "rescue", "fail", "none"]
@@ -29,11 +32,48 @@ EVOLUTION_MODES: Final[tuple[EvolutionMode, ...]] = ("addNewColumns", "rescue", 
 RESCUED_COLUMN: Final = "_rescued_data"
 """What the column for rescued data is called if the user gives no name."""
 
-RESCUE_FORMATS: Final = frozenset({"arrow", "avro", "csv", "feather", "json", "orc", "parquet"})
-"""The formats with a column for rescued data."""
 
-OWN_SCHEMA_FORMATS: Final = frozenset({"arrow", "avro", "feather", "orc", "parquet"})
-"""The formats whose files tell their columns."""
+class KnownFileFormat(NamedTuple):
+    """A file format that a user can name, by its abilities.
+
+    Attributes:
+        module: of the class, in this package.
+        name: of the class.
+        has_records: whether its records are text that may not fit the schema.
+        has_header: whether its records are written by a `CsvDialect`, and a header may name the columns.
+        has_documents: whether its records are documents of JSON, whose names are the columns.
+        tells_columns: whether its files tell their columns.
+        has_summaries: whether summaries of folders and statistics in footers tell of its files.
+        has_content: whether a row is a whole file, with columns that are always the same.
+    """
+
+    module: str
+    name: str
+    has_records: bool = False
+    has_header: bool = False
+    has_documents: bool = False
+    tells_columns: bool = False
+    has_summaries: bool = False
+    has_content: bool = False
+
+    @property
+    def rescues(self) -> bool:
+        """Whether there may be a column for rescued data."""
+        return self.has_records or self.tells_columns
+
+
+FORMATS: Final = {
+    "arrow": KnownFileFormat("columnar_formats", "ArrowFormat", tells_columns=True),
+    "avro": KnownFileFormat("avro_format", "AvroFormat", tells_columns=True),
+    "binaryFile": KnownFileFormat("fixed_formats", "BinaryFileFormat", has_content=True),
+    "csv": KnownFileFormat("csv_format", "CsvFormat", has_records=True, has_header=True),
+    "feather": KnownFileFormat("columnar_formats", "ArrowFormat", tells_columns=True),
+    "json": KnownFileFormat("json_format", "JsonFormat", has_records=True, has_documents=True),
+    "orc": KnownFileFormat("orc_format", "OrcFormat", tells_columns=True),
+    "parquet": KnownFileFormat("parquet_format", "ParquetFormat", tells_columns=True, has_summaries=True),
+    "text": KnownFileFormat("fixed_formats", "TextFormat"),
+}
+"""By the words of the option ``format``. Nothing else compares such a word."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,17 +103,22 @@ RebaseMode: TypeAlias = Literal["CORRECTED", "EXCEPTION", "LEGACY"]
 """What Spark calls them: dates as they are, none of old times, or by the calendar of then."""
 
 
-@dataclass(frozen=True)
-class RebaseModes:
-    """What the user said of old times, for files that do not say who wrote them.
+class RebaseModes(Spec):
+    """What old times mean in files that do not say who wrote them."""
 
-    Attributes:
-        datetime: of dates and timestamps.
-        int96: of timestamps in 96 bits.
-    """
-
-    datetime: RebaseMode = "CORRECTED"
-    int96: RebaseMode = "CORRECTED"
+    datetime: RebaseMode = option(
+        "datetimeRebaseMode",
+        "Parquet, Avro: how dates before 1582 and times before 1900 are read, where a file does not say that "
+        "Spark wrote it: as they are, not at all, or by the calendar of then.",
+        default="CORRECTED",
+        parse=one_of("CORRECTED", "EXCEPTION", "LEGACY"),
+    )
+    int96: RebaseMode = option(
+        "int96RebaseMode",
+        "Parquet: the same for timestamps of 96 bits.",
+        default="CORRECTED",
+        parse=one_of("CORRECTED", "EXCEPTION", "LEGACY"),
+    )
 
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -93,24 +138,27 @@ METADATA_TYPE = pa.struct(
 """The fields of Spark's own ``_metadata``."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class ReadSettings:
+def _avro_schema(raw: str) -> str:
+    try:
+        parse_schema(raw)
+    except FormatSchemaError as error:
+        raise ValueError(str(error)) from None
+    return raw
+
+
+class ReadSettings(Spec):
     """How files become rows.
 
     Attributes:
-        format: a name in `headwater.readers.files.file_format.FORMATS`.
+        format: a name in `FORMATS`.
         paths: what the user reads; ``key=value`` folders below them are columns.
         schema: of the rows: columns of the files, of the folders, and ``_metadata``, in the order in which
             they come out. None until it is known.
         records: how the values in records of text are written, and what becomes of bad ones.
-        ignore_missing: whether a file that vanished before it was read is skipped with a warning; None where
-            nobody has said so.
-        ignore_corrupt: whether what comes after a damaged place of a file is skipped with a warning.
+        ignore_missing: None where nobody has said so.
         lines: how lines are written.
         json: how JSON is written.
         base_path: the folder below which ``key=value`` folders are columns; None: the paths.
-        merge_schema: whether the columns of all files are inferred, and not of one, where files tell theirs.
-        avro_schema: that Avro files are read with; None for their own.
         rebase: what old dates in Parquet and Avro mean, where a file does not say it.
         csv: how CSV is written.
         drift: what becomes of columns that files have and the schema has not.
@@ -126,11 +174,38 @@ class ReadSettings:
     paths: tuple[SelectedPath, ...]
     schema: pa.Schema | None
     records: RecordSettings = field(default_factory=RecordSettings)
-    ignore_missing: bool | None = None
-    ignore_corrupt: bool | None = None
+    ignore_missing: bool | None = option(
+        "ignoreMissingFiles",
+        "Whether a planned file that vanished, or was overwritten, before it was read is skipped with a "
+        "warning, or fails the query.",
+        default=None,
+        shown_default="that of the session, else `false`",
+    )
+    ignore_corrupt: bool | None = option(
+        "ignoreCorruptFiles",
+        "Whether a file that is damaged, or not of the format, is skipped with a warning from the damaged "
+        "place on, or fails the query. Where a schema is inferred only the option counts.",
+        default=None,
+        shown_default="that of the session, else `false`",
+    )
     base_path: str | None = None
-    merge_schema: bool = False
-    avro_schema: str | None = None
+    merge_schema: bool = option(
+        "mergeSchema",
+        "Parquet, ORC, Avro, Arrow: whether the inferred schema has the columns of all files, and not of "
+        "one.",
+        default=False,
+        after="includeMetadata",
+    )
+    avro_schema: str | None = option(
+        "avroSchema",
+        "Avro: a schema in JSON to read files with, by Avro's rules of resolution: fields that they lack get "
+        "its defaults.",
+        default=None,
+        parse=_avro_schema,
+        shown_default="each file's own",
+        kind="json",
+        after="mergeSchema",
+    )
     rebase: RebaseModes = field(default_factory=RebaseModes)
     lines: LineSettings = field(default_factory=LineSettings)
     json: JsonSettings = field(default_factory=JsonSettings)
@@ -143,15 +218,20 @@ class ReadSettings:
     filters: tuple[tuple[str, str, object], ...] = ()
 
     @property
+    def abilities(self) -> KnownFileFormat:
+        """The row of the format."""
+        return FORMATS[self.format]
+
+    @property
     def special_columns(self) -> frozenset[str]:
         """The names of columns that no file has."""
-        corrupt = {self.records.corrupt_column} if self.format in RECORD_FORMATS else set()
+        corrupt = {self.records.corrupt_column} if self.abilities.has_records else set()
         return frozenset(corrupt | {self.records.rescued_column or ""} - {""})
 
     @property
     def needs_zone(self) -> bool:
         """Whether a time in the files may be written without its zone, and nobody has said which it is."""
-        if self.format not in RECORD_FORMATS or self.records.time_zone is not None or self.schema is None:
+        if not self.abilities.has_records or self.records.time_zone is not None or self.schema is None:
             return False
         return any(_has_times(field.type) for field in self.schema if not is_metadata(field))
 

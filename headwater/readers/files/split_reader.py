@@ -18,7 +18,7 @@ from headwater.readers.files.file_format import FileBlock, UnreadableRestError, 
 from headwater.readers.files.opening import opened
 from headwater.readers.files.pruning import drop_failing
 from headwater.readers.files.rows import RowAssembler
-from headwater.readers.files.settings import OWN_SCHEMA_FORMATS, ReadSettings
+from headwater.readers.files.settings import ReadSettings
 from headwater.readers.runtime.loss_reports import LossReports
 
 
@@ -114,7 +114,7 @@ class FilesRecordEmitter(RecordEmitter[FileBlock, FileSplit, int]):
         self._format = make_format(settings, self._quarantine)
         self._assembler = RowAssembler(settings)
         self._guard = DriftGuard(settings)
-        self._tells_columns = settings.format in OWN_SCHEMA_FORMATS
+        self._tells_columns = settings.abilities.tells_columns
         self._filters = settings.filters
         self._skips_corrupt = settings.ignore_corrupt
         self._report: LossReporter = LossReports(None)

@@ -9,7 +9,7 @@ import pytest
 
 from headwater import options_of, read, read_stream
 from headwater.connector.sources.registry import BUILT_IN
-from headwater.connector.typed.arguments import _OF_FORMATS, _SPELLINGS, Argument, arguments_of
+from headwater.connector.typed.arguments import Argument, arguments_of
 from headwater.core.source import Boundedness
 
 BATCH = Boundedness.BOUNDED
@@ -28,7 +28,7 @@ def _by_name(source: str, boundedness: Boundedness = BATCH) -> dict[str, Argumen
 
 
 def test_every_built_in_source_has_typed_readers() -> None:
-    assert set(BUILT_IN) == set(_SPELLINGS) == set(read.__all__) == set(read_stream.__all__)
+    assert set(BUILT_IN) == set(read.__all__) == set(read_stream.__all__)
 
 
 @each_reader
@@ -63,14 +63,6 @@ def test_the_signature_has_them_in_this_order(source: str, boundedness: Boundedn
         assert parameter.kind is inspect.Parameter.KEYWORD_ONLY
         assert (parameter.default is inspect.Parameter.empty) == argument.required
         assert f"    {argument.name}: " in function.__doc__
-
-
-def test_what_is_said_of_options_is_said_of_options_that_are_there() -> None:
-    """A spelling of an option that is gone would be dead."""
-    for source, spellings in _SPELLINGS.items():
-        table = options_of(source)
-        assert spellings.keys() <= {*(row.name for row in table.rows), *table.prefixes}
-    assert _OF_FORMATS.keys() <= {row.name for row in options_of("kafka").rows}
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from headwater.connector.options import ParsedOptions
 from headwater.connector.planned.options import DURATION_OPTIONS
 from headwater.connector.sources.files.cleaning_options import CLEANING_OPTIONS, clean_source
 from headwater.connector.sources.files.notification_options import NOTIFICATION_OPTIONS, queue_settings
-from headwater.connector.sources.files.record_options import BAD_RECORDS_PATH, TIME_ZONE
+from headwater.connector.sources.files.read_options import BAD_RECORDS_PATH
 from headwater.core.errors import OptionError
 from headwater.core.options import Option, boolean, duration_ms, integer, json_object, one_of, text
 from headwater.core.retry import Backoff
@@ -21,7 +21,9 @@ from headwater.enumerators.files.backlog import BatchLimits
 from headwater.enumerators.files.selection import FileSelection, SelectedPath, is_read
 from headwater.enumerators.files.settings import FilesSettings, OnChange, OnLateFile
 from headwater.readers.files.settings import moment_us
+from headwater.readers.files.text_settings import RecordSettings
 
+_TIME_ZONE: Final[Option[str | None]] = RecordSettings.OPTIONS["time_zone"]
 _STREAM: Final = Boundedness.CONTINUOUS_UNBOUNDED
 _BATCH: Final = Boundedness.BOUNDED
 _MOST_OFFSET_US: Final = 18 * 3_600 * 1_000_000
@@ -45,9 +47,15 @@ _MODIFIED_AFTER: Final = Option(
     "Only files changed after this time (`2024-06-01T13:00:00Z`). Without a zone in it `timeZone` counts, "
     "else the session's.",
     only=_BATCH,
+    kind="moment",
 )
 _MODIFIED_BEFORE: Final = Option(
-    "modifiedBefore", _time, None, "Only files changed before this time.", only=_BATCH
+    "modifiedBefore",
+    _time,
+    None,
+    "Only files changed before this time.",
+    only=_BATCH,
+    kind="moment",
 )
 _MIN_FILE_AGE: Final = Option(
     "minFileAge",
@@ -217,7 +225,7 @@ def local_bounds(options: ParsedOptions) -> tuple[datetime | None, datetime | No
 
 def _is_local(options: ParsedOptions, option: Option[datetime | None]) -> bool:
     time = options[option]
-    return time is not None and time.tzinfo is None and options[TIME_ZONE] is None
+    return time is not None and time.tzinfo is None and options[_TIME_ZONE] is None
 
 
 def _time_us(options: ParsedOptions, option: Option[datetime | None]) -> int | None:
@@ -225,7 +233,7 @@ def _time_us(options: ParsedOptions, option: Option[datetime | None]) -> int | N
     time = options[option]
     if time is None:
         return None
-    return moment_us(time, options[TIME_ZONE] or "UTC")
+    return moment_us(time, options[_TIME_ZONE] or "UTC")
 
 
 def check_own_folders(options: ParsedOptions, paths: Sequence[SelectedPath]) -> None:

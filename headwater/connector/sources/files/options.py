@@ -15,10 +15,11 @@ from typing import Final
 from headwater.connector.options import OptionTable, ParsedOptions
 from headwater.connector.planned.options import MIN_PARTITIONS, PARALLELISM
 from headwater.connector.sources.files.discovery_options import DISCOVERY_OPTIONS, STORAGE_OPTIONS
-from headwater.connector.sources.files.drift_options import DRIFT_OPTIONS
 from headwater.connector.sources.files.read_options import FORMAT, READ_OPTIONS
+from headwater.connector.sources.files.schema_options import DRIFT_OPTIONS
 from headwater.core.errors import OptionError
 from headwater.core.options import Option, boolean, text
+from headwater.core.source import Boundedness
 from headwater.enumerators.files.selection import SelectedPath, alternatives, compile_name
 
 
@@ -46,6 +47,8 @@ _PATH: Final = Option(
     None,
     "A file, a folder, or a pattern of them (`*`, `?`, `[a-z]`, `{a,b}`), on any file system of fsspec "
     "(`/data`, `s3://bucket/in`); or a JSON list of such paths. What `load(path)` sets. Required.",
+    kind="paths",
+    needed_in=tuple(Boundedness),
 )
 _PATHS: Final = Option("paths", _paths, None, "What `load([path, path])` sets: the same as a list in `path`.")
 _BASE_PATH: Final[Option[str | None]] = Option(

@@ -1,25 +1,62 @@
-"""The options on reading files, and what they come to: how bytes become rows."""
+"""The options on reading files, and how bytes become rows by them."""
 
 from __future__ import annotations
 
-from typing import Any, Final
+from dataclasses import replace
+from typing import Any, Final, NoReturn
 
+from headwater.connector.formats.options import BAD_RECORDS_PATH as _OF_FORMATS
+from headwater.connector.formats.options import BAD_RECORDS_STORAGE
+from headwater.connector.formats.settings import bad_records_location
 from headwater.connector.options import ParsedOptions
-from headwater.connector.sources.files.columnar_options import (
-    AVRO_SCHEMA,
-    COLUMNAR_OPTIONS,
-    MERGE_SCHEMA,
-    rebase_modes,
-)
-from headwater.connector.sources.files.csv_options import CSV_OPTIONS, csv_settings
-from headwater.connector.sources.files.json_options import JSON_OPTIONS, check_json_lines, json_settings
-from headwater.connector.sources.files.line_options import LINE_OPTIONS, line_settings
-from headwater.connector.sources.files.record_options import MULTI_LINE, RECORD_OPTIONS, record_settings
+from headwater.core.errors import OptionError
 from headwater.core.options import Option, boolean, names, one_of
 from headwater.core.source import Boundedness
 from headwater.enumerators.files.selection import SelectedPath
-from headwater.readers.files.file_format import FORMATS
-from headwater.readers.files.settings import ReadSettings
+from headwater.readers.files.lines import LineSettings
+from headwater.readers.files.settings import FORMATS, ReadSettings, RebaseModes
+from headwater.readers.files.text_settings import CsvSettings, JsonSettings, RecordSettings
+from headwater.readers.formats.csv.csv_settings import CsvDialect
+
+
+def refused(name: str, why: str) -> Option[None]:
+    """Return an option that is refused, whatever its value.
+
+    Args:
+        name: as the user writes it.
+        why: and what to do.
+    """
+
+    def parse(_raw: str) -> NoReturn:
+        raise ValueError(why)
+
+    return Option(name, parse, None, f"Refused: {why}.")
+
+
+def only(name: str, value: str, why: str) -> Option[str]:
+    """Return an option of which one value is as if it were not given, and no other is taken.
+
+    Args:
+        name: as the user writes it.
+        value: in lower case.
+        why: no other is taken, and what to do.
+    """
+
+    def parse(raw: str) -> str:
+        if raw.strip().lower() != value:
+            raise ValueError(f"can only be {value}: {why}")
+        return value
+
+    return Option(name, parse, value, f"Only `{value}`: {why}.")
+
+
+def _locale(raw: str) -> str:
+    if raw.strip().lower() != "en-us":
+        raise ValueError(
+            f"must be en-US, not {raw!r}: other languages have names and numbers that depend on the data of "
+            "the Java at hand. Read such columns as strings, or with Spark's own reader"
+        )
+    return "en-US"
 
 
 def _format(raw: str) -> str:
@@ -33,22 +70,7 @@ FORMAT: Final = Option(
     _format,
     None,
     f"What the files are: {', '.join(f'`{name}`' for name in sorted(FORMATS))}. Required.",
-)
-_IGNORE_MISSING_FILES: Final[Option[bool | None]] = Option(
-    "ignoreMissingFiles",
-    boolean,
-    None,
-    "Whether a planned file that vanished, or was overwritten, before it was read is skipped with a warning, "
-    "or fails the query.",
-    shown_default="that of the session, else `false`",
-)
-_IGNORE_CORRUPT_FILES: Final[Option[bool | None]] = Option(
-    "ignoreCorruptFiles",
-    boolean,
-    None,
-    "Whether a file that is damaged, or not of the format, is skipped with a warning from the damaged place "
-    "on, or fails the query. Where a schema is inferred only the option counts.",
-    shown_default="that of the session, else `false`",
+    needed_in=tuple(Boundedness),
 )
 COLUMNS: Final = Option(
     "columns",
@@ -71,17 +93,71 @@ PUSH_FILTERS: Final = Option(
     "Parquet, batch: use Spark's filters (needs `spark.sql.python.filterPushdown.enabled=true`).",
     only=Boundedness.BOUNDED,
 )
+BAD_RECORDS_PATH: Final = replace(
+    _OF_FORMATS,
+    after="rescuedDataColumn",
+    help="CSV, JSON: a folder, on any file system of fsspec, for records that cannot be read: they are not "
+    "in the output, whatever `mode` says. See [Records that cannot be read](#records-that-cannot-be-read).",
+)
+_MULTI_LINE: Final = Option(
+    "multiLine",
+    boolean,
+    False,
+    "CSV: whether quoted values may hold line ends. JSON: whether a file is one document, which may have "
+    "several lines. Such files are not split.",
+    after="badRecordsStorageOptions",
+)
+_LOCALE: Final = Option(
+    "locale",
+    _locale,
+    "en-US",
+    "CSV, JSON: the language of dates and numbers. Only `en-US` is there.",
+    after="timestampNTZFormat",
+)
+_COMPRESSION: Final = refused(
+    "compression", "it is for writers, in Spark too: the suffix of a file's name says how it is compressed"
+)
+_OF_SPARK_AVRO: Final[tuple[Option[Any], ...]] = (
+    refused("avroSchemaUrl", "read the schema yourself, and give its text as avroSchema"),
+    only("ignoreExtension", "true", "pathGlobFilter=*.avro leaves out files of other names"),
+    only("positionalFieldMatching", "false", "fields are found by their names; rename columns after load()"),
+    only(
+        "enableStableIdentifiersForUnionType",
+        "false",
+        "the values of a union are called member0, member1 and so on; rename them after load()",
+    ),
+    refused("stableIdentifierPrefixForUnionType", "it is for enableStableIdentifiersForUnionType"),
+    only(
+        "recursiveFieldMaxDepth",
+        "-1",
+        "a schema that contains itself has no columns; give a part of it with .schema(...) and avroSchema",
+    ),
+)
+"""Those that change what is read; options of the writer do not matter here."""
+
+_HEADER, _ENFORCE_SCHEMA, *_OF_INFERENCE = CsvSettings.options()
 
 READ_OPTIONS: Final[tuple[Option[Any], ...]] = (
-    _IGNORE_MISSING_FILES,
-    _IGNORE_CORRUPT_FILES,
-    *RECORD_OPTIONS,
+    *ReadSettings.options(),
+    *RecordSettings.options(),
+    BAD_RECORDS_PATH,
+    replace(BAD_RECORDS_STORAGE, after="badRecordsPath"),
+    _MULTI_LINE,
+    _LOCALE,
     COLUMNS,
     INCLUDE_METADATA,
-    *COLUMNAR_OPTIONS,
-    *LINE_OPTIONS,
-    *CSV_OPTIONS,
-    *JSON_OPTIONS,
+    *_OF_SPARK_AVRO,
+    *RebaseModes.options(),
+    *LineSettings.options(),
+    _COMPRESSION,
+    _HEADER,
+    _ENFORCE_SCHEMA,
+    *CsvDialect.options(),
+    *_OF_INFERENCE,
+    *JsonSettings.options(),
+    refused("singleVariantColumn", "a column of the type variant cannot be made here"),
+    refused("explodeEmbeddedArray", "a column of the type variant cannot be made here"),
+    refused("timeFormat", "times of day are read as Spark casts text; read others as strings, and cast them"),
     PUSH_FILTERS,
 )
 """In the order in which the docs list them; `FORMAT` comes first of all."""
@@ -105,27 +181,48 @@ def read_settings(
         OptionError: no format, or an option that does not go with it.
     """
     file_format = options.require(FORMAT, ": .option('format', 'csv')")
-    lines = line_settings(options)
-    if file_format == "json" and not options[MULTI_LINE]:
-        check_json_lines(lines)
-    return ReadSettings(
+    abilities = FORMATS[file_format]
+    multi_line = options[_MULTI_LINE]
+    lines = options.of(LineSettings)
+    if abilities.has_documents and not multi_line:
+        lines.check_json()
+    dialect = options.of(
+        CsvDialect,
+        # Those of text and JSON may be longer than CSV has them.
+        line_separator=lines.separator if abilities.has_header else None,
+        multi_line=multi_line,
+    )
+    dialect.check()
+    _check_abilities(options, file_format)
+    return options.of(
+        ReadSettings,
         format=file_format,
         paths=paths,
         base_path=base_path,
         schema=None,
-        records=record_settings(options, file_format),
-        ignore_missing=options[_IGNORE_MISSING_FILES],
-        ignore_corrupt=options[_IGNORE_CORRUPT_FILES],
-        lines=lines,
-        merge_schema=options[MERGE_SCHEMA],
-        avro_schema=options[AVRO_SCHEMA],
-        rebase=rebase_modes(options),
-        csv=csv_settings(
-            options,
-            # Those of text and JSON may be longer than CSV has them.
-            lines.separator if file_format == "csv" else None,
-            multi_line=options[MULTI_LINE],
+        records=options.of(
+            RecordSettings,
+            bad_records=bad_records_location(options),
+            time_fallback=dialect.time_fallback,
         ),
-        json=json_settings(options, multi_line=options[MULTI_LINE]),
+        lines=lines,
+        rebase=options.of(RebaseModes),
+        csv=options.of(CsvSettings, dialect=dialect),
+        json=options.of(JsonSettings, multi_line=multi_line),
         storage_options=storage_options,
     )
+
+
+def _check_abilities(options: ParsedOptions, file_format: str) -> None:
+    """Refuse options that promise what the format does not keep."""
+    rescues = {name for name, row in FORMATS.items() if row.rescues}
+    has_records = {name for name, row in FORMATS.items() if row.has_records}
+    for option, formats in (
+        (RecordSettings.OPTIONS["rescued_column"], rescues),
+        (BAD_RECORDS_PATH, has_records),
+    ):
+        if options[option] is not None and file_format not in formats:
+            raise OptionError(
+                f"is for the formats {', '.join(sorted(formats))}, not for {file_format!r}: remove it",
+                option=option.name,
+            )

@@ -23,11 +23,6 @@ from headwater.connector.sources.files.discovery_options import (
     local_bounds,
     state_store,
 )
-from headwater.connector.sources.files.drift_options import (
-    SCHEMA_NAME,
-    check_given_schema,
-    with_drift,
-)
 from headwater.connector.sources.files.options import FILES_OPTIONS, base_path, selected_paths
 from headwater.connector.sources.files.read_options import (
     COLUMNS,
@@ -35,8 +30,13 @@ from headwater.connector.sources.files.read_options import (
     PUSH_FILTERS,
     read_settings,
 )
-from headwater.connector.sources.files.record_options import RESCUED_DATA_COLUMN
-from headwater.connector.sources.files.schema_checks import check_binary_schema, check_schema
+from headwater.connector.sources.files.schema_options import (
+    SCHEMA_NAME,
+    check_binary_schema,
+    check_given_schema,
+    check_schema,
+    with_drift,
+)
 from headwater.connector.sources.files.split_definitions import deserialized_files, serialized_files
 from headwater.connector.sources.files.task_settings import settings_in_task
 from headwater.core.clock import SystemClock
@@ -54,6 +54,7 @@ from headwater.enumerators.files.split import FileSplit
 from headwater.readers.files.bad_records import part_start
 from headwater.readers.files.file_format import FileBlock, make_format
 from headwater.readers.files.settings import METADATA_COLUMN, METADATA_TYPE, ReadSettings
+from headwater.readers.files.text_settings import RecordSettings
 
 if TYPE_CHECKING:
     from headwater.readers.files.split_reader import FilesRecordEmitter, FilesSplitReader
@@ -105,7 +106,12 @@ class FilesSource(PlannedSource[FileBlock, FileSplit, int]):
         found = self._inferred_schema()
         rescued = self.read.records.rescued_column
         if rescued is not None:
-            found = _with_own(found, pa.field(rescued, pa.string()), RESCUED_DATA_COLUMN, "Give another name")
+            found = _with_own(
+                found,
+                pa.field(rescued, pa.string()),
+                RecordSettings.OPTIONS["rescued_column"],
+                "Give another name",
+            )
         if self.metadata:
             way_out = "Read the files without it"
             found = _with_own(found, pa.field(METADATA_COLUMN, METADATA_TYPE), INCLUDE_METADATA, way_out)
@@ -122,7 +128,7 @@ class FilesSource(PlannedSource[FileBlock, FileSplit, int]):
         if kept is not None:
             return kept
         selection = self.files.selection
-        if self.read.format == "parquet":
+        if self.read.abilities.has_summaries:
             selection = replace(
                 selection, paths=tuple(replace(path, summaries=True) for path in selection.paths)
             )
@@ -133,7 +139,7 @@ class FilesSource(PlannedSource[FileBlock, FileSplit, int]):
     def with_schema(self, schema: pa.Schema, *, given: bool) -> FilesSource:
         if given:
             check_given_schema(self.read)
-            if self.read.format == "binaryFile":
+            if self.read.abilities.has_content:
                 check_binary_schema(schema)
         check_schema(schema, self.read, columns=self.columns if given else None, needs_metadata=self.metadata)
         text = None
@@ -160,7 +166,7 @@ class FilesSource(PlannedSource[FileBlock, FileSplit, int]):
 
     def end_positions(self, splits: Sequence[FileSplit]) -> EndPositions:
         """Only files of Parquet tell it, in their footers."""
-        if self.read.format != "parquet":
+        if not self.read.abilities.has_summaries:
             raise OptionError(
                 f"files of {self.read.format} do not tell where the next part begins: say it as JSON",
                 option="seamOffsets",

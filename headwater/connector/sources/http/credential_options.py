@@ -75,6 +75,7 @@ _OAUTH_PARAMS: Final[Option[tuple[tuple[str, str], ...]]] = Option(
     'JSON: what `oauthTokenUrl` wants beside these, such as `{"audience": "https://api.example.com"}`; a '
     "list is a parameter that comes several times. A value may be `env:NAME` or `file:PATH`.",
     shown_default="",
+    kind="json",
 )
 CREDENTIAL_OPTIONS: Final = (
     _BEARER,

@@ -76,6 +76,7 @@ REQUESTS_PER_SECOND: Final = Option(
     None,
     "The rate of requests of the query. One task makes all of them, over so many connections as "
     "`parallelism` tasks would have had, but no more than requests fit into an epoch.",
+    kind="number",
 )
 _REQUEST_TIMEOUT: Final = Option(
     "requestTimeout",

@@ -12,6 +12,7 @@ from headwater.connector.options import ParsedOptions
 from headwater.core.errors import OptionError
 from headwater.core.options import Option, json_object, names, one_of, text
 from headwater.core.secrets import is_elsewhere
+from headwater.core.source import Boundedness
 from headwater.enumerators.http.origins import origin
 from headwater.readers.http.settings import Method, Paging, PagingSettings
 from headwater.readers.http.urls import with_parameters
@@ -51,7 +52,12 @@ def as_written(value: Any) -> str:
 
 
 URL: Final = Option(
-    "url", urls, None, "Required: the first page of a list; several with commas between them."
+    "url",
+    urls,
+    None,
+    "Required: the first page of a list; several with commas between them.",
+    kind="names",
+    needed_in=tuple(Boundedness),
 )
 _NO_PARAMS: Final[Mapping[str, str]] = {}
 PARAMS: Final = Option(
@@ -61,11 +67,18 @@ PARAMS: Final = Option(
     'JSON: parameters for the query of `url`, such as `{"limit": 100, "key": "env:KEY"}`. One whose value '
     "is `env:NAME` or `file:PATH` is a secret: it goes with each request, and stands in no URL that is kept.",
     shown_default="",
+    kind="json",
 )
 _METHOD: Final[Option[Method]] = Option(
     "method", one_of("GET", "POST"), "GET", "How pages are asked for: `POST` for search APIs and GraphQL."
 )
-_BODY: Final = Option("body", text, None, "What each request carries, as JSON.")
+_BODY: Final = Option(
+    "body",
+    text,
+    None,
+    "What each request carries, as JSON.",
+    kind="json",
+)
 _ITEMS_FIELD: Final = Option(
     "itemsField",
     str.strip,

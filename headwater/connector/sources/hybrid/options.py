@@ -11,6 +11,7 @@ from typing import Any, Final
 from headwater.connector.options import OptionTable
 from headwater.connector.planned.options import PLANNED_OPTIONS
 from headwater.core.options import Option, duration_ms, names, text
+from headwater.core.source import Boundedness
 from headwater.enumerators.hybrid.seam import PositionSeam
 
 
@@ -60,6 +61,8 @@ SOURCES: Final[Option[tuple[str, ...]]] = Option(
     "options of its source with the name before them: `history.source=files`, `history.path`, "
     "`live.subscribe`.",
     required=True,
+    kind="names",
+    needed_in=tuple(Boundedness),
 )
 SEAM_COLUMN: Final = Option(
     "seamColumn",
@@ -73,6 +76,7 @@ SEAM_TIME: Final[Option[int | None]] = Option(
     None,
     "Rows before this time come from the parts before the last one, all others from the last one: a time "
     "such as `2024-05-01T12:00:00Z`; without a zone it is in UTC.",
+    kind="moment",
 )
 SEAM_DISORDER: Final = Option(
     "seamDisorder",
@@ -88,6 +92,7 @@ SEAM_OFFSETS: Final[Option[PositionSeam | None]] = Option(
     None,
     'Instead of a time: where Kafka begins, as JSON such as `{"orders": {"0": 1200}}`; or `end`: where the '
     "parts before end, by the footers of their Parquet files.",
+    kind="json",
 )
 
 HYBRID_OPTIONS: Final = OptionTable(

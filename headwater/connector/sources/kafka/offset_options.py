@@ -64,6 +64,8 @@ _SUBSCRIBE: Final = Option(
     _topics,
     None,
     "Topics to read, with commas between them. One of subscribe, subscribePattern and assign is required.",
+    argument="topics",
+    kind="names",
 )
 _SUBSCRIBE_PATTERN: Final = Option(
     "subscribePattern",
@@ -71,9 +73,14 @@ _SUBSCRIBE_PATTERN: Final = Option(
     None,
     "Read all topics in whose name this regular expression of Java is found, also those that are created "
     "later. `^orders$` is the topic `orders` alone.",
+    argument="topic_pattern",
 )
 _ASSIGN: Final = Option(
-    "assign", json_object, None, 'Read exactly these partitions: `{"topicA":[0,1],"topicB":[2]}`.'
+    "assign",
+    json_object,
+    None,
+    'Read exactly these partitions: `{"topicA":[0,1],"topicB":[2]}`.',
+    argument="partitions",
 )
 _STARTING_OFFSETS: Final = Option(
     "startingOffsets",
@@ -84,6 +91,7 @@ _STARTING_OFFSETS: Final = Option(
     "`group:NAME`: the offsets that this consumer group has committed. Partitions found later begin at their "
     "earliest record.",
     shown_default="`latest` in streams, `earliest` in batches",
+    kind="json",
 )
 _NO_MATCH: Final[Callable[[str], NoMatch]] = one_of("error", "latest", "earliest")
 _STARTING_FALLBACK: Final[Option[NoMatch | None]] = Option(
@@ -100,6 +108,7 @@ _STARTING_TIMESTAMP: Final = Option(
     None,
     "Begin at the first record at or after this time (milliseconds since 1970), in all partitions. Beats the "
     "next one and startingOffsets.",
+    kind="moment_ms",
 )
 _STARTING_OFFSETS_BY_TIMESTAMP: Final = Option(
     "startingOffsetsByTimestamp",
@@ -122,6 +131,7 @@ _ENDING_OFFSETS: Final = Option(
     "sense).",
     only=_BATCH,
     shown_default="`latest`",
+    kind="json",
 )
 _ENDING_TIMESTAMP: Final = Option(
     "endingTimestamp",
@@ -129,6 +139,7 @@ _ENDING_TIMESTAMP: Final = Option(
     None,
     "End before the first record at or after this time. Beats the next one and endingOffsets.",
     only=_BATCH,
+    kind="moment_ms",
 )
 _ENDING_OFFSETS_BY_TIMESTAMP: Final = Option(
     "endingOffsetsByTimestamp",

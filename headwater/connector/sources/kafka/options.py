@@ -35,6 +35,7 @@ MAX_OFFSETS: Final = Option(
     "No batch is planned for more offsets than this; shared in proportion to the backlog. Or JSON with a "
     'limit for each of some topics: `{"orders": 100000}`.',
     only=_STREAM,
+    kind="whole_number_or_json",
 )
 TOPIC_WEIGHTS: Final = Option(
     "topicWeights",
@@ -43,6 +44,7 @@ TOPIC_WEIGHTS: Final = Option(
     "JSON with weights by which topics share the limits of a batch, 1 for those that are not named, so that "
     'a flood in one does not starve the others: `{"orders": 5, "clicks": 1}`.',
     only=_STREAM,
+    kind="json",
 )
 MIN_OFFSETS: Final = Option(
     "minOffsetsPerTrigger",

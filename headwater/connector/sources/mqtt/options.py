@@ -64,7 +64,13 @@ def _key(raw: str) -> tuple[str, str]:
     return kind, name
 
 
-BROKER: Final = Option("broker", _broker, None, "Required: `mqtt://host:port` or `mqtts://host:port`.")
+BROKER: Final = Option(
+    "broker",
+    _broker,
+    None,
+    "Required: `mqtt://host:port` or `mqtts://host:port`.",
+    needed_in=tuple(Boundedness),
+)
 VERSION: Final = Option(
     "mqttVersion",
     one_of(MqttVersion.V5, MqttVersion.V3_1_1),
@@ -77,6 +83,8 @@ TOPICS: Final = Option(
     _topics,
     None,
     "Required: topic filters with commas between them, `+` and `#` included. They may change.",
+    kind="names",
+    needed_in=tuple(Boundedness),
 )
 CLIENT_ID: Final = Option(
     "clientId",
@@ -84,6 +92,7 @@ CLIENT_ID: Final = Option(
     None,
     "Required for a stream: names its session at the broker, for this query alone.",
     only=STREAM,
+    needed_in=(STREAM,),
 )
 SESSIONS: Final = Option(
     "sessions",
@@ -129,6 +138,7 @@ RECEIVER_IDLE_TIMEOUT: Final = Option(
     "How long a receiver stays connected when no task asks for what it received: longer than the trigger's "
     "interval and than a restart of the query.",
     shown_default="`10m`",
+    kind="duration",
 )
 _QUICK: Final = {"barrierInterval": (250, "`250ms`"), "pollInterval": (1_000, "`1s`")}
 """Messages are received between epochs too: an epoch need not wait for them, and to look costs little."""

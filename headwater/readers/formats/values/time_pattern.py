@@ -55,6 +55,14 @@ class PatternError(ValueError):
     """A pattern that Spark refuses, or that has no faithful translation. The end of a sentence."""
 
 
+def datetime_pattern(raw: str) -> str:
+    """A pattern of dates and times that the kernel can follow."""
+    if not raw:
+        raise ValueError("must not be empty")
+    program_of(raw)
+    return raw
+
+
 def program_of(pattern: str) -> PatternProgram:
     """Translate a pattern.
 
