@@ -1,4 +1,4 @@
-"""What a simple source may be able to do beside `discover` and `read`.
+"""Optional abilities of a simple source, beside `discover` and `read`.
 
 A source that has the method has the ability; inheriting the class adds the description and the types.
 """
@@ -31,11 +31,11 @@ class Heads(Protocol):
 
         Never before `SimpleSource.start`, and never before an earlier answer.
 
-        Nothing may ever appear below a head once it was told: what lies below counts as read, and a row that
-        comes there later is never read. So "the largest key plus one" is right only where keys become visible
-        in their order. Where several writers take keys before they commit, the larger one may commit first.
-        Tell a smaller head there, below which nothing can come any more: up to the oldest transaction that
-        still runs (``examples/postgres_source.py``), or up to what is older than any transaction can be.
+        Nothing may ever appear below a head once it was returned: records below it count as read, and a row
+        that comes there later is never read. So "the largest key plus one" is right only where keys become
+        visible in their order. Where several writers take keys before they commit, the larger one may commit
+        first. Tell a smaller head there, below which nothing can come any more: up to the oldest transaction
+        that still runs (``examples/postgres_source.py``), or up to records older than any transaction can be.
         `headwater.testing.CheckpointTests` shows it with the hook ``arrive_late``.
 
         Limits count by the distance of two positions: it should be the most rows that there can be between
@@ -89,7 +89,7 @@ class EstimatesSizes(Protocol):
 
 @runtime_checkable
 class Acknowledges(Protocol):
-    """The outside wants to know what is done, for example to delete it."""
+    """The outside is told of records that are done, for example to delete them."""
 
     @abstractmethod
     def acknowledge(self, positions: Mapping[str, JsonValue]) -> None:
@@ -104,13 +104,13 @@ class Acknowledges(Protocol):
 
 @runtime_checkable
 class InfersSchema(Protocol):
-    """The options decide what columns there are."""
+    """The options decide the columns."""
 
     @abstractmethod
     def infer_schema(self) -> pa.Schema:
         """Return the schema.
 
-        On the driver, while Spark plans; may ask the outside. Tasks are told what it was, in
+        On the driver, while Spark plans; may ask the outside. The result is passed to tasks, in
         `SimpleSource.schema`.
         """
 
@@ -125,7 +125,7 @@ class PushesFilters(Protocol):
 
     @abstractmethod
     def push_filters(self, filters: tuple[Any, ...]) -> None:
-        """Keep what helps of the filters (``pyspark.sql.datasource.Filter``), all of which hold.
+        """Keep the useful ones of the filters (``pyspark.sql.datasource.Filter``), all of which hold.
 
         In the planner, once; before it is pickled to tasks.
 

@@ -1,6 +1,6 @@
-"""The split reader of barrier mode, what it returns, and the ready-made emitter of that.
+"""The split reader of barrier mode, its records, and a ready-made emitter of these.
 
-The reader finds out where a split ends by reading it, and can be told to leave a split.
+The reader finds out where a split ends by reading it, and can leave a split early.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class EpochRecord:
 
 @dataclass(frozen=True, slots=True)
 class EpochRecords(RecordsWithSplitIds[EpochRecord]):
-    """What one fetch brought, in barrier mode.
+    """The result of one fetch, in barrier mode.
 
     A split is named in at most one of ``finished``, ``caught_up`` and ``failed``. All take effect after
     ``records`` were emitted. The reader gives nothing more of a split that it called finished or caught up,
@@ -61,10 +61,11 @@ class EpochRecords(RecordsWithSplitIds[EpochRecord]):
             asks again in a later fetch, later and later. How often and for how long a split has failed since
             its last progress is part of its state, from epoch to epoch: past the query's ``retryDeadline``
             the query ends with a `DeadlineError`.
-        paused: splits that the outside asks to be left alone for so many ms. Each is paused, others go on,
-            and it is resumed when the time is over, or comes up in a later epoch if that is cut before.
-        events: for the enumerator (FLIP-27 ``SourceEvent``): small JSON values. They arrive once the epoch is
-            complete, once each, in order.
+        paused: splits whose outside asks not to be polled, each with the time in ms. Each is paused, others
+            go on, and it is resumed when the time is over, or comes up in a later epoch if that is cut
+            before.
+        events: for the enumerator (FLIP-27 ``SourceEvent``): small JSON values. They arrive once the epoch
+            is complete, once each, in order.
     """
 
     caught_up: Mapping[SplitPath, int | None] = field(default_factory=dict)
@@ -83,7 +84,7 @@ class EpochRecordEmitter(RecordEmitter[EpochRecord, Any, Any]):
 
 
 class BarrierSplitReader(SplitReader[EpochRecord, SplitT, PositionT]):
-    """Fetches what there is of the splits it was given, and says where that ends.
+    """Fetches records of its splits, and says where these end.
 
     One per fetching thread of a task (`BarrierSource.fetcher_threads`). The ``stop`` of a range is None: read
     as far as there is something. A stop that is given comes from an earlier reading of the same epoch: no
@@ -107,8 +108,8 @@ class BarrierSplitReader(SplitReader[EpochRecord, SplitT, PositionT]):
         """Give nothing of the paused splits until they are resumed, where they stopped (FLIP-217).
 
         Called before each turn: a reader has all splits of its fetcher that are begun, and all but one of
-        them are paused. So both must be cheap, and what a split holds open (a connection, a generator) stays.
-        Does not block. An added split is not paused. A path that is not assigned, or just finished, is
+        them are paused. So both must be cheap, and the resources of a split (a connection, a generator) stay
+        open. Does not block. An added split is not paused. A path that is not assigned, or just finished, is
         ignored.
         """
 
@@ -127,13 +128,13 @@ def pause_or_resume(
 ) -> None:
     """Move splits between those that are read and those that are not (`pause_or_resume_splits` of a reader).
 
-    A split that is resumed comes behind all others. What is not there is passed over: it was removed.
+    A split that is resumed comes behind all others. Splits that were removed are ignored.
 
     Args:
         open_splits: of the reader; changed.
         paused_splits: of the reader; changed.
-        paused: what is to be left alone.
-        resumed: what is to be read again.
+        paused: the splits to pause.
+        resumed: the splits to resume.
     """
     for path in paused:
         if path in open_splits:

@@ -22,7 +22,7 @@ class BarrierSource(Source[EpochRecord, SplitT, PositionT]):
 
     * its answers are `EpochRecords`, which also say which splits are caught up and which were found;
     * a second reading from a position brings the same rows up to any position that the first one came to. A
-      source that cannot promise that stages what it reads (`headwater/readers/runtime/staging/`), and reads
+      source that cannot promise that stages its rows (`headwater/readers/runtime/staging/`), and reads
       again from there.
     """
 
@@ -37,9 +37,9 @@ class BarrierSource(Source[EpochRecord, SplitT, PositionT]):
 
     @property
     def is_staged(self) -> bool:
-        """Whether the outside delivers once, so that a second reading reads what the first one staged.
+        """Whether the outside delivers once, so that a second reading reads rows that the first one staged.
 
-        What is staged lies in the folder of the query (`for_query`). A staged source can be read again only
+        Staged rows lie in the folder of the query (`for_query`). A staged source can be read again only
         where there is a state location: in a stream.
         """
         return False
@@ -85,7 +85,7 @@ class BarrierSource(Source[EpochRecord, SplitT, PositionT]):
 
         False is the answer for opaque cursors.
 
-        Asked on the driver, of what came out of an epoch and what went in: a source that goes backwards would
+        Asked on the driver, of the positions after an epoch and before it: a source that goes backwards would
         read rows twice.
         """
         return False
@@ -101,7 +101,7 @@ class BarrierSource(Source[EpochRecord, SplitT, PositionT]):
     def for_task(self, number: int, tasks: int) -> Self:
         """Return the source as one attempt at a task uses it. On an executor, before `create_reader`.
 
-        For what is shared between the tasks of an epoch, such as a rate. The default is the source itself.
+        For limits that the tasks of an epoch share, such as a rate. The default is the source itself.
 
         Args:
             number: of the task in its epoch, from 0.
@@ -110,7 +110,7 @@ class BarrierSource(Source[EpochRecord, SplitT, PositionT]):
         return self
 
     def release_before(self, folder: str, positions: Mapping[SplitPath, PositionT]) -> None:
-        """Throw away what is staged before these positions: no epoch that is kept begins earlier.
+        """Throw away rows staged before these positions: no epoch that is kept begins earlier.
 
         On the driver, after each epoch; idempotent.
 

@@ -31,7 +31,7 @@ class SystemClock(Clock):
 
 
 class ManualClock(Clock):
-    """A clock for tests: it moves when it is told to, and by the time for which it is asked to wait."""
+    """A clock for tests: it moves by `advance`, and by the time of each wait."""
 
     def __init__(self, now_ms: int = 0) -> None:
         self._now_ms = now_ms

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     import fsspec
 
 _CONFLICTS = ("ConditionalRequestConflict", "OperationAborted")
-"""What S3 says while another write of the same object is under way. Neither of the two has lost yet."""
+"""S3's error while another write of the same object is under way. Neither of the two has lost yet."""
 
 _REFUSALS = ("InvalidArgument", "InvalidRequest", "NotImplemented")
-"""What services say that do not know the header ``If-None-Match``.
+"""The errors of services that do not know the header ``If-None-Match``.
 
 s3fs maps many codes to EINVAL; the others, such as a wrong region, are not about the header.
 """
@@ -36,7 +36,7 @@ def create_object(
     Args:
         fs: a file system whose ``mode="create"`` is such a step.
         path: of the object.
-        data: what to store.
+        data: the content.
         location: names the store in errors.
         clock: time, for the waits while another write of the object is under way.
 

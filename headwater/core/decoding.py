@@ -23,7 +23,7 @@ class Decoding(ABC):
     @property
     @abstractmethod
     def logged_schema(self) -> JsonValue:
-        """What offsets are to say of the decoded fields: for `Source.logged_schema`."""
+        """The entry of offsets about the decoded fields: for `Source.logged_schema`."""
 
     @property
     @abstractmethod
@@ -46,7 +46,7 @@ class Decoding(ABC):
     def create_emitter(self, rows: pa.Schema, *, source: str) -> RecordEmitter[EpochRecord, Any, Any]:
         """Make the emitter of one task: for `Source.create_emitter`. On an executor; no I/O.
 
-        It takes `EpochRecord` objects, whose rows have the schema ``rows``. What it raises while it emits:
+        It takes `EpochRecord` objects, whose rows have the schema ``rows``. It raises while it emits:
         a CorruptRecordError for a value that cannot be decoded, if ``mode`` is FAILFAST; a SourceError for
         one that cannot be decoded now, because a schema registry is away.
 
@@ -55,5 +55,5 @@ class Decoding(ABC):
             source: the name of the source, for errors.
 
         Raises:
-            OptionError: the format needs a time zone, and nobody has said one.
+            OptionError: the format needs a time zone, and no option has it.
         """

@@ -20,7 +20,7 @@ class SplitState(Generic[SplitT, PositionT]):
     records. The split reader never sees it.
 
     Attributes:
-        split: what is read.
+        split: the split that is read.
         position: the next record to emit. Only the emitter advances it.
         stop: the first record not to emit.
     """
@@ -40,7 +40,7 @@ class RecordEmitter(ABC, Generic[RecordT, SplitT, PositionT]):
     """
 
     def report_losses_to(self, report: LossReporter) -> None:
-        """Take the function that is to be told of records that are gone (`SplitReader.report_losses_to`).
+        """Take the function that is called for records that are gone (`SplitReader.report_losses_to`).
 
         Called once, before the first `emit`, in planned mode. For emitters that find out only while they
         decode; by default nothing happens.
@@ -55,7 +55,7 @@ class RecordEmitter(ABC, Generic[RecordT, SplitT, PositionT]):
         nothing. A batch is valid until the next one is asked for: its buffers may be used again after that.
 
         Raises:
-            CorruptRecordError: the bytes are not what was written.
+            CorruptRecordError: the bytes are damaged.
         """
 
     def flush(self) -> Iterator[pa.RecordBatch]:

@@ -1,6 +1,6 @@
 """The driver half of a source: which splits exist (FLIP-27 ``SplitEnumerator``).
 
-What both modes share comes first, then the enumerators of planned mode and of barrier mode.
+The parts of both modes come first, then the enumerators of planned mode and of barrier mode.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ class KeptSplit(Generic[SplitT, PositionT]):
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint(Generic[SplitT, PositionT]):
-    """What a completed checkpoint holds, as an enumerator sees it (`headwater.core.epoch` defines the word).
+    """A completed checkpoint, as an enumerator sees it (`headwater.core.epoch` defines the word).
 
     Attributes:
         splits: every live split, by path.
         positions: of every live split, the next record to read.
-        state: what the enumerator's ``snapshot_state`` returned when this checkpoint was planned.
+        state: the result of the enumerator's ``snapshot_state`` when this checkpoint was planned.
         kept: the splits that are out of sight, by path; none of them is live. Always empty in barrier mode.
     """
 
@@ -49,7 +49,7 @@ class Checkpoint(Generic[SplitT, PositionT]):
 
 
 class SplitEnumeratorContext(ABC, Generic[SplitT, PositionT]):
-    """What the coordinator offers an enumerator (FLIP-27 ``SplitEnumeratorContext``).
+    """The coordinator as an enumerator sees it (FLIP-27 ``SplitEnumeratorContext``).
 
     Called on the coordinator thread only.
     """
@@ -91,31 +91,31 @@ class SplitEnumeratorContext(ABC, Generic[SplitT, PositionT]):
 class SplitEnumerator(ABC, Generic[SplitT, PositionT]):
     """Discovers splits. One per query, on the driver, in Spark's source runner process.
 
-    What both modes share. An enumerator is either a
+    The base of both modes. An enumerator is either a
     `headwater.core.enumerator.PlannedSplitEnumerator`, which also knows where its splits end, or a
     `headwater.core.enumerator.BarrierSplitEnumerator`, which also takes events of its readers.
 
     Life: made by the source's ``create_enumerator`` or ``restore_enumerator`` -> `start` once -> any number
     of rounds, each with one `refresh` and at most one `snapshot_state` -> `close` once, if the process is
-    given the time. Every method runs on the ONE coordinator thread, never two at once; none may block: what
-    is slow goes through `SplitEnumeratorContext.call_async`. An error from any method fails the query.
+    given the time. Every method runs on the ONE coordinator thread, never two at once; none may block: slow
+    calls go through `SplitEnumeratorContext.call_async`. An error from any method fails the query.
     """
 
     @abstractmethod
     def start(self) -> None:
-        """Called once, before anything else. Opens nothing: the first slow call opens what it needs."""
+        """Called once, before anything else. Opens nothing: the first slow call does."""
 
     @abstractmethod
     def refresh(self, checkpoint: Checkpoint[SplitT, PositionT] | None) -> None:
         """Look at the outside: called before every batch is planned, and at every idle trigger.
 
-        Compares what exists with what the checkpoint holds, through `SplitEnumeratorContext.call_async`; the
-        handlers assign what is new or back, retire what is gone for good, set aside what is out of sight, and
-        renew the heads. Finding nothing to assign is an ordinary answer; finding none of the splits of the
-        checkpoint means "no change".
+        Compares the splits that exist with those of the checkpoint, through
+        `SplitEnumeratorContext.call_async`; the handlers assign new and returned splits, retire deleted ones,
+        set aside unavailable ones, and renew the heads. Finding nothing to assign is an ordinary answer;
+        finding none of the splits of the checkpoint means "no change".
 
         Args:
-            checkpoint: what the query has committed; None as long as nothing at all is logged. Positions like
+            checkpoint: the last committed state; None before the first offset is logged. Positions like
                 "latest" are resolved only while it is None, so once in the life of a checkpoint.
         """
 
@@ -131,7 +131,7 @@ class SplitEnumerator(ABC, Generic[SplitT, PositionT]):
 
         They must be assigned again by a later `refresh` for as long as the checkpoint does not hold them. The
         default does nothing, which is right for an enumerator that compares with the checkpoint in every
-        `refresh` and keeps no list of what it handed out.
+        `refresh` and keeps no list of assigned splits.
         """
 
     def notify_checkpoint_complete(self, checkpoint: Checkpoint[SplitT, PositionT]) -> None:
@@ -142,7 +142,7 @@ class SplitEnumerator(ABC, Generic[SplitT, PositionT]):
         """
 
     def close(self) -> None:
-        """Close what is open.
+        """Close all connections.
 
         Spark kills the process on an ordinary stop: nothing may depend on this call.
         """
@@ -157,8 +157,8 @@ class SplitRequest:
     Attributes:
         limited: whether the limits of one batch count (they do not under ``Trigger.Once`` and in a batch
             read).
-        ends: the query ends after what is there now (AvailableNow, Once, a batch read): what is there is to
-            be found completely, however long that takes, and what comes later is not to be assigned any more
+        ends: the query ends after the present splits (AvailableNow, Once, a batch read): these are to
+            be found completely, however long that takes, and later ones are not assigned any more
             in the life of this enumerator.
         max_rows: the most records of the batch; None for any number, also where limits do not count.
         max_bytes: the most bytes of it, as far as they can be estimated; None in the same way.
@@ -177,7 +177,7 @@ class SplitRequest:
 
 
 class PlannedSplitEnumeratorContext(SplitEnumeratorContext[SplitT, PositionT]):
-    """What the coordinator of planned mode offers an enumerator. Called on the coordinator thread only.
+    """The coordinator of planned mode as an enumerator sees it. Called on the coordinator thread only.
 
     Barrier mode has neither call: its positions lie in manifests, and its splits come from reading.
     """
@@ -200,8 +200,8 @@ class PlannedSplitEnumeratorContext(SplitEnumeratorContext[SplitT, PositionT]):
     def positions(self) -> Mapping[SplitPath, PositionT]:
         """Return the next record to read of every live split, as this round has them.
 
-        In `PlannedSplitEnumerator.handle_split_request`, when `SplitEnumerator.refresh` has said what is
-        assigned, set aside and retired.
+        In `PlannedSplitEnumerator.handle_split_request`, when `SplitEnumerator.refresh` has assigned,
+        set aside and retired splits.
         """
 
     @abstractmethod
@@ -210,9 +210,9 @@ class PlannedSplitEnumeratorContext(SplitEnumeratorContext[SplitT, PositionT]):
 
         Each call counts more. Two equal positions say that records are gone, and not how many.
 
-        Said in the round in which the split is assigned past them, or leaves: then the next offset logs both,
-        in a batch without rows if need be, and no later round finds the same loss again. Whether a loss is an
-        error is the enumerator's to decide before; only what is gone on past is reported.
+        Called in the round in which the split is assigned past them, or leaves: then the next offset logs
+        both, in a batch without rows if need be, and no later round finds the same loss again. Whether a loss
+        is an error is the enumerator's to decide before; only ranges that are skipped are reported.
         """
 
     @abstractmethod
@@ -234,18 +234,18 @@ class PlannedSplitEnumerator(SplitEnumerator[SplitT, PositionT]):
     def heads(self) -> Mapping[SplitPath, PositionT]:
         """Return, as of the last `refresh`, where each split ends now: the position of its next record.
 
-        Nothing may ever appear below a head once it was told: it counts as read. Of a bounded source: where
-        it ends for good. A split without a head is not read in this batch.
+        Nothing may ever appear below a head once it was returned: records below count as read. Of a bounded
+        source: where it ends for good. A split without a head is not read in this batch.
         """
 
     def bounds(self) -> Mapping[SplitPath, PositionT] | None:
         """Return where the batch that is being planned ends, if the enumerator decides that; else None.
 
-        For sources that end a batch at one event time in all splits. Apart from `heads`, which say what there
-        is: with them an AvailableNow run ends where it should, and lag is told. A bound lies between the
-        split's position and its head; a split without one is read to its head. Together the bounds keep the
-        limits of the `SplitRequest`, which the coordinator does not apply once more. The default decides
-        nothing: limits are shared among splits by their backlog.
+        For sources that end a batch at one event time in all splits. Apart from `heads`, which say how far
+        the data goes: with them an AvailableNow run ends where it should, and lag is reported. A bound lies
+        between the split's position and its head; a split without one is read to its head. Together the
+        bounds keep the limits of the `SplitRequest`, which the coordinator does not apply once more. The
+        default decides nothing: limits are shared among splits by their backlog.
         """
         return None
 
@@ -265,22 +265,22 @@ class PlannedSplitEnumerator(SplitEnumerator[SplitT, PositionT]):
 
         For sources whose splits are many and each read once and whole (`PlannedSource.bounded_splits`):
         assign as many as a batch may have, and retire those that the checkpoint holds at their end. May use
-        `SplitEnumeratorContext.call_async`; what is assigned in a handler still counts for this batch. The
-        default does nothing: what `refresh` found is assigned already.
+        `SplitEnumeratorContext.call_async`; an assignment in a handler still counts for this batch. The
+        default does nothing: splits found by `refresh` are assigned already.
         """
 
     def notify_end_of_input(self) -> None:
         """An AvailableNow run has read all that it set out to read, and all of it is committed.
 
         Called at the end of a look that found nothing more to do, after `notify_checkpoint_complete`: usually
-        the last call before the process ends. In a query with several sources it may come several times. What
-        is started with `SplitEnumeratorContext.call_async` is waited for, so what is still on its way to the
-        outside can be brought to its end. The default does nothing.
+        the last call before the process ends. In a query with several sources it may come several times.
+        Calls started with `SplitEnumeratorContext.call_async` are waited for, so writes on their way to the
+        outside come to their end. The default does nothing.
         """
 
 
 class BarrierSplitEnumeratorContext(SplitEnumeratorContext[SplitT, PositionT]):
-    """What the coordinator of barrier mode offers an enumerator. Called on the coordinator thread only."""
+    """The coordinator of barrier mode as an enumerator sees it. Called on the coordinator thread only."""
 
     @abstractmethod
     def send_event_to_source_reader(self, path: SplitPath, event: JsonValue) -> None:
@@ -302,6 +302,6 @@ class BarrierSplitEnumerator(SplitEnumerator[SplitT, PositionT]):
         """Take an event of a reader (FLIP-27 ``handleSourceEvent``).
 
         Called when the epoch in which it was sent is complete, before `notify_checkpoint_complete` and
-        `refresh`: once, and again after a restart that restores the state from before. So what it changes
+        `refresh`: once, and again after a restart that restores the state from before. So its changes
         belongs into `snapshot_state`. The default ignores it, which is right where readers send none.
         """

@@ -1,8 +1,8 @@
-"""The words of barrier mode. What its tasks write down is JSON: `headwater/core/epoch_json.py`.
+"""The words of barrier mode. The states of tasks are stored as JSON: `headwater/core/epoch_json.py`.
 
-* An **epoch** is what one micro-batch of barrier mode reads: everything between two barriers.
+* An **epoch** is one micro-batch of barrier mode: everything between two barriers.
 * A **barrier** is the cut at the end of an epoch. Each task cuts its part of the epoch itself, when a limit
-  of `Barrier` is reached: what is emitted before the barrier belongs to the epoch, everything else to a later
+  of `Barrier` is reached: rows emitted before the barrier belong to the epoch, everything else to a later
   one.
 * A **checkpoint** is the durable state at a barrier: the entry of Spark's offset log that names the epoch,
   together with the manifests in which its tasks wrote down how far they came (`EpochState`). It is complete
@@ -34,7 +34,7 @@ from headwater.core.split import Split, SplitPath
 
 
 class AlignmentMode(enum.Enum):
-    """What happens between the first and the last barrier that comes out of a task's channels.
+    """The treatment of channels between the first and the last barrier that comes out of them.
 
     Flink's ``CheckpointingMode``, and its unaligned checkpoints.
     """
@@ -46,9 +46,9 @@ class AlignmentMode(enum.Enum):
     """
 
     UNALIGNED = "unaligned"
-    """The barrier overtakes what lies in the channels.
+    """The barrier overtakes the content of the channels.
 
-    What it overtook is stored with the state, and emitted first in the next epoch.
+    Overtaken rows are stored with the state, and emitted first in the next epoch.
     """
 
 
@@ -61,8 +61,8 @@ class Barrier:
     splits are caught up or finished, those that were found in it included.
 
     Attributes:
-        rows: so many rows were fetched by the task.
-        row_bytes: so many bytes of Arrow rows were fetched by the task.
+        rows: the number of rows that the task fetches.
+        row_bytes: the bytes of Arrow rows that the task fetches.
         duration_ms: so much monotonic time has passed since the task's first fetch.
     """
 
@@ -83,7 +83,7 @@ class Barrier:
 
     @classmethod
     def from_json(cls, value: JsonValue) -> Barrier:
-        """Return what `to_json` wrote.
+        """Return the value that `to_json` wrote.
 
         Raises:
             OffsetError: it is something else.
@@ -93,7 +93,7 @@ class Barrier:
 
 
 class SplitStatus(enum.Enum):
-    """What a task knows about the future of a split at the end of an epoch."""
+    """The future of a split, as far as its task knows it, at the end of an epoch."""
 
     MORE = "more"
     """There was more to read when the barrier came: due at once."""
@@ -113,7 +113,7 @@ class Failing:
         failures: how often.
         lasting_ms: since the first of these failures, as long as the query was running. Time in which it was
             down does not count.
-        reason: what the last failure said. Not in offsets.
+        reason: the text of the last failure. Not in offsets.
     """
 
     failures: int
@@ -128,7 +128,7 @@ class SplitProgress:
     Attributes:
         split: which.
         position: the next record to read: after the last one that was emitted, or that is in flight.
-        status: what is to be expected.
+        status: whether more is to be expected.
         not_before_ms: of a split that is caught up or paused: minimum time after the snapshot before it is
             polled again. A duration, since clocks differ.
         failing: of a split that made no progress since it failed. Two attempts that read the same may differ
@@ -147,7 +147,7 @@ class FoundSplit:
     """A split that was found while another one was read.
 
     Attributes:
-        split: what was found.
+        split: the split that was found.
         start: its first record.
     """
 
@@ -190,14 +190,14 @@ class StoredRows:
 
 @dataclass(frozen=True, slots=True)
 class InFlight:
-    """What was between fetching and emitting when the epoch was cut.
+    """Rows between fetching and emitting when the epoch was cut.
 
     It counts as read in this epoch, and is emitted first in the next one.
 
     Attributes:
         path: of which split; empty for rows that were with asynchronous calls. They are asked again.
         start: the position before the first of ``rows``: where a second reading of the same epoch stops.
-            None for rows with calls: they were emitted, and are told apart by their values.
+            None for rows with calls: they were emitted, and are distinguished by their values.
         rows: Arrow batches of the source's schema, as one IPC stream; empty if they are ``stored``. Rows with
             calls have more columns, which tell of their calls.
         stored: where the rows are, in a state that is written or was read and not filled in.
@@ -211,7 +211,7 @@ class InFlight:
 
 @dataclass(frozen=True, slots=True)
 class EpochState:
-    """The state of one task at its barrier: how far it has read, and what it has not emitted yet.
+    """The state of one task at its barrier: how far it has read, and the rows that it has not emitted yet.
 
     Found splits and rows in flight may be many. They lie in objects of their own, which a written state only
     names: a driver passes the names on, and tasks read the objects
@@ -225,7 +225,7 @@ class EpochState:
             epoch again finds and finishes them again. Empty in a state that is written.
         in_flight: see `InFlight`; at most one entry per split and ``start``.
         events: source events for the enumerator, in the order in which the reader sent them.
-        taken: so many of the splits that waited for this task were taken, from the first one on.
+        taken: how many of the splits that waited for this task were taken, from the first one on.
         waiting: where ``found`` is, in a state that is written.
         unserved: how many of ``progress``, from the first one on, had no turn in this epoch.
     """
@@ -241,7 +241,7 @@ class EpochState:
 
 @contextmanager
 def reading_json(what: str) -> Iterator[None]:
-    """Turn the errors of a malformed JSON value into one that says what was read."""
+    """Turn the errors of a malformed JSON value into one that names the stored object."""
     try:
         yield
     except (KeyError, TypeError, ValueError, AttributeError) as error:

@@ -24,7 +24,7 @@ from headwater.core.split import Split, SplitPath
 MOST_STATE_BYTES = 256 << 20
 """The largest state that is written.
 
-What is in flight is bounded by the task's buffers, so more than this is a mistake.
+Rows in flight are bounded by the task's buffers, so more than this is a mistake.
 """
 
 _VERSION = 3
@@ -36,8 +36,8 @@ def state_to_json(state: EpochState, source: Source[Any, Any, Any]) -> JsonObjec
     """Return the state as JSON, its splits through the source's own serializer.
 
     Raises:
-        ContractError: it is larger than `MOST_STATE_BYTES`, or what belongs into objects of its own is
-            still in it.
+        ContractError: it is larger than `MOST_STATE_BYTES`, or parts that belong into objects of their own
+            are still in it.
     """
     if state.found or any(held.rows for held in state.in_flight):
         raise ContractError("a state is written without its found splits and rows, which are put aside")
@@ -72,7 +72,7 @@ def state_to_json(state: EpochState, source: Source[Any, Any, Any]) -> JsonObjec
 
 
 def state_from_json(source: Source[Any, Any, Any], value: JsonValue) -> EpochState:
-    """Return what `state_to_json` wrote.
+    """Return the state that `state_to_json` wrote.
 
     Raises:
         OffsetError: it is something else, is cut short, or was written by a later version.
@@ -111,7 +111,7 @@ def waiting_to_json(piece: WaitingSplits) -> JsonValue:
 
 
 def waiting_from_json(value: Any) -> WaitingSplits:
-    """Return what `waiting_to_json` wrote."""
+    """Return the splits that `waiting_to_json` wrote."""
     segment, first, stop = value
     return WaitingSplits(segment, first, stop)
 

@@ -6,16 +6,16 @@
     ├── OptionError (ValueError)             an option is missing, unknown, malformed, or clashes with another
     ├── FormatSchemaError (ValueError)       the schema of values cannot be read, or no column can hold a type
     ├── MissingDependencyError (ImportError) a library that a source needs is not installed in this process
-    ├── InstallationError (ImportError)      what is installed does not go together
+    ├── InstallationError (ImportError)      installed versions do not go together
     ├── OffsetError                          an offset of a checkpoint is of another source or a later version
     ├── ContractError                        a source broke a promise of its contract
     ├── PartitionNotFoundError               a result partition that this process does not hold
-    ├── StateLocationError                   stateLocation cannot be used, or what it holds is cut or changed
+    ├── StateLocationError                   stateLocation cannot be used, or its objects are cut or changed
     ├── FencedError                          another attempt took this task over
     ├── AsyncCallError                       a call of asynchronous I/O failed for good; says function and row
     │   ├── CallTimeoutError (TimeoutError)  all attempts together took longer than the timeout
     │   └── CircuitOpenError                 not asked at all: the circuit breaker is open
-    └── SourceError                          the outside system said no; says source, split and position
+    └── SourceError                          the outside system said no; has source, split and position
         ├── TransientSourceError             worth asking again: away, overloaded, changing its leader
         │   └── DeadlineError                asked again until the deadline, and still no answer
         ├── AuthenticationError              wrong credentials, or none where some are needed
@@ -36,7 +36,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 EVERYWHERE: Final = ". Driver and every executor need it: PYSPARK_PYTHON names the Python that Spark starts"
-"""What is said of a library that is missing."""
+"""The message about a library that is missing."""
 
 
 class HeadwaterError(Exception):
@@ -47,7 +47,7 @@ class OptionError(HeadwaterError, ValueError):
     """An option does not make sense. Raised before any connection is opened.
 
     Args:
-        message: what is wrong and what to write instead.
+        message: the mistake, and the right form.
         option: the name of the option as the user would write it.
     """
 
@@ -70,7 +70,7 @@ class MissingDependencyError(HeadwaterError, ImportError):
 
     Args:
         library: the package that cannot be imported.
-        needed_for: what needs it, for example ``the kafka source``.
+        needed_for: the part that needs it, for example ``the kafka source``.
         extra: the extra of this package that installs it.
         everywhere: whether executors need it too, or this process alone.
     """
@@ -90,11 +90,11 @@ class MissingDependencyError(HeadwaterError, ImportError):
 
 
 class InstallationError(HeadwaterError, ImportError):
-    """What is installed does not go together, for example a PySpark that is too old."""
+    """Installed versions do not go together, for example a PySpark that is too old."""
 
 
 class OffsetError(HeadwaterError):
-    """A checkpoint holds an offset that this source cannot go on from. The message says what to do."""
+    """A checkpoint holds an offset that this source cannot go on from. The message says how to go on."""
 
 
 class ContractError(HeadwaterError):
@@ -104,10 +104,10 @@ class ContractError(HeadwaterError):
 class StateLocationError(HeadwaterError):
     """``stateLocation`` cannot be used, or something in it was cut short, changed or removed.
 
-    Driver and executors keep there what a checkpoint needs beside Spark's own files.
+    Driver and executors keep there the parts of a checkpoint beside Spark's own files.
 
     Args:
-        message: what is wrong and what to do about it.
+        message: the fault, and its remedy.
         location: the URL, for the message.
     """
 
@@ -130,7 +130,7 @@ class PartitionNotFoundError(HeadwaterError):
 class AsyncCallError(HeadwaterError):
     """A call to an outside service failed, and nothing is left to try.
 
-    ``__cause__`` is what the user's function raised, if it raised.
+    ``__cause__`` is the error of the user's function, if it raised.
     """
 
 
@@ -146,7 +146,7 @@ class SourceError(HeadwaterError):
     """The outside system refused, or failed.
 
     Args:
-        message: what happened and what to do about it.
+        message: the event, and its remedy.
         source: the source's name, for example ``kafka``.
         split: the split's id, where one is concerned.
         position: the next record that was to be read, where one is concerned.
@@ -196,7 +196,7 @@ class DataLossError(SourceError):
 
 
 class CorruptRecordError(SourceError):
-    """Bytes that arrived are not what was written, for example a checksum that does not fit."""
+    """Bytes that arrived are damaged, for example a checksum that does not fit."""
 
 
 def nearest(name: str, valid: Iterable[str], *, likeness: float = 0.6) -> str | None:

@@ -22,7 +22,7 @@ class IdentityCache(Generic[P, T]):
         self._last: tuple[tuple[str, ...], tuple[object, ...], T] | None = None
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
-        """Return what the function returns for these arguments."""
+        """Return the result of the function for these arguments."""
         names = tuple(kwargs)
         values = (*args, *kwargs.values())
         if self._last is not None:

@@ -14,7 +14,7 @@ def importing(needed_for: str, *, extra: str, everywhere: bool = True) -> Iterat
     """Wrap the import of a module that needs a library which not every installation has.
 
     Args:
-        needed_for: what needs it, for example ``the kafka source``.
+        needed_for: the part that needs it, for example ``the kafka source``.
         extra: the extra of this package that installs it.
         everywhere: whether executors need it too, or this process alone.
 
@@ -37,7 +37,7 @@ def require(library: str, *, needed_for: str, extra: str) -> None:
 
     Args:
         library: the top-level package.
-        needed_for: what needs it, for example ``the kafka source``.
+        needed_for: the part that needs it, for example ``the kafka source``.
         extra: the extra of this package that installs it.
 
     Raises:

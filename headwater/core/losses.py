@@ -1,4 +1,4 @@
-"""What a query has lost: records, or whole splits, that were not there when they were to be read.
+"""The losses of a query: records, or whole splits, that were not there when they were to be read.
 
 It stands in the offset, so it outlives restarts, and a batch that is planned again counts nothing twice.
 """
@@ -81,7 +81,7 @@ class Losses:
             (compaction, markers of transactions), fewer records were there.
         at_least_rows: how many more only tasks have found.
         ranges: the last of all, at most `MOST_RANGES`, in the order in which they were found.
-        splits: how many whole splits were found, and are not read: nobody knows their records.
+        splits: how many whole splits were found, and are not read: the number of their records is unknown.
     """
 
     rows: int = 0

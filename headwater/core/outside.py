@@ -88,7 +88,7 @@ def check_json(value: JsonValue, what: str, most_bytes: int = MOST_POSITION_BYTE
 
     Args:
         value: the value.
-        what: names it in the error, with its contract and split.
+        what: its name in the error, with its contract and split.
         most_bytes: how long it may be.
 
     Raises:

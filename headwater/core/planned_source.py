@@ -15,12 +15,12 @@ from headwater.core.source import Source
 from headwater.core.split import PositionT, SplitPath, SplitRange, SplitT
 
 EndPositions: TypeAlias = Mapping[str, Mapping[str, int]]
-"""By topic, then by partition, the first offset that was not read. The topic is "" where nobody tells it."""
+"""By topic, then by partition, the first offset that was not read. The topic is "" where it is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartEnd:
-    """What the next part of a chain is told (FLIP-150 ``SourceSwitchContext``).
+    """The end of a part, for the next part of a chain (FLIP-150 ``SourceSwitchContext``).
 
     Attributes:
         option: the user's option that says where that is, for errors.
@@ -35,7 +35,7 @@ class PartEnd:
 
 
 DEFAULT_ROW_BYTES = 1_000
-"""What a record is taken to weigh when the source cannot tell."""
+"""The assumed size of a record when the source cannot tell."""
 
 
 class PlannedSource(Source[RecordT, SplitT, PositionT]):
@@ -44,7 +44,7 @@ class PlannedSource(Source[RecordT, SplitT, PositionT]):
     The enumerator tells the head of each split (`PlannedSplitEnumerator.heads`). The driver moves each
     position towards its head, as far as the limits of a batch allow, and logs the positions; the tasks then
     read the ranges between two logged positions. So a source of this mode can count: how many records lie
-    between two positions, and which position comes after so many records.
+    between two positions, and which position follows after a number of records.
     """
 
     bounded_splits: ClassVar[bool] = False
@@ -73,8 +73,8 @@ class PlannedSource(Source[RecordT, SplitT, PositionT]):
     def part_of(self, split: SplitT) -> int:
         """Return which part of a chain of sources a split is of, counted from 0.
 
-        A pure function; 0 by default, for a source that is no chain. A run with AvailableNow ends with what
-        is there when it first sees a part; the parts that come later it sees later.
+        A pure function; 0 by default, for a source that is no chain. A run with AvailableNow ends with the
+        splits that are there when it first sees a part; the parts that come later it sees later.
         """
         return 0
 
@@ -86,9 +86,9 @@ class PlannedSource(Source[RecordT, SplitT, PositionT]):
         return path[0]
 
     def fixed_at_first_look(self) -> Self:
-        """Return the source that reads what its first complete look finds, and nothing that comes later.
+        """Return the source that reads the splits of its first complete discovery, and no later ones.
 
-        For a part of a chain that is not the last one. What was found is in the enumerator's state, so that
+        For a part of a chain that is not the last one. The splits are in the enumerator's state, so that
         a restart reads no more and no less. Its enumerator is asked for splits with `SplitRequest.ends`. The
         default returns the same source: ends of splits that have positions are fixed by the chain. No I/O.
         """
@@ -180,7 +180,7 @@ class PlannedSource(Source[RecordT, SplitT, PositionT]):
         `adopt_offset` knew its end. A pure function, no I/O.
 
         Args:
-            before: the positions in the offset before it, whoever logged that one.
+            before: the positions in the offset before it, of this source or another.
             after: the positions in its own offset.
 
         Raises:
@@ -195,15 +195,15 @@ class PlannedSource(Source[RecordT, SplitT, PositionT]):
 
         Args:
             split: whose records.
-            state: what the enumerator logged with the batch (`SplitEnumerator.snapshot_state`): the place to
-                keep what it measured.
+            state: the state that the enumerator logged with the batch (`SplitEnumerator.snapshot_state`): the
+                place to keep its measurements.
         """
         return DEFAULT_ROW_BYTES
 
     def leave_open(
         self, piece: SplitRange[SplitT, PositionT], whole: SplitRange[SplitT, PositionT]
     ) -> SplitRange[SplitT, PositionT]:
-        """Return a piece of a batch read as its task is told it: open where the task is to find the end.
+        """Return a range of a batch read as its task gets it: open where the task is to find the end.
 
         Called when a batch read is planned, for each piece into which a range was cut, and for a range that
         has no records yet. In a stream every end is logged, so it is never called there. The default returns
@@ -214,7 +214,7 @@ class PlannedSource(Source[RecordT, SplitT, PositionT]):
         it is and has no records nothing is read.
 
         Args:
-            piece: what a task is to read.
+            piece: the range of a task.
             whole: from the first position of the split to its head.
         """
         return piece

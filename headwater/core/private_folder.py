@@ -10,8 +10,8 @@ from pathlib import Path
 def make_private_folder(folder: Path) -> None:
     """Make a folder with rights for this user alone; do nothing if it is there and is such a one.
 
-    Another user may have made something of its name before: a link would lead this user's files, and what is
-    deleted there, to a folder of that user's choice.
+    Another user may have made something of its name before: a link would lead this user's files, and content
+    that is deleted there, to a folder of that user's choice.
 
     Raises:
         PermissionError: it is a link or no folder, belongs to another user, or others may enter it.

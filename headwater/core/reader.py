@@ -15,10 +15,10 @@ RecordT = TypeVar("RecordT")
 
 @dataclass(frozen=True, slots=True)
 class RecordsWithSplitIds(Generic[RecordT]):
-    """What one fetch brought (FLIP-27 ``RecordsWithSplitIds``).
+    """The result of one fetch (FLIP-27 ``RecordsWithSplitIds``).
 
     Attributes:
-        records: raw records in order, by the path of their split. A "record" is what the emitter takes:
+        records: raw records in order, by the path of their split. A "record" is the input of the emitter:
             for Kafka a whole record set as the broker sent it, never a single message. Valid until the
             next `SplitReader.fetch`.
         finished: splits that are read to their stop. Takes effect after all of ``records`` were emitted.
@@ -32,7 +32,7 @@ class RecordsWithSplitIds(Generic[RecordT]):
 
 
 class LossReporter(Protocol):
-    """Is told by a reader which records are gone. Logs them once, and has them counted where it can.
+    """A reader calls it with records that are gone. Logs them once, and has them counted where it can.
 
     Never raises. May block for a second.
     """
@@ -57,7 +57,7 @@ class SplitReader(ABC, Generic[RecordT, SplitT, PositionT]):
     """
 
     def report_losses_to(self, report: LossReporter) -> None:
-        """Take the function that is to be told of records that are gone, where that is no error.
+        """Take the function that is called for records that are gone, where that is no error.
 
         Called once, before the first `handle_splits_changes`, in planned mode. A reader that goes on without
         such records tells it each range. The default is for readers that never do.
@@ -76,13 +76,13 @@ class SplitReader(ABC, Generic[RecordT, SplitT, PositionT]):
         """Return the next raw records of any of the splits.
 
         Blocks until there are some, or until a split is finished. An empty answer means "nothing now, call
-        again" (after a wake-up, or a long poll that ran out); the end is said by ``finished`` alone. Of
+        again" (after a wake-up, or a long poll that ran out); only ``finished`` says the end. Of
         several splits those that waited longest come first. Records at or after a range's stop may be
         contained: the emitter leaves them out.
 
         Raises:
             TransientSourceError: no progress within the source's own deadline; Spark retries the task.
-            DataLossError: what was to be read is gone, and the source was told to fail on that.
+            DataLossError: records are gone, and the user wants an error then.
             SourceError: anything else the outside system says.
         """
 

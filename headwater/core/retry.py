@@ -49,7 +49,7 @@ class Retry:
     Args:
         backoff: waits and deadline.
         clock: time.
-        what: names the question in logs and in the error.
+        what: the question, for logs and in the error.
     """
 
     def __init__(self, backoff: Backoff, clock: Clock, what: str) -> None:
@@ -103,7 +103,7 @@ class Retry:
 def retrying(
     call: Callable[[], T], *, backoff: Backoff, clock: Clock, cancelled: threading.Event, what: str
 ) -> T:
-    """Return what ``call`` returns; after a `TransientSourceError` wait and call again.
+    """Return the result of ``call``; after a `TransientSourceError` wait and call again.
 
     Blocks the calling thread.
 
@@ -112,7 +112,7 @@ def retrying(
         backoff: waits and deadline.
         clock: time.
         cancelled: set by another thread to end the waiting.
-        what: names the question in logs and in the error.
+        what: the question, for logs and in the error.
 
     Raises:
         DeadlineError: the deadline passed, or the wait was cancelled; its cause is the last failure.

@@ -30,9 +30,9 @@ def resolved_secret(written: str, what: str) -> str:
     Called where the secret is used, on the driver or on an executor: only where it lies is sent there.
 
     Args:
-        written: ``env:NAME`` for an environment variable, ``file:PATH`` for what is in a file, without
+        written: ``env:NAME`` for an environment variable, ``file:PATH`` for the content of a file, without
             white space around it, or the secret itself.
-        what: names the secret in errors.
+        what: the secret's name in errors.
 
     Raises:
         SourceError: the variable is not set, or the file cannot be read, on this host.
@@ -87,7 +87,7 @@ class TlsSettings(Spec):
 
         Args:
             encrypted: whether any connection is.
-            hint: what makes it so, for the error.
+            hint: the condition for it, for the error.
 
         Raises:
             OptionError: one is given, and no connection is encrypted.
@@ -97,7 +97,7 @@ class TlsSettings(Spec):
                 raise self.refusal(name, f"requires {hint}")
 
     def context(self) -> ssl.SSLContext:
-        """Return what connections are made with. Called on the host that connects.
+        """Return the context of connections. Called on the host that connects.
 
         Raises:
             SourceError: a file cannot be read, or holds no certificate or key.
@@ -134,7 +134,7 @@ class TlsSettings(Spec):
 
 @contextlib.contextmanager
 def _as_file(text: str) -> Iterator[str]:
-    """Python loads keys from files only: from one that nobody else may read, and that is gone soon."""
+    """Python loads keys from files only: from one that only this user may read, and that is deleted soon."""
     import tempfile
 
     descriptor, path = tempfile.mkstemp(suffix=".pem")

@@ -28,7 +28,7 @@ class NamedSplit(Split):
 
     Attributes:
         name: unique within the source, and the same after every restart.
-        info: what `SimpleSource.read` needs to know about it, as small JSON. A split that is discovered with
+        info: facts for `SimpleSource.read`, as small JSON. A split that is discovered with
             other info than before replaces the one of the same name and begins anew.
     """
 
@@ -62,7 +62,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class AskAgain:
-    """What `SimpleSource.read` returns when there is more, but the outside must not be asked for it yet.
+    """The result of `SimpleSource.read` when there is more, but the outside must not be polled yet.
 
     Because of a rate limit, for example, or of ``Retry-After``. An AvailableNow run waits for it, and so does
     a batch that is read again, until the option ``retryDeadline`` or as long as one wait lasts. Where there
@@ -78,7 +78,7 @@ class AskAgain:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """What `SimpleSource.read` returns when a split has ended for good.
+    """The result of `SimpleSource.read` when a split has ended for good.
 
     It leaves the query, and is not read again.
     """
@@ -101,7 +101,7 @@ class SimpleSource(ABC):
     """
 
     name: ClassVar[str]
-    """What the user writes in ``format`` or ``option("source", ...)``; logged in every offset.
+    """The name in ``format`` or ``option("source", ...)``; logged in every offset.
 
     A new name is a new source.
     """
@@ -124,7 +124,7 @@ class SimpleSource(ABC):
 
         On the driver, before every batch; may ask the outside, and block.
 
-        A split that is new begins at `start`. What becomes of one that is not there any more:
+        A split that is new begins at `start`. For one that is not there any more:
 
         * In planned mode it is out of sight: it is not read, and its position is kept for 30 days (of 10,000
           splits at the most). Back with the same info, it goes on there. It leaves for good if the source
@@ -162,7 +162,7 @@ class SimpleSource(ABC):
         * The position of each page lies after that of the page before.
         * Within the option ``readTimeout`` it yields or returns. Do not wait for new data: return.
 
-        A method with a third parameter, ``stop``, is told the first record NOT to read, or None if that is
+        A method with a third parameter, ``stop``, gets the first record NOT to read, or None if that is
         not known. Without it the framework cuts the pages, which it can if each record moves the position by
         one; if keys have gaps in planned mode, or a page read again may have grown in barrier mode, take
         ``stop``.
@@ -175,7 +175,7 @@ class SimpleSource(ABC):
         the place of that column. The source gets the option ``schemaEvolution``.
 
         On the driver, where a query is made; may read files and ask a schema registry. The default is None:
-        what `read` yields are the rows of the query.
+        `read` yields the rows of the query.
         """
         return None
 

@@ -1,4 +1,4 @@
-"""What the sources of both modes share (FLIP-27 ``Source``)."""
+"""The base of the sources of both modes (FLIP-27 ``Source``)."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ class Source(ABC, Generic[RecordT, SplitT, PositionT]):
       because the end of each split is known without reading (offsets, file sizes); or
     * a `headwater.core.barrier_source.BarrierSource`: where a batch ends is found out by reading it.
 
-    Each adds what its mode needs, first of all the methods that make its enumerator.
+    Each adds the needs of its mode, first of all the methods that make its enumerator.
 
     A source is made from options on the driver, then pickled to Spark's source runner and to every task: it
     holds settings only, opens nothing, and imports the library of its system inside the methods that need it.
     """
 
     name: ClassVar[str]
-    """What the user writes in ``option("source", ...)``; logged in every offset."""
+    """The name in ``option("source", ...)``; logged in every offset."""
 
     path_depth: ClassVar[int] = 1
     """How many names the path of each split has: how deep the offset nests."""
@@ -50,7 +50,7 @@ class Source(ABC, Generic[RecordT, SplitT, PositionT]):
     @property
     @abstractmethod
     def boundedness(self) -> Boundedness:
-        """What this instance was made for."""
+        """The kind of query that this instance was made for."""
 
     @abstractmethod
     def schema(self) -> pa.Schema:
@@ -68,8 +68,8 @@ class Source(ABC, Generic[RecordT, SplitT, PositionT]):
         No I/O. The default returns the same source: its schema is fixed.
 
         Args:
-            schema: what Spark plans with, as Arrow.
-            given: whether the user gave it; otherwise it is what `schema` of an equal source returned in
+            schema: the schema that Spark plans with, as Arrow.
+            given: whether the user gave it; otherwise `schema` of an equal source returned it in
                 another process.
 
         Raises:
@@ -85,13 +85,13 @@ class Source(ABC, Generic[RecordT, SplitT, PositionT]):
 
         Args:
             filters: of Spark (``pyspark.sql.datasource.Filter``), all of which hold. Spark applies them again
-                to what is read: so letting a row through is right, and leaving out one that passes is not.
+                to the rows: so letting a row through is right, and skipping one that passes is not.
         """
         return self
 
     @property
     def logged_schema(self) -> JsonValue:
-        """What a query's offsets are to say about the meaning of its rows; None for nothing, the default.
+        """The entry of a query's offsets about the meaning of its rows; None for nothing, the default.
 
         A query whose checkpoint says something else is stopped, unless `takes_other_schemas`. A checkpoint
         that says nothing goes on.
@@ -122,9 +122,9 @@ class Source(ABC, Generic[RecordT, SplitT, PositionT]):
 
     @abstractmethod
     def serialize_splits(self, splits: Iterable[SplitT]) -> JsonValue:
-        """Return the definitions of splits as JSON, without what their paths say already.
+        """Return the definitions of splits as JSON, without the parts that are in their paths.
 
-        What many share is written once.
+        Parts that many share are written once.
         """
 
     @abstractmethod
@@ -134,5 +134,5 @@ class Source(ABC, Generic[RecordT, SplitT, PositionT]):
         """Return the splits of these paths: the inverse of `serialize_splits`.
 
         Raises:
-            OffsetError: a definition is missing or is not what this source writes.
+            OffsetError: a definition is missing or malformed.
         """

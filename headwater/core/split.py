@@ -1,4 +1,4 @@
-"""Splits, positions and ranges: what is read, and how far."""
+"""Splits, positions and ranges."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class SplitRange(Generic[SplitT, PositionT]):
     Planned on the driver, carried to an executor inside Spark's partition.
 
     Attributes:
-        split: what to read.
+        split: the split to read.
         start: the first record to read.
         stop: the first record NOT to read. A record at or after it is never emitted.
     """
@@ -63,5 +63,5 @@ class SplitRange(Generic[SplitT, PositionT]):
 
     @property
     def shown_ends(self) -> tuple[str, str]:
-        """Where it starts and stops, in words for a person. A stop that nobody knows is the end."""
+        """Where it starts and stops, in words for a person. A stop that is unknown is the end."""
         return str(self.start), "its end" if self.stop is None else str(self.stop)

@@ -37,7 +37,7 @@ It is ``If-None-Match: *``, or a generation of 0.
 
 _DELETERS: Final = 16
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS)
-"""What ``os.link`` says on a file system without hard links."""
+"""The errors of ``os.link`` on a file system without hard links."""
 
 
 def open_state_store(url: str, storage_options: Mapping[str, Any] | None = None) -> StateStore:

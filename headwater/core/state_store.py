@@ -26,7 +26,7 @@ class StateStore(ABC):
 
     @abstractmethod
     def put_if_absent(self, name: str, data: bytes, *, durable: bool = True) -> bytes:
-        """Write an object unless there is one, in one atomic step; return what is stored under the name now.
+        """Write an object unless there is one, in one atomic step; return the object under the name now.
 
         The caller has won if that is ``data``. A writer that puts something unique into ``data`` learns in
         this way whether it was the first, also when its own first try had come through and only the answer
@@ -34,7 +34,7 @@ class StateStore(ABC):
 
         Args:
             name: of the object.
-            data: what to store.
+            data: the object.
             durable: whether it must survive a loss of power, not only of processes, before this returns.
         """
 
@@ -106,7 +106,7 @@ _DIGEST_BYTES = 12
 
 
 def segment_name(prefix: str, data: bytes) -> str:
-    """Return the name of a segment: a prefix that the owner chooses, and a digest of what it holds."""
+    """Return the name of a segment: a prefix that the owner chooses, and a digest of its content."""
     return f"{prefix}{hashlib.blake2b(data, digest_size=_DIGEST_BYTES).hexdigest()}"
 
 
@@ -120,14 +120,14 @@ def put_segment(store: StateStore, folder: str, name: str, data: bytes) -> None:
     Args:
         store: the state location.
         folder: where the owner keeps its segments.
-        name: what `segment_name` returned.
-        data: what it holds.
+        name: the result of `segment_name`.
+        data: the content.
     """
     store.put_if_absent(f"{folder}/{name}", data)
 
 
 def get_segment(store: StateStore, folder: str, name: str) -> bytes | None:
-    """Return what a segment holds, None if it is not there.
+    """Return the content of a segment, None if it is not there.
 
     Raises:
         StateLocationError: it was cut short or changed.

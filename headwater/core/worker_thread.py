@@ -38,8 +38,8 @@ class WorkerThread:
         """Run a call after all that were submitted before. Does not block.
 
         Returns:
-            What the call returns or raises, even a ``BaseException``. Its callbacks run on the worker thread.
-            It is cancelled, and the call does not run, if the thread is closed.
+            The result or the error of the call, even a ``BaseException``. Its callbacks run on the worker
+            thread. It is cancelled, and the call does not run, if the thread is closed.
         """
         done: Future[T] = Future()
         # The lock holds two promises: two threads that submit the first call start one thread, and no call
@@ -55,7 +55,7 @@ class WorkerThread:
         return done
 
     def close(self, timeout_ms: int) -> None:
-        """End the thread after what was submitted, and wait for that, but no longer than this. Idempotent."""
+        """End the thread after the submitted calls, and wait for that, at most this long. Idempotent."""
         with self._lock:
             if not self._is_closed:
                 self._is_closed = True

@@ -1,4 +1,4 @@
-"""What runs a source's reader and emitter inside a task.
+"""The loops that run a source's reader and emitter inside a task.
 
 Imports point up this list, never down:
 
@@ -8,7 +8,7 @@ Imports point up this list, never down:
 * `partitions`: result partitions, by which rows are handed over between threads, scans and epochs.
 * `source_reader`: a task in planned mode: fetch, emit, advance, on one thread. Needs none of the folders.
 * `staging`: sources that cannot be read again, read through a segment log of `partitions`.
-* `fetchers`: threads that run split readers and put what they fetched into `partitions`.
+* `fetchers`: threads that run split readers and put fetched records into `partitions`.
 * `epoch`: a task in barrier mode: barriers, the emitter, the state at the cut, and the protocol by which
   attempts at one task agree on which of them reads.
 """

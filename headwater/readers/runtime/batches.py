@@ -23,7 +23,7 @@ def check_schema(
     Args:
         source: for the error.
         schema: of the source.
-        batch: what its emitter yielded.
+        batch: from its emitter.
         path: of the split, for the error; empty if the rows are of several.
 
     Raises:
@@ -46,7 +46,7 @@ def cast_batch(batch: pa.RecordBatch, schema: pa.Schema, source: str) -> pa.Reco
 
     Args:
         batch: its columns have the order of the schema.
-        schema: what is asked for.
+        schema: the schema of the result.
         source: for the error.
 
     Raises:

@@ -62,7 +62,7 @@ class LossReport:
 
 
 class ToldRanges:
-    """Remembers the last ranges that were told, so that each is told once. Any thread may call.
+    """Remembers the last ranges that were logged, so that each is logged once. Any thread may call.
 
     The same range is found by each attempt of a task, each scan of a batch and each replay, and a longer one
     by those that come later.
@@ -74,7 +74,7 @@ class ToldRanges:
         self._told: deque[LossReport] = deque(maxlen=most)
 
     def add(self, report: LossReport) -> list[LossReport]:
-        """Return the parts of a range that were not told before, and remember them."""
+        """Return the parts of a range that were not logged before, and remember them."""
         with self._lock:
             parts = [report]
             for told in self._told:
@@ -96,7 +96,7 @@ def _without(part: LossReport, told: LossReport) -> list[LossReport]:
 
 
 _told = ToldRanges()
-"""What this process has logged itself. Python workers are used again, also for the next attempt of a task."""
+"""The ranges that this process has logged. A Python worker is used again, also for the next attempt."""
 
 
 def log_once(report: LossReport) -> None:
@@ -106,12 +106,12 @@ def log_once(report: LossReport) -> None:
 
 
 class LossReports:
-    """Takes what the readers of one task find. One per task, on its thread.
+    """Takes the losses of the readers of one task. One per task, on its thread.
 
-    The driver logs what reaches it. What does not is logged here: each range once in a process.
+    The driver logs reports that reach it. Others are logged here: each range once in a process.
 
     Args:
-        address: where to report; None if nobody counts, as in a batch read.
+        address: where to report; None if losses are not counted, as in a batch read.
     """
 
     def __init__(self, address: ReportAddress | None) -> None:

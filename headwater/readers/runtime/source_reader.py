@@ -31,13 +31,13 @@ def read_ranges(
     when it is left early (LIMIT) or fails.
 
     Args:
-        source: what to read.
+        source: the source.
         ranges: of its splits.
         reports_to: whom to tell of records that are gone, and at the end how much was read; None in a batch
-            read, where nobody counts.
+            read, where nothing is counted.
 
     Raises:
-        SourceError: what reader and emitter raise.
+        SourceError: the errors of reader and emitter.
         ContractError: the reader named a split that it was not given, or finished one before all its records
             were there; or a batch does not have the source's schema.
     """

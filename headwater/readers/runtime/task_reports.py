@@ -27,7 +27,7 @@ _DIGEST_BYTES = 32
 
 @dataclass(frozen=True, slots=True)
 class TimesAsked:
-    """What the tasks of a batch are asked about the column with the event time.
+    """The question to the tasks of a batch about the column with the event time.
 
     Attributes:
         column: of the rows.
@@ -45,8 +45,8 @@ class ReportAddress:
     Attributes:
         hosts: the driver's numeric addresses. Which of them an executor can reach is not known: it asks all.
         port: the same on each.
-        token: what authenticates both sides.
-        times: what else is to be reported; None for nothing.
+        token: the secret that authenticates both sides.
+        times: the question about event times; None for none.
     """
 
     hosts: tuple[str, ...]
@@ -61,19 +61,19 @@ def sealed(kind: bytes, content: bytes, token: bytes) -> bytes:
 
 
 def unsealed(kind: bytes, datagram: bytes, token: bytes) -> bytes | None:
-    """Return what is in a datagram; None if it is not authentic, or of another kind."""
+    """Return the content of a datagram; None if it is not authentic, or of another kind."""
     digest, content = datagram[:_DIGEST_BYTES], datagram[_DIGEST_BYTES:]
     return content if hmac.compare_digest(digest, digest_of(kind, content, token)) else None
 
 
 def digest_of(kind: bytes, content: bytes, token: bytes) -> bytes:
-    """Return what only those who know the token can make."""
+    """Return a digest that needs the token."""
     return hmac.digest(token, kind + content, "sha256")
 
 
 @dataclass(frozen=True, slots=True)
 class ReadReport:
-    """What one attempt at a task has read.
+    """The counts of one attempt at a task.
 
     Attributes:
         attempt: names it: a report arrives once at each address of the driver that can be reached.
@@ -93,7 +93,7 @@ class ReadReport:
 
     @staticmethod
     def decode(datagram: bytes, token: bytes) -> ReadReport | None:
-        """Return what `encode` made; None of anything else."""
+        """Return the report that `encode` wrote; None for anything else."""
         content = unsealed(b"read", datagram, token)
         if content is None:
             return None
@@ -103,12 +103,12 @@ class ReadReport:
 
 
 class ReadCounter:
-    """Counts what one attempt at a task hands to Spark, and tells the driver at its end.
+    """Counts the rows that one attempt at a task hands to Spark, and tells the driver at its end.
 
     On the task's thread. There is no answer, and nothing is sent again: a metric is not worth a wait.
 
     Args:
-        address: whom to tell; None if nobody counts, as in a batch read.
+        address: of the driver; None if nothing is counted, as in a batch read.
     """
 
     def __init__(self, address: ReportAddress | None) -> None:

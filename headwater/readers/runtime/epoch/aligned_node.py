@@ -28,7 +28,7 @@ from headwater.readers.runtime.fetchers.events import Fetched, SplitsDone, Split
 from headwater.readers.runtime.partitions.subpartition import PartitionEvent
 
 MOST_HELD = 1_000
-"""So many splits that wait end an epoch: memory must stay small. The next one is planned without them."""
+"""This number of waiting splits ends an epoch: memory must stay small. The next one goes on without them."""
 
 
 @dataclass(slots=True)
@@ -37,11 +37,11 @@ class _Held:
 
     Attributes:
         span: of the first record that waits.
-        row: what has come of the split, in order.
+        queue: the records and events of the split, in order.
     """
 
     span: EventTimeSpan
-    row: deque[Fetched | PartitionEvent] = field(default_factory=deque)
+    queue: deque[Fetched | PartitionEvent] = field(default_factory=deque)
 
 
 class AlignedNode(EmitterNode):
@@ -51,17 +51,17 @@ class AlignedNode(EmitterNode):
     it is dropped, and fetched again in an epoch in which it may be emitted. Rows that are stored with the
     snapshot (a barrier overtook them, or a call that runs) count as emitted for their split, and hold all
     splits back in the next epoch, in which they come first. Memory: of each split that waits
-    the record that does, and what had been fetched behind it before the split was paused.
+    the record that does, and the records that were fetched behind it before the split was paused.
 
     How far the splits have come goes to the driver as a source event, with the snapshot.
 
     Args:
         source: makes the emitter.
-        told: by the driver.
+        alignment: the driver's settings and watermarks.
         starts: the splits that the task reads.
-        loop: takes what is found.
+        loop: takes found splits.
         clock: time.
-        schema: of what the emitter yields.
+        schema: of the emitter's rows.
         failures: of the splits.
         pause_or_resume: of the fetchers.
         on_enough: called when all splits wait, for splits of other tasks, so nothing changes in this epoch;
@@ -71,7 +71,7 @@ class AlignedNode(EmitterNode):
     def __init__(
         self,
         source: Source[Any, Any, Any],
-        told: TaskAlignment,
+        alignment: TaskAlignment,
         *,
         starts: Sequence[SplitRange[Any, Any]],
         loop: FeedbackLoop,
@@ -82,8 +82,8 @@ class AlignedNode(EmitterNode):
         on_enough: Callable[[], None],
     ) -> None:
         super().__init__(source, starts=starts, loop=loop, clock=clock, schema=schema, failures=failures)
-        self._alignment = SplitAlignment(told)
-        self._column = told.column
+        self._alignment = SplitAlignment(alignment)
+        self._column = alignment.column
         self._pause_or_resume = pause_or_resume
         self._on_enough = on_enough
         self._held: dict[SplitPath, _Held] = {}
@@ -91,7 +91,7 @@ class AlignedNode(EmitterNode):
     def emit(self, fetched: Fetched) -> pa.RecordBatch | None:
         path = fetched.path
         if path in self._held:
-            self._held[path].row.append(fetched)
+            self._held[path].queue.append(fetched)
             return None
         state = self.progress.state(path)
         if state is None:
@@ -111,7 +111,7 @@ class AlignedNode(EmitterNode):
         for path in _named(event):
             # One fetch speaks of one split. What is said of one that waits is said behind its records.
             if path in self._held:
-                self._held[path].row.append(event)
+                self._held[path].queue.append(event)
                 return
         self._take_now(event)
 
@@ -135,14 +135,14 @@ class AlignedNode(EmitterNode):
         return super().snapshot(loop_log, in_flight, taken)
 
     def _go_on(self, path: SplitPath) -> Iterator[pa.RecordBatch]:
-        """Yield what of a split needs to wait no longer."""
+        """Yield the records of a split that need to wait no longer."""
         held = self._held[path]
         if not self._alignment.admits(path, held.span):
             return
-        while held.row:
-            element = held.row[0]
+        while held.queue:
+            element = held.queue[0]
             if isinstance(element, PartitionEvent):
-                held.row.popleft()
+                held.queue.popleft()
                 self._take_now(element)
                 continue
             state = self.progress.state(path)
@@ -153,7 +153,7 @@ class AlignedNode(EmitterNode):
                 held.span = span
                 self._alignment.held(path, span)
                 return
-            held.row.popleft()
+            held.queue.popleft()
             self._alignment.emitted(path, span)
             batch = self._advance(element, state, batches, position)
             if batch is not None:

@@ -10,13 +10,13 @@ from headwater.readers.runtime.epoch.task import EpochMetrics
 
 
 class Cut(enum.Enum):
-    """What to do now."""
+    """The next step of the epoch."""
 
     NOTHING = "nothing"
     """Read on."""
 
     OVERTAKE = "overtake"
-    """Let the barrier overtake in the channels where it is missing; copy the state and what was overtaken.
+    """Let the barrier overtake in the channels where it is missing; copy the state and the elements behind.
 
     The epoch is over.
     """

@@ -12,13 +12,13 @@ from headwater.readers.runtime.epoch.event_time import TaskAlignment
 
 
 class CallPace(ABC):
-    """What an epoch lets its calls wait for. Asked on the task's thread."""
+    """How long an epoch waits for its calls. Asked on the task's thread."""
 
     @abstractmethod
     def waits_for_room(self) -> bool:
         """Whether rows for which there is no room now are waited for, or are stored unasked.
 
-        Asked again and again while rows wait. Raises what ends the epoch meanwhile.
+        Asked again and again while rows wait. Raises the error that ends the epoch meanwhile.
         """
 
     @abstractmethod
@@ -29,7 +29,7 @@ class CallPace(ABC):
         """
 
     def alignment(self) -> TaskAlignment | None:
-        """Return what holds rows together in event time; None if nothing does. Asked once, before any row.
+        """Return the alignment of rows in event time; None if there is none. Asked once, before any row.
 
         With it, no row comes out that is later than one that is stored by more than the skew.
         """
@@ -43,7 +43,7 @@ class AsyncCalls(ABC):
     `process`, and at any time after that `unanswered` and `close`.
 
     A row is *unanswered* from the moment when it is taken until all that came of it was yielded in one batch:
-    so what a snapshot holds and what was yielded are together exactly what was taken.
+    so the rows of a snapshot and the yielded rows are together exactly the rows that were taken.
     """
 
     @property
@@ -53,7 +53,7 @@ class AsyncCalls(ABC):
 
     @abstractmethod
     def restore(self, batches: Sequence[pa.RecordBatch]) -> None:
-        """Take what `unanswered` returned in an earlier epoch: asked before all others. Opens nothing.
+        """Take the rows that `unanswered` returned in an earlier epoch: the first ones. Opens nothing.
 
         Raises:
             OffsetError: it was stored by a later version, or does not fit the source's columns any more.
@@ -61,11 +61,11 @@ class AsyncCalls(ABC):
 
     @abstractmethod
     def process(self, batches: Iterable[pa.RecordBatch | None], pace: CallPace) -> Iterator[pa.RecordBatch]:
-        """Ask about all rows, and yield what comes of them. Once.
+        """Ask about all rows, and yield the results. Once.
 
         Args:
             batches: of the source's schema, taken one by one as there is room. None: there is no further
-                batch yet; what is done comes out meanwhile.
+                batch yet; finished calls come out meanwhile.
             pace: how long to wait.
 
         Raises:
@@ -75,14 +75,14 @@ class AsyncCalls(ABC):
 
     @abstractmethod
     def unanswered(self) -> list[pa.RecordBatch]:
-        """Return the rows that are unanswered: columns of the source, and what is known of their calls.
+        """Return the rows that are unanswered: columns of the source, and the state of their calls.
 
         The latter's names begin with `BOOKKEEPING`.
         """
 
     @abstractmethod
     def close(self) -> None:
-        """Cancel what runs, leave no thread. Idempotent."""
+        """Cancel running calls, leave no thread. Idempotent."""
 
 
 BOOKKEEPING = "_headwater_"

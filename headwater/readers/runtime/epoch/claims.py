@@ -1,4 +1,4 @@
-"""Claims: of all attempts at one task of an epoch, one decides what the epoch holds.
+"""Claims: of all attempts at one task of an epoch, one decides the content of the epoch.
 
 There are several attempts when Spark retries or speculates, and when a query scans the source twice. A claim
 says which process its attempt runs in, so that others on its host can tell at once whether it still lives.
@@ -24,7 +24,7 @@ BEAT_MS: Final = 2_000
 """How often an attempt gives a sign of life."""
 
 STALE_MS: Final = 15_000
-"""An attempt that gave no sign of life for so long is taken for dead.
+"""An attempt without a sign of life for this time counts as dead.
 
 The time is measured on the watcher's own clock. Clocks of two hosts are never compared.
 """
@@ -77,10 +77,10 @@ class ClaimWatch:
 
 
 class Claim:
-    """The right to read a task and to say what its epoch holds, until another attempt takes over.
+    """The right to read a task and to decide the content of its epoch, until another attempt takes over.
 
     Args:
-        slot: what is claimed.
+        slot: the slot that is claimed.
         number: 1 for the first claim, one more for each that took over.
         clock: time.
     """
@@ -186,7 +186,7 @@ class ClaimProtocol:
 
 
 def this_process() -> JsonObject:
-    """Return what tells this process from every other one.
+    """Return an identifier of this process that no other one has.
 
     Its id, when it began, and the host and process namespace in which the id means something.
     """

@@ -71,7 +71,7 @@ _MOMENT_S = 0.005
 class Dataflow:
     """Fetchers -> channels -> the emitter, and the loop from the emitter back to the fetchers.
 
-    Belongs to the task's thread, which repeats `prepare`, `poll`, `wait`, in this order: what happens after
+    Belongs to the task's thread, which repeats `prepare`, `poll`, `wait`, in this order: an event after
     `prepare` ends the next `wait` at once.
 
     Attributes:
@@ -83,7 +83,7 @@ class Dataflow:
     Args:
         source: makes the readers.
         task: how many bytes may lie in the channels, and the events for the readers.
-        ranges: what the fetchers read.
+        ranges: the ranges that the fetchers read.
         barrier: when the trigger is due.
         clock: time.
     """
@@ -128,10 +128,10 @@ class Dataflow:
         self.manager.start()
 
     def prepare(self) -> None:
-        """Forget earlier wake-ups, and raise what a fetcher has raised.
+        """Forget earlier wake-ups, and raise the error of a fetcher.
 
         Raises:
-            Exception: what a reader raised.
+            Exception: the error of a reader.
         """
         self._available.clear()
         self.manager.check_errors()
@@ -148,7 +148,7 @@ class Dataflow:
         return None
 
     def wait(self, timeout_ms: int | None) -> None:
-        """Wait for an element, an error or the trigger, at most so long. May return earlier."""
+        """Wait for an element, an error or the trigger, at most for this time. May return earlier."""
         if timeout_ms is None:
             self._available.wait()
         else:
@@ -159,7 +159,7 @@ class Dataflow:
         self._available.wait(_MOMENT_S)
 
     def close(self) -> None:
-        """End the fetchers, give up what lies in the channels. Idempotent."""
+        """End the fetchers, give up the content of the channels. Idempotent."""
         # Fetchers first: they put into the channels until they end.
         self.manager.close()
         for view in self._views:

@@ -17,7 +17,6 @@ from headwater.core.split import SplitPath, SplitRange
 from headwater.readers.runtime.batches import check_schema
 from headwater.readers.runtime.epoch.dataflow import FeedbackLoop
 from headwater.readers.runtime.epoch.progress import EpochProgress, SplitFailures
-from headwater.readers.runtime.epoch.replay import Replay
 from headwater.readers.runtime.fetchers.events import (
     Fetched,
     NothingFetched,
@@ -30,7 +29,7 @@ from headwater.readers.runtime.partitions.subpartition import PartitionEvent
 
 
 class EmitterNode:
-    """Emits record after record, whole or not at all, and notes what is said about splits.
+    """Emits record after record, whole or not at all, and notes events of splits.
 
     Belongs to the task's thread.
 
@@ -41,9 +40,9 @@ class EmitterNode:
     Args:
         source: makes the emitter.
         starts: the splits that the task reads.
-        loop: takes what is found.
+        loop: takes found splits.
         clock: time.
-        schema: of what the emitter yields.
+        schema: of the emitter's rows.
         failures: of the splits, those of earlier epochs included.
     """
 
@@ -162,62 +161,6 @@ class EmitterNode:
                 f"{dumps(before)}, and the position after them as {dumps(after)}, which is not behind it: "
                 "they would come again"
             )
-
-
-class ReplayNode(EmitterNode):
-    """Emits what an earlier reading of the epoch emitted, and no more.
-
-    Attributes:
-        stopped: splits that have come to their stop and may still be fetched from. Emptied by the reader.
-
-    Args:
-        source: makes the emitter.
-        replay: where to stop.
-        loop: takes what is found.
-        clock: time.
-        schema: see `EmitterNode`.
-        failures: of the splits.
-    """
-
-    def __init__(
-        self,
-        source: Source[Any, Any, Any],
-        replay: Replay,
-        *,
-        loop: FeedbackLoop,
-        clock: Clock,
-        schema: pa.Schema,
-        failures: SplitFailures,
-    ) -> None:
-        super().__init__(
-            source, starts=replay.ranges(), loop=loop, clock=clock, schema=schema, failures=failures
-        )
-        self.stopped: list[SplitPath] = []
-        self._replay = replay
-
-    def emit(self, fetched: Fetched) -> pa.RecordBatch | None:
-        batch = super().emit(fetched)
-        state = self.progress.state(fetched.path)
-        if state is not None and self._replay.is_at_stop(fetched.path, state.position):
-            self.progress.done(fetched.path, SplitStatus.MORE)
-            self.stopped.append(fetched.path)
-        return batch
-
-    def add_found(self, found: FoundSplit) -> None:
-        is_read, stop = self._replay.stop_of(found)
-        piece = self.progress.add_found(found, stop)
-        if piece is None:
-            return
-        if is_read:
-            self._loop.put(piece)
-        else:
-            self.progress.done(found.split.path, SplitStatus.MORE)
-
-    def _done(self, path: SplitPath, status: SplitStatus, delay_ms: int | None) -> None:
-        state = self.progress.state(path)
-        if state is not None:
-            self._replay.check_end(path, state.position, finished=status is SplitStatus.FINISHED)
-        super()._done(path, status, delay_ms)
 
 
 def _whole(batches: list[pa.RecordBatch]) -> pa.RecordBatch | None:

@@ -1,4 +1,4 @@
-"""What both readings of an epoch share: iterating once, asynchronous calls, leaving early, the state."""
+"""The base of both readings of an epoch: iterating once, asynchronous calls, leaving early, the state."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class EpochReader(CallPace, ABC):
 
     @abstractmethod
     def _after_record(self) -> None:
-        """Tell the fetchers what follows from the record that was just emitted."""
+        """Tell the fetchers the consequences of the record that was just emitted."""
 
     def _run(self) -> Generator[pa.RecordBatch, None, None]:
         try:
@@ -111,7 +111,7 @@ class EpochReader(CallPace, ABC):
         self._end()
 
     def _restore_calls(self, unanswered: Sequence[pa.RecordBatch]) -> None:
-        """Hand the calls what an earlier epoch left unanswered."""
+        """Hand the calls the rows that an earlier epoch left unanswered."""
         if self._calls is not None:
             self._calls.restore(unanswered)
         elif unanswered:
@@ -123,7 +123,7 @@ class EpochReader(CallPace, ABC):
     def _answered(
         self, emitted: Generator[pa.RecordBatch | None, None, None]
     ) -> Generator[pa.RecordBatch, None, None]:
-        """Yield what the calls make of the rows; without calls the rows."""
+        """Yield the results of the calls; without calls the rows."""
         batches = emitted if self._calls is None else self._calls.process(emitted, self)
         for batch in batches:
             if batch is not None:
@@ -143,7 +143,7 @@ class EpochReader(CallPace, ABC):
         buffer.recycle()
 
     def _wait(self, timeout_ms: int | None) -> Iterator[None]:
-        """Wait for what is fetched; only a moment while calls are under way."""
+        """Wait for records; only a moment while calls are under way."""
         if self._calls is not None and self._calls.is_busy:
             self._flow.wait_a_moment()
             yield None

@@ -23,7 +23,7 @@ _IN_FLIGHT: Final = "eventTimeInFlight"
 
 @dataclass(frozen=True, slots=True)
 class TaskAlignment:
-    """What the driver tells a task of event time. The same for all attempts at the task.
+    """The driver's settings of event time for a task. The same for all attempts at the task.
 
     Attributes:
         column: of the source's rows, which has the times.
@@ -114,7 +114,7 @@ class SplitAlignment:
         has_moved: whether a record that waits may be admitted now; the caller sets it back.
 
     Args:
-        told: by the driver.
+        alignment: the driver's settings and watermarks.
     """
 
     def __init__(self, told: TaskAlignment) -> None:
@@ -165,7 +165,7 @@ class SplitAlignment:
             self.finished(path)
 
     def fronts(self) -> list[Front]:
-        """Return what is known of the task's splits."""
+        """Return the frontiers of the task's splits."""
         return [
             Front(path, front_ms, path in self._held)
             for path, front_ms in self._fronts.items()
@@ -180,7 +180,7 @@ class SplitAlignment:
 def furthest_behind(fronts: Mapping[SplitPath, int | None]) -> list[tuple[SplitPath, int | None]]:
     """Return the two splits that are behind all others, with their fronts, in this order.
 
-    They tell for every split which other one is behind it. What is not known counts as behind all.
+    They tell for every split which other one is behind it. An unknown one counts as behind all.
     """
     return heapq.nsmallest(2, fronts.items(), key=_time)
 

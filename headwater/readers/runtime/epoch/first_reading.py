@@ -31,17 +31,17 @@ from headwater.readers.runtime.partitions.subpartition import (
 )
 
 MOST_FOUND = 10_000
-"""So many splits that were found and not begun end an epoch that has a limit: memory must stay small."""
+"""This number of found splits that were not begun ends an epoch that has a limit: memory must stay small."""
 
 _LET_IN = 16
-"""So many of the splits that wait are sent to the fetchers at once."""
+"""How many of the waiting splits are sent to the fetchers at once."""
 
 
 class FirstReading(EpochReader):
     """Reads up to the barrier, and decides thereby how far the epoch goes.
 
     Args:
-        source: what to read.
+        source: the source.
         task: where to begin, and where the epoch is cut.
         context: the attempt; without ``stop_at``.
         calls: through which all rows go, if there are such.
@@ -118,8 +118,8 @@ class FirstReading(EpochReader):
     def _let_in(self) -> None:
         """Send some of the splits that wait to the fetchers, if these have taken all that was sent before.
 
-        So the task's memory holds few of them. What was let in and not begun when the epoch is cut is found
-        in this epoch, as if a record had named it.
+        So the task's memory holds few of them. A split that was let in and not begun when the epoch is cut is
+        found in this epoch, as if a record had named it.
         """
         if self._flow.trigger.is_reached or len(self._flow.loop):
             return
@@ -180,7 +180,7 @@ class FirstReading(EpochReader):
         return max(0, triggered_ms + self._alignment_timeout_ms - self._clock.monotonic_ms())
 
     def _interval_left_ms(self) -> int | None:
-        """Return what is left of the epoch's time; None if it has no end."""
+        """Return the rest of the epoch's time; None if it has no end."""
         if self._barrier.duration_ms is None:
             return None
         return max(0, self._began_ms + self._barrier.duration_ms - self._clock.monotonic_ms())
@@ -192,8 +192,8 @@ class FirstReading(EpochReader):
     def _overtake(self) -> None:
         """Let the barrier overtake where it is missing.
 
-        What it overtook goes through the emitter, so that the position is behind it, but its rows go into the
-        snapshot. Where there are calls, these rows have not come to them.
+        Overtaken records go through the emitter, so that the position is behind them, but their rows go into
+        the snapshot. Where there are calls, these rows have not come to them.
         """
         barrier = CheckpointBarrier(self._flow.trigger.triggered_ms)
         for channel in sorted(self._handler.pending):

@@ -19,7 +19,7 @@ from headwater.readers.runtime.epoch.event_time import time_span
 
 
 def rows_of_splits(in_flight: Iterable[InFlight]) -> list[InFlight]:
-    """Return what was fetched and not emitted."""
+    """Return the rows that were fetched and not emitted."""
     return [held for held in in_flight if held.path]
 
 
@@ -31,8 +31,8 @@ def batches_with_calls(in_flight: Iterable[InFlight]) -> list[pa.RecordBatch]:
 class UnansweredRows:
     """The rows that a first reading left unanswered: a second one must not ask about them.
 
-    The order of rows differs from reading to reading, so they are told apart by their values. Equal rows are
-    the same.
+    The order of rows differs from reading to reading, so they are distinguished by their values. Equal rows
+    are the same.
 
     Args:
         batches: as the calls stored them.
@@ -66,13 +66,13 @@ class UnansweredRows:
 class RestoredRows:
     """Rows that the last epoch fetched and did not emit: they come first.
 
-    Emits them batch by batch, and knows what is left. Belongs to the task's thread.
+    Emits them batch by batch, and knows the rest. Belongs to the task's thread.
 
     Those of a split come in its order. The splits come one after the other; where they are aligned by event
-    time, the batch that is earliest comes first: what comes after it may have to wait for its calls.
+    time, the batch that is earliest comes first: later rows may have to wait for its calls.
 
     Args:
-        restored: what was in flight.
+        restored: the rows in flight.
         column: which has the times, where splits are aligned by event time.
     """
 
@@ -94,7 +94,7 @@ class RestoredRows:
                 heapq.heappop(turns)
 
     def left(self) -> list[InFlight]:
-        """Return what was not emitted."""
+        """Return the rows that were not emitted."""
         return [
             InFlight(held.path, held.start, write_batches(batches)) for held, batches in self._left if batches
         ]

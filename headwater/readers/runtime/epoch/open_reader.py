@@ -43,7 +43,7 @@ log = logging.getLogger(__name__)
 
 _IN_MEMORY_BYTES = 8 << 20
 _FORGOTTEN_S = 24 * 3600
-"""What a query kept so long ago is deleted by the next query on the host."""
+"""Rows that a query kept longer ago are deleted by the next query on the host."""
 
 
 def open_epoch_reader(
@@ -55,7 +55,7 @@ def open_epoch_reader(
     """Return a reading of one task. Opens nothing: that comes with the first batch.
 
     Args:
-        source: what to read.
+        source: the source.
         task: of an epoch.
         context: the attempt.
         create_calls: makes the asynchronous calls through which all rows go; None if there are none.
@@ -80,7 +80,7 @@ class SharedScans:
 
     That is a folder, which only this user can enter, below the host's folder for temporary files.
 
-    A file is named by what its rows are: the epoch, the task, and a digest of the state to which they lead.
+    A file is named after its rows: the epoch, the task, and a digest of the state to which they lead.
     So the state in a manifest leads to exactly the rows of that manifest. Files of earlier epochs of a query
     are deleted by the first task of a later epoch; those of a query that has kept nothing for a day, by the
     next query.

@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class _Trouble:
-    """What a split has failed so far; the time before ``since_ms`` is in ``lasting_ms``."""
+    """The failures of a split so far; the time before ``since_ms`` is in ``lasting_ms``."""
 
     failures: int
     lasting_ms: int
@@ -75,7 +75,7 @@ class SplitFailures:
         self._troubles.pop(path, None)
 
     def of(self, path: SplitPath) -> Failing | None:
-        """Return what a split has failed since its last progress."""
+        """Return the failures of a split since its last progress."""
         trouble = self._troubles.get(path)
         if trouble is None:
             return None
@@ -84,7 +84,7 @@ class SplitFailures:
 
 
 class EpochProgress:
-    """What was emitted of each split, and what its reader said of it last. Belongs to the task's thread.
+    """The position and the last status of each split. Belongs to the task's thread.
 
     Attributes:
         open: of how many splits more may come in this epoch.
@@ -128,7 +128,7 @@ class EpochProgress:
         return self._states[path]
 
     def add_found(self, found: FoundSplit, stop: JsonValue = None) -> SplitRange[Any, Any] | None:
-        """Register a split that was found, and return what to read of it.
+        """Register a split that was found, and return the range to read of it.
 
         None if it is known already: found twice is found once.
         """
@@ -141,7 +141,7 @@ class EpochProgress:
         return piece
 
     def had_turn(self, path: SplitPath) -> None:
-        """Note that a split was fetched from, and that what came of it was taken out of the channel."""
+        """Note that a split was fetched from, and that the result was taken out of the channel."""
         # The end of the dict is the end of the row. A split that is done has no next turn in this epoch.
         if path in self._states and path not in self._status:
             self._states[path] = self._states.pop(path)
@@ -152,7 +152,7 @@ class EpochProgress:
 
         Args:
             path: of the split.
-            status: what is to be expected of it.
+            status: whether more is to be expected of it.
             delay_ms: minimum time before the split is polled again.
         """
         if path in self._status or path in self._ended:
@@ -170,7 +170,7 @@ class EpochProgress:
             self._status[path] = (status, due_ms)
 
     def paused(self, path: SplitPath, pause_ms: int) -> None:
-        """Note that a split must not be asked for so long, though there may be more."""
+        """Note that a split must not be polled for a time, though there may be more."""
         self._paused_until_ms[path] = self._clock.monotonic_ms() + pause_ms
 
     def add_events(self, events: Iterable[JsonValue]) -> None:
@@ -184,7 +184,7 @@ class EpochProgress:
 
         Args:
             loop_log: the found splits that no fetcher has begun with.
-            in_flight: what is to be stored beside the positions.
+            in_flight: the rows to store beside the positions.
             taken: how many of the splits that waited for the task were taken.
         """
         waiting = [self._found[path] for path in loop_log]

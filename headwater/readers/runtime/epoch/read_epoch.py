@@ -1,4 +1,4 @@
-"""One task of an epoch: reads up to the barrier, or exactly what another attempt at the task has read."""
+"""One task of an epoch: reads up to the barrier, or exactly as far as another attempt at the task."""
 
 from __future__ import annotations
 
@@ -41,10 +41,11 @@ def read_epoch(
     Runs on an executor, on the task's thread. Ends after the task's manifest is published.
 
     The first attempt at the task (retries, speculation, a second scan) decides how far the epoch goes. Every
-    later attempt reads exactly that. An attempt that is left early (LIMIT) publishes what it had emitted.
+    later attempt reads exactly that. An attempt that is left early (LIMIT) publishes the positions behind its
+    rows.
 
     Args:
-        source: what to read.
+        source: the source.
         task: which task.
         store: the state location; None for a batch read, which publishes nothing.
         open_reader: makes the reading.
@@ -53,7 +54,7 @@ def read_epoch(
     Raises:
         FencedError: another attempt took over. Spark retries, and the retry follows that one.
         StateLocationError: the state location cannot be used, or a manifest is cut short.
-        SourceError: what reader and emitter raise.
+        SourceError: the errors of reader and emitter.
     """
     attempt = _Attempt(source, task, open_reader, clock or SystemClock())
     if store is None:
@@ -82,7 +83,7 @@ class _Attempt:
             yield from reading
 
     def read_again(self, slot: TaskSlot, manifest: bytes) -> Iterator[pa.RecordBatch]:
-        """Read exactly what a manifest says.
+        """Read exactly the rows of a manifest.
 
         Nothing if the driver sealed the slot: the next epoch begins where this one did.
         """
@@ -138,7 +139,7 @@ class _Attempt:
         return self.open_reader(self.source, self.task, context)
 
     def _restored(self, store: StateStore) -> tuple[InFlight, ...]:
-        """Return what earlier epochs left in flight for this task."""
+        """Return the rows that earlier epochs left in flight for this task."""
         found: list[InFlight] = []
         for folder, number in self.task.restored:
             slot = TaskSlot(store, folder, number)
@@ -162,7 +163,7 @@ class _Attempt:
 
 
 class _Publisher:
-    """Writes what one attempt has read."""
+    """Publishes the manifest of one attempt."""
 
     def __init__(self, parts: StateParts, claim: Claim, metrics: EpochMetrics) -> None:
         self._parts = parts

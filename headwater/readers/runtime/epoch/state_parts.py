@@ -63,7 +63,7 @@ class StateParts:
         return replace(state, found=(*state.found, *found), in_flight=self.rows(state, store), waiting=())
 
     def rows(self, state: EpochState, store: StateStore) -> tuple[InFlight, ...]:
-        """Return what is in flight in a state, with the rows.
+        """Return the entries in flight of a state, with their rows.
 
         Raises:
             StateLocationError: they are not there, or were changed.
@@ -94,7 +94,7 @@ class StateParts:
     def _rows_aside(
         self, in_flight: Iterable[InFlight]
     ) -> tuple[tuple[InFlight, ...], dict[tuple[str, str], bytes]]:
-        """Return what is in flight without its rows, and the one object that they are in."""
+        """Return the entries in flight without their rows, and the one object that they are in."""
         held = list(in_flight)
         data = b"".join(entry.rows for entry in held)
         if not data:
@@ -152,7 +152,7 @@ class WaitingQueue:
     Args:
         pieces: of segments.
         read: returns the splits of a piece.
-        most: no more than so many are taken; None for all.
+        most: the most that are taken; None for all.
     """
 
     def __init__(
@@ -178,7 +178,7 @@ class WaitingQueue:
 
 
 def without_taken(pieces: Iterable[WaitingSplits], taken: int) -> list[WaitingSplits]:
-    """Return what is left of pieces of which so many splits were taken, from the first one on."""
+    """Return the rest of the pieces after some splits were taken, from the first one on."""
     left = []
     for piece in pieces:
         first = piece.first + min(taken, len(piece))

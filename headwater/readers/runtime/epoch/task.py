@@ -1,4 +1,4 @@
-"""What a task of an epoch is told, and how it is read, seen from outside."""
+"""A task of an epoch as the driver sends it, and its reading as callers see it."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from headwater.readers.runtime.epoch.state_parts import WaitingQueue
 
 @dataclass(frozen=True, kw_only=True)
 class EpochTask:
-    """What the driver tells a task, inside Spark's partition. The same for all attempts at the task.
+    """A task as the driver sends it, inside Spark's partition. The same for all attempts at the task.
 
     Attributes:
         folder: of the epoch, in the state location.
         number: of this task in the epoch.
         ranges: the splits to read, each from its position, without a stop.
         barrier: where to cut.
-        mode: what happens to what is in the channels then.
-        alignment_timeout_ms: an aligned barrier overtakes after so long; None for never.
-        budget_bytes: how much may lie in the channels. What each fetcher has just fetched, and the record
+        mode: the treatment of the channels then.
+        alignment_timeout_ms: an aligned barrier overtakes after this time; None for never.
+        budget_bytes: how much may lie in the channels. The last fetch of each fetcher, and the record
             that the emitter is at, come on top.
         restored: manifests, as (folder, number of the task), whose rows in flight are emitted first.
         waiting: found splits that no task has begun with, for this task.
-        least_ready: if the task was given fewer splits than this, so many of those that wait are ready from
-            the beginning as make up for it. The others are let in as there is room.
+        least_ready: if the task has fewer splits than this, the missing number of waiting splits is ready
+            from the beginning. The others are let in as there is room.
         failing: those of the splits that failed before and made no progress since.
         retry_deadline_ms: how long a split may fail, in all epochs together; None for ever.
         events: of the enumerator, for the readers.
@@ -67,7 +67,7 @@ class EpochTask:
 
 @dataclass(slots=True)
 class EpochMetrics:
-    """What is measured about one epoch of one task.
+    """Measurements of one epoch of one task.
 
     Written by the task's thread; complete when the epoch is over.
 
@@ -95,12 +95,12 @@ class EpochMetrics:
 
 @dataclass(frozen=True, kw_only=True)
 class ReadingContext:
-    """What an attempt adds to its task.
+    """The parts of a task that differ by attempt.
 
     Attributes:
         clock: time.
         stop_at: the state to which an earlier attempt has read; None to read up to the barrier.
-        restored: what earlier epochs left in flight, emitted first.
+        restored: rows that earlier epochs left in flight, emitted first.
         waiting: found splits that wait for the task; with ``stop_at`` those that the earlier attempt took.
         metrics: written while reading.
     """
@@ -115,13 +115,13 @@ class ReadingContext:
 class EpochReading(Protocol):
     """One reading of an epoch by one task. Belongs to the task's thread.
 
-    Iterated once. The emitted batches are all that `state` counts as read, but for what it holds in flight.
+    Iterated once. The emitted batches are all that `state` counts as read, but for its rows in flight.
     """
 
     def __iter__(self) -> Iterator[pa.RecordBatch]: ...
 
     def close(self) -> None:
-        """Leave early, or release what is left after the end: no thread, socket or file outlives this.
+        """Leave early, or release the rest after the end: no thread, socket or file outlives this.
 
         Idempotent.
         """

@@ -1,6 +1,6 @@
 """The slot of a task in the state location: the objects by which its attempts, and the driver, agree.
 
-Claims say which attempt reads; the manifest says what it has read, as one object that is whole or refused.
+Claims say which attempt reads; the manifest says how far it has read, as one object that is whole or refused.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class TaskSlot:
         00003.beat-1      its last sign of life
         00003.over-1      it gave up, and why
         00003.claim-2     the attempt that took over: from here on the first one is fenced
-        00003.manifest    what was read, or that nothing was; only the first one counts
+        00003.manifest    how far was read, or that nothing was; only the first one counts
 
     Attributes:
         store: the state location.
@@ -69,7 +69,7 @@ class TaskSlot:
         self.store.put(self._name(f"beat-{number}"), beat)
 
     def over(self, number: int) -> bytes | None:
-        """Return why an attempt gave up, None if it has not said so."""
+        """Return why an attempt gave up, None if it did not."""
         return self.store.get(self._name(f"over-{number}"))
 
     def put_over(self, number: int, reason: bytes) -> None:
@@ -86,12 +86,12 @@ _VERSION = 1
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a task has read.
+    """The result of a task: how far it has read.
 
     Attributes:
         state: the snapshot of the attempt that read; None if the driver has sealed the slot: no attempt read,
             and none may any more.
-        metrics: of the reading, for people; what was read does not depend on them.
+        metrics: of the reading, for people; the rows do not depend on them.
         size_bytes: of the stored object.
     """
 
@@ -108,7 +108,7 @@ def encode_manifest(manifest: Manifest, source: Source[Any, Any, Any]) -> bytes:
 
 
 def decode_manifest(data: bytes, source: Source[Any, Any, Any], where: str) -> Manifest:
-    """Return what `encode_manifest` wrote.
+    """Return the manifest that `encode_manifest` wrote.
 
     Args:
         data: the stored object.
@@ -117,7 +117,7 @@ def decode_manifest(data: bytes, source: Source[Any, Any, Any], where: str) -> M
 
     Raises:
         StateLocationError: it was cut short or changed, or is from a later version. Nothing may be written
-            over it: what was read is not known.
+            over it: the positions are not known.
     """
     head = _HEAD.match(data)
     body = data[head.end() :] if head else b""

@@ -5,6 +5,6 @@
 * `trigger`: when the barrier is due, for all threads.
 * `events`: the elements that fetchers put into their channels.
 
-Imports `partitions`, into which fetchers put what they fetched, and nothing else of
+Imports `partitions`, into which fetchers put records, and nothing else of
 `headwater.readers.runtime`.
 """

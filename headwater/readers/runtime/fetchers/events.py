@@ -1,4 +1,4 @@
-"""What fetchers put into their channels, and what of a fetch is still to be put there."""
+"""The elements that fetchers put into their channels, and the rest of a fetch."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Fetched:
 
     Attributes:
         path: of its split.
-        record: what was fetched.
-        size_bytes: what its rows weigh.
+        record: the record.
+        size_bytes: of its rows.
     """
 
     path: SplitPath
@@ -89,13 +89,13 @@ class SourceEvents(PartitionEvent):
 
 @dataclass(slots=True)
 class PendingFetch:
-    """What one fetch brought and is not all in the channel yet.
+    """The elements of one fetch that are not in the channel yet.
 
     Attributes:
-        elements: what is still to be put there, in order.
+        elements: the elements, in order.
         served: the split that had its turn with this fetch; None if it says nothing.
         rows: how many rows it brought.
-        row_bytes: what they weigh.
+        row_bytes: of these rows.
     """
 
     elements: deque[Fetched | PartitionEvent] = field(default_factory=deque)
@@ -105,7 +105,7 @@ class PendingFetch:
 
     @classmethod
     def of(cls, fetched: EpochRecords, served: SplitPath | None) -> PendingFetch:
-        """Put the answer of a reader in order: what it says of splits follows their records."""
+        """Put the answer of a reader in order: events of splits follow their records."""
         pending = cls(served=served)
         for path, records in fetched.records.items():
             for record in records:

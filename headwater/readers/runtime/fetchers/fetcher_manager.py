@@ -25,11 +25,11 @@ class SplitFetcherManager:
     Belongs to the task's thread; `notify_trigger` may be called by any thread.
 
     Args:
-        work: what the fetchers share.
+        work: the settings that the fetchers share.
         threads: how many fetchers there are, at least 1.
-        starts: what the task was given to read.
+        starts: the ranges of the task.
         take_found: gives the next split that was found, None if there is none.
-        most_open: from so many open splits on, what was found waits for others to be done; but for one an
+        most_open: from this number of open splits on, found splits wait for others to be done; but for one an
             epoch, so that it does not wait for ever.
         name: of the source; the threads are named after it.
         on_error: called on a fetcher's thread when it has failed.
@@ -115,7 +115,7 @@ class SplitFetcherManager:
         """Raise the first error of any fetcher, once, as it was raised there; later ones are noted with it.
 
         Raises:
-            Exception: what a reader raised.
+            Exception: the error of a reader.
         """
         if not self._failures:
             return
@@ -152,7 +152,7 @@ class SplitFetcherManager:
     def _take(self, has_other: bool) -> SplitRange[Any, Any] | None:
         """Return the next split to begin with. Called by fetchers.
 
-        First what the task was given, then what was found.
+        First the ranges of the task, then found splits.
         """
         try:
             return self._given.popleft()

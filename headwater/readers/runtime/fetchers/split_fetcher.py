@@ -1,4 +1,4 @@
-"""One fetcher: runs a split reader and puts what it fetched into one channel (FLIP-27 ``SplitFetcher``)."""
+"""One fetcher: runs a split reader and puts its records into one channel (FLIP-27 ``SplitFetcher``)."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from headwater.readers.runtime.partitions.subpartition import CheckpointBarrier,
 
 @dataclass(frozen=True, slots=True)
 class FetcherWork:
-    """What all fetchers of a task share.
+    """The settings and objects that all fetchers of a task share.
 
     Attributes:
         create_reader: makes a fetcher's reader; called on the fetcher's thread.
         partition: where the fetched records go; a fetcher has the channel of its own index.
-        trigger: says when the barrier is due, and is told what was fetched.
+        trigger: says when the barrier is due, and counts records.
         clock: time.
         events: of the enumerator, for each reader.
     """
@@ -42,16 +42,16 @@ FetcherTask: TypeAlias = Callable[[Reader], None]
 TakeSplit: TypeAlias = Callable[[bool], "SplitRange[Any, Any] | None"]
 """Gives the next split to begin with, None if there is none now. Any thread may call it.
 
-It is told whether the fetcher has something else to read: then it may keep back what was found.
+Its argument: whether the fetcher has something else to read. Then it may keep back found splits.
 """
 
 
 class SplitFetcher:
     """Reads splits in turns on a thread of its own, and does one thing at a time.
 
-    First come tasks (removing, pausing), in their order. Then what was fetched goes into the channel. Then
+    First come tasks (removing, pausing), in their order. Then fetched records go into the channel. Then
     the barrier, if it is due, or the end of the channel, if all splits of the task are done. Only then a
-    split is fetched from. What was fetched survives every interruption. Behind the barrier, or the end, a
+    split is fetched from. Fetched records survive every interruption. Behind the barrier, or the end, a
     fetcher fetches no more.
 
     A turn is one fetch. In an epoch with a limit every split has its first turn before any has its second;
@@ -235,7 +235,7 @@ class SplitFetcher:
         return None if left_ms is None else left_ms / 1000
 
     def _hold(self, reader: Reader, until_ms: Mapping[SplitPath, int | None]) -> None:
-        """Take splits out of the queue, and from the reader what it may still fetch from."""
+        """Take splits out of the queue, and pause the current one in the reader."""
         self._turns.hold(until_ms)
         if self._unpaused is not None and self._unpaused in until_ms:
             reader.pause_or_resume_splits([self._unpaused], [])
@@ -290,9 +290,9 @@ class SplitFetcher:
     def _count(self) -> None:
         """Tell the trigger of the last fetch, once all that it brought is in the channel.
 
-        Not earlier: this may make the barrier due, and a barrier that overtakes ends the epoch with what lies
-        in the channels at that moment. If a fetch counted before its rows are there, an epoch could end in
-        which every split had its turn and none got on, and so could every epoch after it.
+        Not earlier: this may make the barrier due, and a barrier that overtakes ends the epoch with the
+        records in the channels at that moment. If a fetch counted before its rows are there, an epoch could
+        end in which every split had its turn and none got on, and so could every epoch after it.
         """
         pending = self._pending
         if pending.served is not None:

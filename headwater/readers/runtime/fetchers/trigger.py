@@ -1,4 +1,4 @@
-"""When the barrier is due: limits on what is fetched, and turns that have begun."""
+"""When the barrier is due: limits on fetched records, and turns that have begun."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from headwater.core.split import SplitPath
 
 
 class BarrierTrigger:
-    """Counts what all fetchers of a task fetch. Any thread may call any method.
+    """Counts the records of all fetchers of a task. Any thread may call any method.
 
     A split has its *first turn* in the epoch until its first fetch has come to something. First a limit is
     *reached*: from then on no further turn begins. The barrier is *due* when the first turns that have begun
@@ -92,12 +92,12 @@ class BarrierTrigger:
             return path in self._served
 
     def fetched(self, path: SplitPath, rows: int, row_bytes: int) -> None:
-        """What a fetch brought is in the channel.
+        """Count the records of a fetch: they are in the channel.
 
         Args:
             path: of the split that has had its turn with it.
             rows: how many rows it brought.
-            row_bytes: what they weigh.
+            row_bytes: of these rows.
         """
         with self._lock:
             self._first_turns.discard(path)

@@ -154,7 +154,7 @@ class WakeUps:
                 self._ended += 1
 
     def wait(self, is_over: Callable[[], bool], timeout_s: float | None) -> None:
-        """Wait for a wake-up, or until something is over, at most so long."""
+        """Wait for a wake-up, or until something is over, at most for this time."""
         # A wake-up between the caller's last look and this wait has set the flag, so it is not slept through.
         with self._changed:
             self._changed.wait_for(lambda: self._has_changed or is_over(), timeout_s)

@@ -33,7 +33,7 @@ class BlockingResultPartition(ResultPartition[pa.RecordBatch]):
     Args:
         partition_id: its name.
         subpartitions: how many channels.
-        pool: what may be in memory.
+        pool: the budget of memory.
         folder: for the files, one per subpartition; it must be there.
         on_consumable: called once, when all is produced and consumers can start.
     """

@@ -28,7 +28,7 @@ class PipelinedResultPartition(ResultPartition[T]):
     Args:
         partition_id: its name.
         subpartitions: how many channels.
-        pool: what may lie in them.
+        pool: the budget of all of them.
     """
 
     def __init__(self, partition_id: ResultPartitionId, subpartitions: int, pool: BufferPool) -> None:
@@ -44,8 +44,8 @@ class PipelinedResultPartition(ResultPartition[T]):
 
         Args:
             index: of the subpartition.
-            payload: what to hand over.
-            size_bytes: what it weighs.
+            payload: the element.
+            size_bytes: of the payload.
             cancelled: ends the waiting; see `BufferPool.request`.
 
         Returns:
@@ -69,10 +69,10 @@ class PipelinedResultPartition(ResultPartition[T]):
 
 
 class PipelinedSubpartition(ResultSubpartition[T]):
-    """Flink's ``PipelinedSubpartition``: read by one view, which is told when an empty queue gets an element.
+    """Flink's ``PipelinedSubpartition``: read by one view, which hears of new elements.
 
-    A barrier that is read blocks the queue for good. What lies behind it belongs to the next epoch, and a
-    task lives for one epoch. Behind a barrier that overtook lies what is stored with the state.
+    A barrier that is read blocks the queue for good. Elements behind it belong to the next epoch, and a
+    task lives for one epoch. Behind a barrier that overtook lie the elements that are stored with the state.
 
     Attributes:
         backlog: how many buffers, events not counted, are waiting to be read.
@@ -100,7 +100,7 @@ class PipelinedSubpartition(ResultSubpartition[T]):
             listener()
 
     def overtake(self, barrier: CheckpointBarrier) -> tuple[Element[T], ...]:
-        """Put a barrier before everything else, and return what it overtook, in order: what is in flight."""
+        """Put a barrier before everything else, and return the elements that it overtook, in order."""
         # One step under the lock: an element that a producer adds now is either overtaken, or comes later
         # and belongs to the next epoch.
         with self._lock:

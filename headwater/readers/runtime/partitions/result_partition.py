@@ -1,4 +1,4 @@
-"""What one attempt of a task produces: subpartitions over one buffer pool, from producing to releasing.
+"""The output of one attempt of a task: subpartitions over one buffer pool, from producing to releasing.
 
 And which of these partitions this process holds.
 """
@@ -27,10 +27,10 @@ T = TypeVar("T")
 class ResultPartitionId:
     """Which partition, produced by which attempt.
 
-    The attempt is part of the name, so a task that is tried again never reads what the dead attempt left.
+    The attempt is part of the name, so a task that is tried again never reads the output of the dead attempt.
 
     Attributes:
-        partition: what is produced, for example ``epoch-12/task-3``.
+        partition: the name of the output, for example ``epoch-12/task-3``.
         attempt: who produces it, unique among all attempts.
     """
 
@@ -50,7 +50,7 @@ class ResultPartition(ABC, Generic[T]):
     Args:
         partition_id: its name.
         subpartitions: the channels; their number never changes.
-        pool: counts what lies in them. Closed with the partition.
+        pool: counts their content. Closed with the partition.
     """
 
     def __init__(

@@ -31,21 +31,21 @@ class SegmentLog:
     Written by one attempt at a time, read by any process at any time.
 
     A checkpoint marks the log with the number of the next segment, which is the position that its manifest
-    holds. So what came after checkpoint x is what `view_after` shows, the log itself need not know
-    checkpoints, and what lies before the mark of the oldest epoch that is kept is released when a later one
+    holds. So `view_after` shows the records after checkpoint x, the log itself need not know
+    checkpoints, and records before the mark of the oldest epoch that is kept are released when a later one
     completes (`headwater/connector/barrier/coordinator.py`).
 
     Every record of the log is put under the next number, if that is absent. So a new attempt that begins with
-    `take_over` fences the old one: the old one's next record finds its number taken. What the old attempt
-    appended before stays part of the log.
+    `take_over` fences the old one: the old one's next record finds its number taken. Rows that the old
+    attempt appended before stay part of the log.
 
     Nothing depends on listings, which may be older than the log: from the mark of the last release on every
     number to the end is taken, so the end is found by going there.
 
-    Only where that number was released again is the old attempt not refused, and what it writes there nobody
-    reads. `check` tells it. A writer that would do harm by going on, because it acknowledges what it has
-    appended, calls that after each new connection to the outside, by which older ones lose the right to
-    acknowledge: between two checks its number cannot be taken, read and released without ending its
+    Only where that number was released again is the old attempt not refused, and its record there is never
+    read. `check` notices it. A writer that would do harm by going on, because it acknowledges messages that
+    it has appended, calls that after each new connection to the outside, by which older ones lose the right
+    to acknowledge: between two checks its number cannot be taken, read and released without ending its
     connection.
 
     One thread writes. A view is independent of the writer, and of other views.
@@ -98,7 +98,7 @@ class SegmentLog:
         return max(self.begin(), numbers[-1] + 1 if numbers else 0)
 
     def view_after(self, mark: int, until: int | None = None) -> SegmentLogView:
-        """Return a view of what came after a checkpoint.
+        """Return a view of the records after a checkpoint.
 
         Args:
             mark: of the checkpoint; 0 for all that there is.
@@ -108,10 +108,10 @@ class SegmentLog:
         return SegmentLogView(self._store, self._folder, mark, until)
 
     def release_before(self, mark: int) -> None:
-        """Delete what came before the oldest checkpoint that is kept. Idempotent.
+        """Delete the records before the oldest checkpoint that is kept. Idempotent.
 
-        The very last record stays: from an empty log a fenced attempt could go on writing. What is not listed
-        yet goes with a later release.
+        The very last record stays: from an empty log a fenced attempt could go on writing. A record that is
+        not listed yet goes with a later release.
         """
         listed = listed_numbers(self._store, self._folder)
         released = [number for number in listed[:-1] if number < mark]
@@ -164,7 +164,7 @@ class SegmentLog:
         return record_name(self._folder, number)
 
     def delete(self) -> None:
-        """Delete all of it: nobody reads or writes it any more. Idempotent."""
+        """Delete all of it: it is neither read nor written any more. Idempotent."""
         self._store.delete_folder(self._folder)
 
 

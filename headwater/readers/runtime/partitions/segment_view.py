@@ -56,7 +56,7 @@ class SegmentRecord:
         """Return the record that an object holds.
 
         Raises:
-            StateLocationError: it is not what was written.
+            StateLocationError: it is damaged.
         """
         line, _, body = data.partition(b"\n")
         try:
@@ -115,10 +115,10 @@ class SegmentLogView:
     def segments(self) -> Generator[tuple[int, list[pa.RecordBatch]], None, None]:
         """Yield the segments that are there now, each with its number.
 
-        May be called again later for what came meanwhile.
+        May be called again later for new segments.
 
         Raises:
-            StateLocationError: a segment is not what was written, or one in between is missing.
+            StateLocationError: a segment is damaged, or one in between is missing.
         """
         # Without a stop, what is listed now is there at least, and more may be.
         stop = (

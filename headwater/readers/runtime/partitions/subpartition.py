@@ -96,7 +96,7 @@ class PartitionBuffer(Generic[T]):
 
     Attributes:
         payload: an Arrow batch; in partitions that never write to a file, anything.
-        size_bytes: what it weighs.
+        size_bytes: of the payload.
     """
 
     __slots__ = ("_pool", "payload", "size_bytes")
@@ -130,7 +130,7 @@ class EndOfPartition(PartitionEvent):
 
 @dataclass(frozen=True, slots=True)
 class CheckpointBarrier(PartitionEvent):
-    """The cut: what came before it belongs to this epoch, what comes after it to the next.
+    """The cut: elements before it belong to this epoch, those after it to the next.
 
     Attributes:
         triggered_ms: the monotonic time at which the epoch was cut.
@@ -177,7 +177,7 @@ class ResultSubpartition(ABC, Generic[T]):
 
     @abstractmethod
     def add(self, element: Element[T]) -> None:
-        """Append. Not after `finish`. What is added while another thread releases is lost with the rest."""
+        """Append. Not after `finish`. An element that is added during a release is lost with the rest."""
 
     @abstractmethod
     def finish(self) -> None:

@@ -1,4 +1,4 @@
-"""Sources that cannot be read again: what they deliver goes into a segment log before it counts.
+"""Sources that cannot be read again: their messages go into a segment log before they count.
 
 Imports `partitions`, where the segment log is, and nothing else of `headwater.readers.runtime`.
 """

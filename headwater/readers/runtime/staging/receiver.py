@@ -1,4 +1,4 @@
-"""Keeps a queue connected and stages what it delivers, whether a task is there or not."""
+"""Keeps a queue connected and stages its messages, whether a task is there or not."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Receiver:
         end_told: set once a task has heard that the receiver has ended, and why.
 
     Args:
-        task: what to do.
+        task: the work.
         clock: time.
     """
 
@@ -85,7 +85,7 @@ class Receiver:
         """Let `run` return soon.
 
         Args:
-            error: what tasks hear that ask this receiver still; it is not kept for later ones.
+            error: the error for tasks that still ask this receiver; it is not kept for later ones.
         """
         with self._changed:
             if error is not None and self._error is None:
@@ -108,7 +108,7 @@ class Receiver:
 
     @property
     def unasked_ms(self) -> int:
-        """For how long nobody has asked anything; 0 while somebody waits for an answer."""
+        """The time since the last question; 0 while a task waits for an answer."""
         with self._changed:
             return 0 if self._asking else self._clock.monotonic_ms() - self._asked_ms
 
@@ -170,7 +170,7 @@ class Receiver:
 
         A receiver that was replaced takes it once, since it looks at the log behind that. A stranger takes it
         again and again, however rarely, and each time messages with it. Not every outside says that this is
-        why a connection is lost: so many losses in a short time say it too.
+        why a connection is lost: many losses in a short time say it too.
 
         Raises:
             SourceError: there is a stranger.
@@ -226,7 +226,7 @@ class Receiver:
             self._clock.wait(self._stopped, min(left_ms, self._task.staging.idle_ms))
 
     def _settle(self) -> None:
-        """Do what tasks that begin have asked for."""
+        """Do the work that beginning tasks have asked for."""
         with self._changed:
             begun = self._begun
         if begun == self._settled:

@@ -18,10 +18,10 @@ from headwater.readers.runtime.staging.receiver_process import exit_code, on_thr
 from headwater.readers.runtime.staging.receiver_task import ReceiverAnswer, ReceiverTask, TaskQuestion
 
 _START_MS: Final = 60_000
-"""A receiver that does not answer so long after its start is an error."""
+"""A receiver that does not answer within this time after its start is an error."""
 _LOOK_MS: Final = 20
 _MOST_DEATHS: Final = 3
-"""So often a task starts a receiver that died before it had told anything new."""
+"""How often a task starts a receiver again that died before it had answered."""
 
 log = logging.getLogger(__name__)
 
@@ -48,10 +48,10 @@ class ReceiverLink(ABC):
         """
 
     def ask(self, number: int, timeout_ms: int) -> Connection | None:
-        """Ask what there is from a segment on, unless a question is on its way.
+        """Ask for the segments from a number on, unless a question is on its way.
 
         Returns:
-            What becomes readable with the answer; None while there is no receiver.
+            The connection that becomes readable with the answer; None while there is no receiver.
 
         Raises:
             SourceError: no receiver can be started.
@@ -123,7 +123,7 @@ class HostReceiverLink(ReceiverLink):
     """A link to a receiver that is a process of this host.
 
     Args:
-        task: what is to be received.
+        task: the work of the receiver.
         clock: time.
     """
 
@@ -180,7 +180,7 @@ class OwnReceiverLink(ReceiverLink):
     """A link to a receiver on a thread of this process, which ends with the link: for batch reads.
 
     Args:
-        task: what is to be received.
+        task: the work of the receiver.
     """
 
     def __init__(self, task: ReceiverTask) -> None:

@@ -27,7 +27,7 @@ _LOG_BYTES: Final = 4_000
 class ReceiverPlace:
     """One folder for each receiver of a host, which only this user can enter.
 
-    It holds the socket that the receiver listens at, the lock that the one receiver holds, what it said
+    It holds the socket that the receiver listens at, the lock that the one receiver holds, its last words
     before it died, and which queries it was taken from.
 
     Args:
@@ -86,7 +86,7 @@ class ReceiverPlace:
         self._note.write_text(dumps(noted))
 
     def last_words(self) -> str:
-        """Return what a receiver wrote to its log last."""
+        """Return the end of a receiver's log."""
         with suppress(OSError):
             return self.log.read_bytes()[-_LOG_BYTES:].decode(errors="replace").strip()
         return ""

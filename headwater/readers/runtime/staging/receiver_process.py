@@ -30,7 +30,7 @@ _LOOK_S: Final = 0.5
 
 
 _started: set[int] = set()
-"""The processes that this one started and whose end it was not told yet."""
+"""The processes that this one started and whose end it has not noticed yet."""
 
 
 def start_receiver(task: ReceiverTask, place: ReceiverPlace) -> int:
@@ -39,11 +39,11 @@ def start_receiver(task: ReceiverTask, place: ReceiverPlace) -> int:
     * A fresh interpreter, no fork: this process has threads, which a fork would cut off holding their locks.
     * A session of its own: a signal to the worker's process group, by which Spark ends Python workers, does
       not reach it.
-    * The options, with what they hold of secrets, go through a pipe: a command line and a file could be read
+    * The options, secrets included, go through a pipe: a command line and a file could be read
       by others. The environment is the worker's, for secrets that are named there.
 
     Args:
-        task: what to receive.
+        task: the work of the receiver.
         place: of the receiver; prepared.
     """
     for started in list(_started):
@@ -166,16 +166,16 @@ def serve(connection: Connection, receiver: Receiver) -> None:
 
 
 def serve_same(connection: Connection, receiver: Receiver, task: ReceiverTask, place: ReceiverPlace) -> None:
-    """Like `serve`, of a task that says first what it wants received.
+    """Like `serve`, for a task that first sends its own `ReceiverTask`.
 
-    If that is not what this receiver does, it ends, and makes room for another one. If the
+    If that is another one, this receiver ends, and makes room for another one. If the
     queue was taken over from the returning query, that query fails: otherwise both would take turns and lose
     messages.
 
     Args:
         connection: to the task.
         receiver: answers.
-        task: what it was made for.
+        task: its own work.
         place: of the receiver.
     """
     with suppress(EOFError, OSError):

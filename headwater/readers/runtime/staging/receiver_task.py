@@ -1,4 +1,4 @@
-"""What a receiver is to do, and what it and its tasks say to each other."""
+"""The work of a receiver, and the messages between it and its tasks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from headwater.readers.runtime.staging.staging import Staging
 
 @dataclass(frozen=True)
 class ReceiverTask:
-    """What a receiver is to do. Picklable and comparable; opens nothing.
+    """The work of a receiver. Picklable and comparable; opens nothing.
 
     Attributes:
         queue: names the queue among all that this host may receive, whichever query reads it: two receivers
@@ -24,8 +24,8 @@ class ReceiverTask:
         split: the queue.
         client: makes a connection that is not open yet. Equal to another one that makes the same.
         backoff: for how long a queue that is away is asked again.
-        idle_ms: a receiver that no task has asked for so long ends.
-        remedy: what a person is to do where somebody else takes the queue too, for errors.
+        idle_ms: a receiver that no task has asked for this time ends.
+        remedy: the remedy where another client takes the queue too, for errors.
     """
 
     queue: str
@@ -63,7 +63,7 @@ class ReceiverTask:
 
 @dataclass(frozen=True)
 class TaskQuestion:
-    """What a task asks its receiver.
+    """A question of a task to its receiver.
 
     Attributes:
         number: the first segment that the task has not read. The answer comes when there is one, when the
@@ -80,7 +80,7 @@ class TaskQuestion:
 
 @dataclass(frozen=True)
 class ReceiverAnswer:
-    """What a receiver answers.
+    """An answer of a receiver.
 
     Attributes:
         end: the number behind the last durable segment; None: not known yet.

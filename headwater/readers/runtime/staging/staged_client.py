@@ -1,4 +1,4 @@
-"""The outside of a staged source: a queue that forgets what was acknowledged."""
+"""The outside of a staged source: a queue that forgets acknowledged messages."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ class Delivery(Generic[TokenT]):
 
     Attributes:
         rows: one for each message.
-        keys: of each message, by which a second delivery of it is told; None for a message without a key.
+        keys: of each message, by which a second delivery of it is recognized; None for a message without a
+            key.
         tokens: by which each is acknowledged.
     """
 
@@ -39,18 +40,18 @@ class Delivery(Generic[TokenT]):
 
 
 class StagedClient(ABC, Generic[TokenT]):
-    """A connection to a queue that keeps what it delivered until that is acknowledged.
+    """A connection to a queue that keeps messages until they are acknowledged.
 
-    What was not acknowledged is delivered again to the next connection. Made by the receiver of a split, in
-    its process, once for each connection. Every method but `wake_up` runs on one thread.
+    Messages that were not acknowledged are delivered again to the next connection. Made by the receiver of a
+    split, in its process, once for each connection. Every method but `wake_up` runs on one thread.
     """
 
     @abstractmethod
     def open(self, split: Split) -> None:
         """Connect.
 
-        Called once, before anything else. By this an earlier connection loses its right to the queue: what
-        is acknowledged over it from now on has no effect. Exactly once rests on that.
+        Called once, before anything else. By this an earlier connection loses its right to the queue: a
+        message that is acknowledged over it from now on has no effect. Exactly once rests on that.
 
         Raises:
             TransientSourceError: the outside is away. The receiver tries again later, with a new connection.
@@ -58,7 +59,7 @@ class StagedClient(ABC, Generic[TokenT]):
         """
 
     def begin(self) -> None:
-        """Change what the queue is to get, where that is wanted.
+        """Change the subscription of the queue, if necessary.
 
         Called once, after `open`, when it is certain that every later connection is opened after this one: so
         the last one that changes the queue is the one that is to. The default does nothing.
@@ -111,4 +112,4 @@ class StagedClient(ABC, Generic[TokenT]):
 
     @abstractmethod
     def close(self) -> None:
-        """Disconnect, without giving up the queue. What was not acknowledged comes again. Called once."""
+        """Disconnect, without giving up the queue. Unacknowledged messages come again. Called once."""

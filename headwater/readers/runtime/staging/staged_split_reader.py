@@ -30,15 +30,15 @@ class StagedSplit(ABC):
 
     @abstractmethod
     def next(self) -> EpochRecords | None:
-        """Return what comes next, one segment or the end; None: the receiver is to be asked first."""
+        """Return the next segment or the end; None: the receiver is to be asked first."""
 
     @abstractmethod
     def ask(self) -> Connection | None:
-        """Ask the receiver what there is; return what becomes readable with its answer, None if none runs."""
+        """Ask the receiver; return the connection by which it answers, None if none runs."""
 
     @abstractmethod
     def hear(self, ready: Sequence[object]) -> None:
-        """Take the receiver's answer, if it is among what is ready."""
+        """Take the receiver's answer, if its connection is ready."""
 
     @abstractmethod
     def close(self) -> None:
@@ -50,7 +50,7 @@ class LoggedSplit(StagedSplit):
 
     Args:
         staging: where the log is.
-        piece: what to read.
+        piece: the range to read.
     """
 
     def __init__(self, staging: Staging, piece: SplitRange[Any, int]) -> None:
@@ -170,7 +170,7 @@ class StagedSplitReader(BarrierSplitReader[Any, int]):
             self._leave(path)
 
     def pause_or_resume_splits(self, paused: Sequence[SplitPath], resumed: Sequence[SplitPath]) -> None:
-        """What a paused queue delivers meanwhile goes on into its log."""
+        """Messages of a paused queue still go into its log."""
         pause_or_resume(self._open, self._paused, paused, resumed)
 
     def fetch(self) -> EpochRecords:

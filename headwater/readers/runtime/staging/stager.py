@@ -29,7 +29,8 @@ class Stager:
 
     1. The log is taken over before the connection is made. From then on an older writer's segments find their
        number taken.
-    2. The connection takes the queue away from an older one (`StagedClient.open`): what an older writer
+    2. The connection takes the queue away from an older one (`StagedClient.open`): messages that an older
+    writer
        acknowledges now counts for nothing.
     3. Then the log is looked at once more. Where another writer has taken over meanwhile, this one ends
        before it has changed, staged or acknowledged anything over this connection. Where none has, each later
@@ -46,7 +47,7 @@ class Stager:
         queue: names the queue, whichever query reads it.
         split: the queue, in this query.
         client: makes a connection that is not open yet.
-        remedy: what a person is to do where another query reads the queue too.
+        remedy: the remedy where another query reads the queue too.
     """
 
     def __init__(
@@ -110,7 +111,7 @@ class Stager:
         self._client.begin()
 
     def disconnect(self) -> None:
-        """Close the connection, if there is one. What was not acknowledged comes again."""
+        """Close the connection, if there is one. Messages that were not acknowledged come again."""
         client = self._client
         self._client = None
         if client is not None:
@@ -137,7 +138,7 @@ class Stager:
             client.wake_up()
 
     def poll(self, timeout_ms: int) -> Delivery[Any] | None:
-        """Return what the queue delivers next; None if nothing came in time, or after `wake_up`.
+        """Return the next delivery; None if nothing came in time, or after `wake_up`.
 
         Raises:
             TransientSourceError: the connection is lost.
@@ -146,7 +147,7 @@ class Stager:
         return self._client.poll(timeout_ms, self._staging.segment_rows)
 
     def stage(self, delivery: Delivery[Any]) -> None:
-        """Make what is new of a delivery durable, then acknowledge all of it.
+        """Make the new messages of a delivery durable, then acknowledge all of it.
 
         Raises:
             FencedError: another writer has taken over.

@@ -24,10 +24,10 @@ class Staging:
     Attributes:
         store: the state location.
         folder: of the query, below which each split has its log.
-        idle_ms: a queue that delivers nothing for so long is caught up.
+        idle_ms: a queue that delivers nothing for this time is caught up.
         segment_rows: the most messages of one segment.
-        remembered_keys: of so many messages before, a second delivery is told by its key; 0 where messages
-            have no keys.
+        remembered_keys: how many keys of earlier messages are remembered, to recognize a second delivery; 0
+            where messages have no keys.
     """
 
     store: StateStore
@@ -108,7 +108,7 @@ class RecentKeys:
 class KeyWindows:
     """The windows of one log in the state location, each under the number of the segment that follows it.
 
-    What lies before a number never changes, so whoever writes a window there writes the same one.
+    Segments before a number never change, so every writer of a window there writes the same one.
 
     Args:
         store: where.
