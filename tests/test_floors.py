@@ -31,7 +31,11 @@ SYSTEMS = ("files", "http", "kafka", "mqtt", "simple")
 FOLDERS: dict[str, list[tuple[str, ...]]] = {
     "headwater.core": [],
     "headwater.enumerators": [("event_time",), (*SYSTEMS, "hybrid")],
-    "headwater.readers": [("async_io", "kernels"), ("formats", "runtime"), (*SYSTEMS, "demo", "hybrid")],
+    "headwater.readers": [
+        ("async_io", "kernels", "python_values"),
+        ("formats", "runtime"),
+        (*SYSTEMS, "demo", "hybrid"),
+    ],
     "headwater.connector": [
         ("coordination", "formats"),
         ("async_io",),

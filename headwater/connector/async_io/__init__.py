@@ -18,7 +18,6 @@ In a task:
 * ``arrow_task``: the same for functions of whole Arrow batches, whose answers ``arrow_results`` takes.
 * ``input_rows``: rows on their way, as Python objects and in Arrow.
 * ``results``: what a function returned, as Arrow columns.
-* ``result_values``: which values have their column's type; ``result_members``: those of structs.
 * ``worker_streams``: the input, which is read beside the task, and the output to the JVM.
 
 Over micro-batches and epochs:

@@ -9,10 +9,10 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.connector.async_io.result_members import Misfit
-from headwater.connector.async_io.result_values import has_infinity, is_cast_exactly, session_zone
-from headwater.connector.async_io.results import ResultColumns, ResultFields, ResultFormat
+from headwater.connector.async_io.results import ResultColumns, ResultFields, ResultFormat, session_zone
 from headwater.readers.async_io.call import Failure
+from headwater.readers.python_values.checks import has_infinity, is_cast_exactly
+from headwater.readers.python_values.members import Misfit
 
 ResultColumn: TypeAlias = "pa.Array[Any] | list[Any]"
 """A list is one of pandas whose values have no type of Arrow in common."""

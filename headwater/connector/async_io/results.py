@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
+from datetime import tzinfo
 from enum import Enum
 from itertools import repeat
 from types import NoneType
@@ -13,17 +13,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from headwater.connector.async_io.result_members import Members, Misfit
-from headwater.connector.async_io.result_values import (
-    Check,
-    arrow_takes,
-    check_of,
-    has_infinity,
-    session_zone,
-)
-from headwater.core.errors import ContractError
+from headwater.core.errors import ContractError, OptionError
 from headwater.readers.async_io.call import Failure
 from headwater.readers.async_io.settings import OnFailure
+from headwater.readers.formats.values.time_zones import zone_of
+from headwater.readers.python_values.columns import RecordColumns
+from headwater.readers.python_values.members import Misfit
 
 ERROR_TYPE = pa.struct([("class", pa.string()), ("message", pa.string()), ("attempts", pa.int32())])
 
@@ -103,15 +98,9 @@ class ResultColumns:
         self._function = function
         self._describe = describe
         self._nulls = (None,) * len(self._names)
-        self._members = Members(exact=form.fields is ResultFields.EXACT)
-        zone = session_zone(form.time_zone)
-        quick, thorough = (
-            [check_of(field, zone, self._members, field.name, each=each) for field in form.schema]
-            for each in (False, True)
+        self._columns = RecordColumns(
+            form.schema, session_zone(form.time_zone), exact=form.fields is ResultFields.EXACT
         )
-        self._checks = quick
-        self._thorough_checks = thorough
-        self._arrow_takes = [arrow_takes(field.type, zone) for field in form.schema]
         self.misfits = 0
         self.schema = form.schema
         if form.rescue_column is not None:
@@ -125,86 +114,44 @@ class ResultColumns:
         Raises:
             ContractError: a result is no row of the schema, and failures fail the task.
         """
-        arrays = self._quick(results)
+        arrays = self._columns.quick(results)
         if arrays is not None:
             return rows, self.with_extra(arrays, len(results))
         misfits = self.misfits
         try:
-            return self._checked_one_by_one(rows, results, self._checks)
+            return self._checked_one_by_one(rows, results, each=False)
         except (pa.ArrowException, TypeError, ValueError, OverflowError):
             # A value is out of its type's range. The thorough checks find it.
             self.misfits = misfits
-            return self._checked_one_by_one(rows, results, self._thorough_checks)
+            return self._checked_one_by_one(rows, results, each=True)
 
     def _checked_one_by_one(
-        self, rows: Sequence[Any], results: Sequence[Any], checks: Sequence[Check]
+        self, rows: Sequence[Any], results: Sequence[Any], *, each: bool
     ) -> tuple[Sequence[Any], list[pa.Array[Any]]]:
-        outcomes = [self._outcome(row, result, checks) for row, result in zip(rows, results, strict=True)]
+        outcomes = [self._outcome(row, result, each=each) for row, result in zip(rows, results, strict=True)]
         if self._form.on_failure is OnFailure.DROP:
             kept = [place for place, (_, _, result) in enumerate(outcomes) if type(result) is not Failure]
             rows = [rows[place] for place in kept]
             outcomes = [outcomes[place] for place in kept]
-        columns = list(zip(*(values for values, _, _ in outcomes), strict=True)) or [()] * len(self._names)
-        types = self._form.schema.types
-        arrays = [pa.array(column, kind) for column, kind in zip(columns, types, strict=True)]
+        arrays = self._columns.arrays([values for values, _, _ in outcomes])
         rescued = [text for _, text, _ in outcomes]
         return rows, [*arrays, *self._extra_columns(rescued, [result for _, _, result in outcomes])]
-
-    def _quick(self, results: Sequence[Any]) -> list[pa.Array[Any]] | None:
-        """Return the columns of results that are what Arrow takes as it is; None if one is not.
-
-        Most functions return tuples, or dicts, of the right values: then none needs a look of its own.
-        """
-        columns = self._columns_of(results)
-        if columns is None:
-            return None
-        arrays: list[pa.Array[Any]] = []
-        for column, field, classes in zip(columns, self._form.schema, self._arrow_takes, strict=True):
-            array = _taken(column, field.type, classes)
-            if array is None:
-                return None
-            arrays.append(array)
-        return arrays
-
-    def _columns_of(self, results: Sequence[Any]) -> Sequence[Sequence[Any]] | None:
-        """Return the values of plain tuples, or of plain dicts, by columns; None of any others."""
-        kinds = set(map(type, results))
-        if not kinds <= {tuple, dict} or set(map(len, results)) != {len(self._names)}:
-            return None
-        if kinds == {tuple}:
-            return list(zip(*results, strict=True))
-        if kinds == {dict}:
-            with suppress(KeyError):
-                return [[result[name] for result in results] for name in self._names]
-        return None
 
     def with_extra(self, arrays: Sequence[pa.Array[Any]], rows: int) -> list[pa.Array[Any]]:
         """Return the columns of so many results without failures or unknown members, and those for these."""
         return [*arrays, *self._extra_columns([None] * rows, [None] * rows)]
 
-    def _outcome(
-        self, row: Any, result: Any, checks: Sequence[Check]
-    ) -> tuple[Sequence[Any], str | None, Any]:
+    def _outcome(self, row: Any, result: Any, *, each: bool) -> tuple[Sequence[Any], str | None, Any]:
         """Return the values of a result, its unknown members, and the result, or the failure that it is."""
         if type(result) is Failure:
             return self._nulls, None, result
-        self._members.unknown = {}
+        self._columns.members.unknown = {}
         try:
-            values = self._checked(result, checks)
+            values = self._columns.checked(result, each=each)
         except Misfit as misfit:
             return self._nulls, None, self.failure_of(misfit, self._describe(row))
-        unknown = self._members.unknown
+        unknown = self._columns.members.unknown
         return values, json.dumps(unknown, default=str) if unknown else None, result
-
-    def _checked(self, result: Any, checks: Sequence[Check]) -> Sequence[Any]:
-        values = self._members.values(result, self._names, "")
-        checked: list[Any] = []
-        for name, check, value in zip(self._names, checks, values, strict=True):
-            try:
-                checked.append(check(value))
-            except Misfit as misfit:
-                raise misfit.inside(name) from None
-        return checked
 
     def failure_of(self, misfit: Misfit, row_name: str = "") -> Failure:
         """Return a result that does not fit as the failure of its row, and count it.
@@ -238,12 +185,13 @@ class ResultColumns:
         return columns
 
 
-def _taken(column: Sequence[Any], kind: pa.DataType, classes: frozenset[type]) -> pa.Array[Any] | None:
-    """Return a column as Arrow takes it; None if a value is of another class, or does not fit."""
-    if not classes.issuperset(map(type, column)):
-        return None
-    try:
-        array = pa.array(column, kind)
-    except (pa.ArrowException, TypeError, ValueError, OverflowError):
-        return None
-    return None if has_infinity(array) else array
+def session_zone(name: str) -> tzinfo:
+    """Return the zone of a session: a region, or an offset such as ``+02:00``.
+
+    Raises:
+        OptionError: this machine knows no such zone.
+    """
+    zone = zone_of(name)
+    if zone is None:
+        raise OptionError(f"{name!r} is no time zone here", option="spark.sql.session.timeZone")
+    return zone

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, TypeAlias, cast
+from datetime import UTC
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
@@ -15,6 +16,8 @@ from headwater.core.errors import ContractError
 from headwater.core.outside import check_json, outside
 from headwater.core.simple_source import AskAgain, Finished, NamedSplit, Page, SimpleSource
 from headwater.core.split import SplitRange
+from headwater.readers.python_values.columns import RecordColumns
+from headwater.readers.python_values.members import Misfit
 
 Ending: TypeAlias = AskAgain | Finished | None
 """How a generator ended. None: there is nothing more now."""
@@ -45,6 +48,7 @@ class SplitPages:
         self.position = assigned.start
         self.stop = assigned.stop
         self._pages: Iterator[Page] | None = None
+        self._columns: RecordColumns | None = None
 
     @property
     def is_second_reading(self) -> bool:
@@ -141,27 +145,49 @@ class SplitPages:
                     f"({_text(rows.schema)})"
                 )
             return rows
-        try:
-            if any(isinstance(row, Mapping) for row in rows):
-                return self._from_mappings(cast("list[dict[str, Any]]", list(rows)))
-            columns = zip(*rows, strict=True) if rows else [() for _ in self._schema]
-            arrays = [
-                pa.array(column, field.type) for column, field in zip(columns, self._schema, strict=True)
-            ]
-        except (pa.ArrowException, TypeError, ValueError, AttributeError, OverflowError) as error:
-            raise self.broken(
-                f"must yield rows of the schema ({_text(self._schema)}): {_slip(rows, self._schema) or error}"
-            ) from error
-        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+        if not isinstance(rows, Sequence) or isinstance(rows, str | bytes):
+            raise self.broken(f"must yield rows as a list or a record batch, not as {type(rows).__name__}")
+        # A list in the place of a row is one by its places, as a tuple is.
+        has_lists = any(issubclass(kind, list) for kind in set(map(type, rows)))
+        records = [tuple(row) if isinstance(row, list) else row for row in rows] if has_lists else rows
+        return pa.RecordBatch.from_arrays(self._arrays(records), schema=self._schema)
 
-    def _from_mappings(self, rows: list[dict[str, Any]]) -> pa.RecordBatch:
-        # Arrow leaves out columns that it does not know, without a word.
-        if unknown := {name for row in rows for name in row} - set(self._schema.names):
-            raise self.broken(
-                f"has the column {min(unknown, key=str)!r}, which is not in the schema "
-                f"({_text(self._schema)})"
-            )
-        return pa.RecordBatch.from_pylist(rows, schema=self._schema)
+    def _arrays(self, records: Sequence[Any]) -> list[pa.Array[Any]]:
+        """Return the columns of records, which must hold them without loss."""
+        if not records:
+            return [pa.array([], field.type) for field in self._schema]
+        if self._columns is None:
+            self._columns = RecordColumns(self._schema, UTC, exact=False)
+        arrays = self._columns.quick(records)
+        if arrays is not None:
+            return arrays
+        try:
+            return self._columns.arrays(self._checked(records, self._columns, each=False))
+        except (pa.ArrowException, TypeError, ValueError, OverflowError):
+            # A value is out of its type's range. The thorough checks name it.
+            return self._columns.arrays(self._checked(records, self._columns, each=True))
+
+    def _checked(self, records: Sequence[Any], columns: RecordColumns, *, each: bool) -> list[list[Any]]:
+        checked: list[list[Any]] = []
+        columns.members.unknown = {}
+        for number, record in enumerate(records):
+            try:
+                checked.append(columns.checked(record, each=each))
+            except Misfit as misfit:
+                slip = (
+                    f"has {misfit.value} in column {misfit.path!r}, which is {misfit.remedy}"
+                    if misfit.remedy
+                    else f"is {misfit.value}"
+                )
+                raise self.broken(
+                    f"must yield rows of the schema ({_text(self._schema)}): row {number} of the page {slip}"
+                ) from None
+            if columns.members.unknown:
+                raise self.broken(
+                    f"has the column {min(columns.members.unknown, key=str)!r}, which is not in the schema "
+                    f"({_text(self._schema)})"
+                )
+        return checked
 
     def _cut(self, rows: pa.RecordBatch, position: Any) -> tuple[pa.RecordBatch, Any]:
         """Leave out what lies at or after the stop: rows that came since an earlier reading."""
@@ -206,22 +232,3 @@ class SplitPages:
 
 def _text(schema: pa.Schema) -> str:
     return ", ".join(f"{field.name} {field.type}" for field in schema)
-
-
-def _slip(rows: object, schema: pa.Schema) -> str | None:
-    """Return which row or column Arrow did not take; None if that cannot be told. Shows no values."""
-    if not isinstance(rows, Sequence):
-        return f"the rows of the page are of the type {type(rows).__name__}, not a list"
-    width = len(schema)
-    for number, row in enumerate(rows):
-        if not isinstance(row, Mapping | Sequence) or isinstance(row, str | bytes):
-            return f"row {number} of the page is of the type {type(row).__name__}, not a tuple or a mapping"
-        if not isinstance(row, Mapping) and len(row) != width:
-            return f"row {number} of the page has {len(row)} values, not {width}"
-    for place, field in enumerate(schema):
-        values = [row.get(field.name) if isinstance(row, Mapping) else row[place] for row in rows]
-        try:
-            pa.array(values, field.type)
-        except (pa.ArrowException, TypeError, ValueError, AttributeError, OverflowError) as error:
-            return f"column {field.name!r}: {error}"
-    return None

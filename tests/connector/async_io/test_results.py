@@ -96,7 +96,7 @@ def test_no_results() -> None:
 
 
 MISFITS = [
-    ("text", "a str; a result is a mapping, a dataclass, a tuple or a Row, a list of these, or None; its"),
+    ("text", "a str, and no mapping, dataclass, tuple or Row; its"),
     ({"name": "a"}, "a dict with the columns 'name'; its"),
     ({"name": "a", "tier": 1, "more": 2}, "a dict with the columns 'name', 'tier', 'more'; its"),
     (Row(name="a", level=1), "a Row with the columns 'name', 'level'; its"),

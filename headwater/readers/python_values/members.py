@@ -1,4 +1,4 @@
-"""Members of results, and of structs in them."""
+"""Members of records, and of structs in them."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 
-class Misfit(Exception):  # noqa: N818 - it never leaves this package
-    """A result, or a value in it, that is not of its type.
+class Misfit(Exception):  # noqa: N818 - it becomes an error of the caller's
+    """A record, or a value in it, that is not of its type.
 
     Attributes:
         value: describes it.
         path: the member of the column where it stands, such as ``.zip`` or ``[]``.
-        remedy: the type, and what to return for it; empty if the result as a whole does not fit.
+        remedy: the type, and what to return for it; empty if the record as a whole does not fit.
     """
 
     def __init__(self, value: str, path: str = "", remedy: str = "") -> None:
@@ -78,7 +78,4 @@ def members_of(value: Any) -> Mapping[str, Any] | tuple[Any, ...]:
     # Records of database drivers: named as mappings are, and nothing else of them.
     if callable(keys := getattr(value, "keys", None)) and hasattr(value, "__getitem__"):
         return {name: value[name] for name in keys()}
-    raise Misfit(
-        f"a {type(value).__name__}; a result is a mapping, a dataclass, a tuple or a Row, a list of these, "
-        "or None"
-    )
+    raise Misfit(f"a {type(value).__name__}, and no mapping, dataclass, tuple or Row")

@@ -1,4 +1,4 @@
-"""Values of results: each has its column's type, or one that Arrow takes for it without loss.
+"""Values of records: each has its column's type, or one that Arrow takes for it without loss.
 
 Nothing else is converted: no text is parsed, nothing is rounded or cut off. A value of any other type raises
 `Misfit`. There is one table, `_SCALARS`, of the types without members; lists, maps and structs check their
@@ -19,9 +19,7 @@ from typing import Any, NamedTuple, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.connector.async_io.result_members import Members, Misfit
-from headwater.core.errors import OptionError
-from headwater.readers.formats.values.time_zones import zone_of
+from headwater.readers.python_values.members import Members, Misfit
 
 Check: TypeAlias = Callable[[Any], Any]
 """Returns what Arrow takes for a value; raises `Misfit`."""
@@ -29,18 +27,6 @@ Check: TypeAlias = Callable[[Any], Any]
 _MOST_DIGITS = 40  # of whole numbers: to expand a decimal of a million digits takes minutes
 _SHORTENED = reprlib.Repr()
 _SHORTENED.maxstring = _SHORTENED.maxother = _SHORTENED.maxlong = 40
-
-
-def session_zone(name: str) -> tzinfo:
-    """Return the zone of a session: a region, or an offset such as ``+02:00``.
-
-    Raises:
-        OptionError: this machine knows no such zone.
-    """
-    zone = zone_of(name)
-    if zone is None:
-        raise OptionError(f"{name!r} is no time zone here", option="spark.sql.session.timeZone")
-    return zone
 
 
 def arrow_takes(kind: Any, zone: tzinfo) -> frozenset[type]:
