@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
 from headwater.readers.formats.columns import layout as T
@@ -31,8 +30,14 @@ from headwater.readers.formats.csv.kernel.numbers import (
     without_commas,
 )
 from headwater.readers.formats.csv.kernel.times_of_day import time_of_day
-from headwater.readers.formats.values.kernel.exact_numbers import to_decimal
-from headwater.readers.formats.values.kernel.moments import FINE, UNKNOWN_ZONE
+from headwater.readers.formats.values.kernel.entries import (
+    put_decimal,
+    put_double,
+    put_int,
+    put_integer,
+    put_long,
+    put_moment,
+)
 from headwater.readers.kernels.memory import (
     CHUNK_BYTES,
     called,
@@ -42,13 +47,6 @@ from headwater.readers.kernels.memory import (
     load_byte,
     load_int32,
     load_int64,
-    put,
-    store_byte,
-    store_double,
-    store_float,
-    store_int16,
-    store_int32,
-    store_int64,
 )
 
 _TRUE = 0x65757274
@@ -102,20 +100,15 @@ def put_cell(nodes: int, node: int, at: int, size: int, state: int) -> int:
 def _put_other(node: int, kind: int, at: int, end: int, state: int) -> int:
     entry = get(node, T.NODE_ENTRIES)
     if kind == T.TYPE_LONG or kind == T.TYPE_INT or kind == T.TYPE_SHORT or kind == T.TYPE_BYTE:
-        return _put_integer(node, kind, entry, at, end)
+        fits, value = to_long(at, end)
+        return put_integer(node, kind, entry, value, 127) if fits else int64(MISMATCH)
     if kind == T.TYPE_DOUBLE or kind == T.TYPE_FLOAT:
         return _put_double(node, kind, entry, at, end, state)
     if kind == T.TYPE_BOOLEAN:
         return _put_boolean(node, entry, at, end)
     if kind == T.TYPE_DECIMAL:
         at = without_commas(at, end)
-        fits, low, high = to_decimal(at, end, get(node, T.NODE_PRECISION), get(node, T.NODE_SCALE))
-        if not fits:
-            return int64(MISMATCH)
-        values = begin_entry(node, entry)
-        store_int64(values + 16 * entry, low)
-        store_int64(values + 16 * entry + 8, high)
-        return int64(TAKEN)
+        return put_decimal(node, entry, at, end)
     return _put_time(node, kind, entry, at, end, state)
 
 
@@ -123,43 +116,12 @@ def _put_other(node: int, kind: int, at: int, end: int, state: int) -> int:
 def _put_time(node: int, kind: int, entry: int, at: int, end: int, state: int) -> int:
     if kind == T.TYPE_DATE:
         fits, days = date_of(at, end, state)
-        if not fits:
-            return int64(MISMATCH)
-        store_int32(begin_entry(node, entry) + 4 * entry, days)
-        return int64(TAKEN)
+        return put_int(node, entry, days) if fits else int64(MISMATCH)
     if kind == T.TYPE_DURATION or kind == T.TYPE_TIME:
         fits, value = day_time_interval(at, end) if kind == T.TYPE_DURATION else time_of_day(at, end)
-        if not fits:
-            return int64(MISMATCH)
-        put(begin_entry(node, entry), entry, value)
-        return int64(TAKEN)
-    found, micros, zone, size = timestamp_of(at, end, kind != T.TYPE_TIMESTAMP, state)
-    if found == UNKNOWN_ZONE:
-        put(state, T.STATE_ZONE_TEXT, zone)
-        put(state, T.STATE_ZONE_SIZE, size)
-        return stop(state, T.STOP_ZONE, 0)
-    if found != FINE:
-        return int64(MISMATCH)
-    put(begin_entry(node, entry), entry, micros)
-    return int64(TAKEN)
-
-
-@inlined
-def _put_integer(node: int, kind: int, entry: int, at: int, end: int) -> int:
-    fits, value = to_long(at, end)
-    if not fits:
-        return int64(MISMATCH)
-    if kind == T.TYPE_LONG:
-        put(begin_entry(node, entry), entry, value)
-    elif kind == T.TYPE_INT and value >= -(1 << 31) and value < 1 << 31:
-        store_int32(begin_entry(node, entry) + 4 * entry, value)
-    elif kind == T.TYPE_SHORT and value >= -(1 << 15) and value < 1 << 15:
-        store_int16(begin_entry(node, entry) + 2 * entry, value)
-    elif kind == T.TYPE_BYTE and value >= -128 and value < 128:
-        store_byte(begin_entry(node, entry) + entry, value)
-    else:
-        return int64(MISMATCH)
-    return int64(TAKEN)
+        return put_long(node, entry, value) if fits else int64(MISMATCH)
+    outcome, micros, zone, size = timestamp_of(at, end, kind != T.TYPE_TIMESTAMP, state)
+    return put_moment(node, entry, outcome, micros, zone, size, state)
 
 
 @inlined
@@ -184,19 +146,15 @@ def _put_boolean(node: int, entry: int, at: int, end: int) -> int:
 def _put_double(node: int, kind: int, entry: int, at: int, end: int, state: int) -> int:
     size = end - at
     if is_option_text(state, int64(L.TEXT_NAN), at, size):
-        _store_double(node, kind, entry, np.nan)
-        return int64(TAKEN)
+        return put_double(node, kind, entry, np.nan)
     if is_option_text(state, int64(L.TEXT_NEGATIVE), at, size):
-        _store_double(node, kind, entry, -np.inf)
-        return int64(TAKEN)
+        return put_double(node, kind, entry, -np.inf)
     if is_option_text(state, int64(L.TEXT_POSITIVE), at, size):
-        _store_double(node, kind, entry, np.inf)
-        return int64(TAKEN)
+        return put_double(node, kind, entry, np.inf)
     if kind == T.TYPE_DOUBLE:
         certain, value = short_decimal(at, end)
         if certain:
-            _store_double(node, kind, entry, value)
-            return int64(TAKEN)
+            return put_double(node, kind, entry, value)
     number, at, end = number_of(at, end)
     if number == NO_NUMBER:
         return int64(MISMATCH)
@@ -204,15 +162,5 @@ def _put_double(node: int, kind: int, entry: int, at: int, end: int, state: int)
     if room < size + NUMBER_SPARE:
         return stop(state, L.STOP_MORE_SCRATCH, 0)
     if kind == T.TYPE_DOUBLE:
-        _store_double(node, kind, entry, double_of(number, at, end, scratch))
-    else:
-        store_float(begin_entry(node, entry) + 4 * entry, float_of(number, at, end, scratch))
-    return int64(TAKEN)
-
-
-@inlined
-def _store_double(node: int, kind: int, entry: int, value: float) -> None:
-    if kind == T.TYPE_DOUBLE:
-        store_double(begin_entry(node, entry) + 8 * entry, value)
-    else:
-        store_float(begin_entry(node, entry) + 4 * entry, numba.float32(value))
+        return put_double(node, kind, entry, double_of(number, at, end, scratch))
+    return put_double(node, kind, entry, float_of(number, at, end, scratch))

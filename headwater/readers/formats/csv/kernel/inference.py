@@ -1,4 +1,4 @@
-"""The type of a column of text, by the rules of Spark's `CSVInferSchema`. `inference_entry` compiles it."""
+"""The type of a column of text, by the rules of Spark's `CSVInferSchema`."""
 
 from __future__ import annotations
 
@@ -8,61 +8,15 @@ from headwater.readers.formats.csv import layout as L
 from headwater.readers.formats.csv.kernel.cell_times import date_of, timestamp_of
 from headwater.readers.formats.csv.kernel.cells import is_option_text, is_word
 from headwater.readers.formats.csv.kernel.numbers import NO_NUMBER, number_of, to_long
-from headwater.readers.formats.values.kernel import characters as C
-from headwater.readers.formats.values.kernel.characters import is_digit, peek
+from headwater.readers.formats.values.kernel.entries import ask_for_zone
+from headwater.readers.formats.values.kernel.exact_numbers import decimal_shape
 from headwater.readers.formats.values.kernel.moments import FINE, UNKNOWN_ZONE
-from headwater.readers.kernels.memory import called, get, inlined, int64, load_byte, load_int32, put
+from headwater.readers.kernels.memory import called, get, inlined, int64, load_int32, put
 
 _MOST_DIGITS = 38
 _INT_DIGITS = 10
 _LONG_DIGITS = 20
 """What Spark counts for them beside decimals."""
-_FAR = 1 << 31
-
-
-@called
-def _whole_decimal(at: int, end: int) -> int:
-    """Return the precision of a text that is a decimal of scale 0; 0 if it is none."""
-    sign = peek(at, end)
-    if sign == C.MINUS or sign == C.PLUS:
-        at += 1
-    digits = int64(0)
-    significant = int64(0)
-    scale = int64(0)
-    seen_dot = False
-    while at < end:
-        byte = load_byte(at)
-        if is_digit(byte):
-            digits += 1
-            if significant > 0 or byte != 48:
-                significant += 1
-            if seen_dot:
-                scale += 1
-        elif byte == C.DOT and not seen_dot:
-            seen_dot = True
-        else:
-            break
-        at += 1
-    if digits == 0:
-        return int64(0)
-    if at < end:
-        if load_byte(at) | 0x20 != 0x65:
-            return int64(0)
-        at += 1
-        negative = peek(at, end) == C.MINUS
-        if negative or peek(at, end) == C.PLUS:
-            at += 1
-        first = at
-        exponent = int64(0)
-        while at < end and is_digit(load_byte(at)):
-            if exponent < _FAR:
-                exponent = exponent * 10 + load_byte(at) - 48
-            at += 1
-        if at == first or at < end:
-            return int64(0)
-        scale += exponent if negative else -exponent
-    significant = max(significant, 1)
-    return significant if scale == 0 and significant <= _MOST_DIGITS else int64(0)
 
 
 @called
@@ -76,8 +30,8 @@ def _kind_of(before: int, at: int, end: int, date_first: int, state: int) -> tup
             is_int = before <= I.KIND_INT and value >= -(1 << 31) and value < 1 << 31
             return (int64(I.KIND_INT) if is_int else int64(I.KIND_LONG)), none
     if before <= I.KIND_DECIMAL:
-        precision = _whole_decimal(at, end)
-        if precision > 0:
+        fits, precision, scale = decimal_shape(at, end, False)
+        if fits and scale == 0 and precision <= _MOST_DIGITS:
             return int64(I.KIND_DECIMAL), precision
     if before <= I.KIND_DOUBLE:
         kind, _, _ = number_of(at, end)
@@ -96,8 +50,7 @@ def _kind_of(before: int, at: int, end: int, date_first: int, state: int) -> tup
         found, _, zone, size = timestamp_of(at, end, False, state)
         if found == UNKNOWN_ZONE:
             put(state, T.STATE_STOP, T.STOP_ZONE)
-            put(state, T.STATE_ZONE_TEXT, zone)
-            put(state, T.STATE_ZONE_SIZE, size)
+            ask_for_zone(zone, size, state)
             return int64(I.KIND_NOTHING), none
         if found == FINE:
             return int64(I.KIND_TIMESTAMP), none

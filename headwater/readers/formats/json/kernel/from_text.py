@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import numba
-
 from headwater.readers.formats.columns import layout as T
 from headwater.readers.formats.columns.kernel.nodes import (
     MISMATCH,
     TAKEN,
-    begin_entry,
     data_room,
     end_data,
     more_data,
     offset,
-    stop,
 )
 from headwater.readers.formats.json import layout as L
 from headwater.readers.formats.json.kernel.scanner import skip_special
@@ -21,37 +17,14 @@ from headwater.readers.formats.json.kernel.text import TEXT_SPARE
 from headwater.readers.formats.values import layout as V
 from headwater.readers.formats.values.kernel import characters as C
 from headwater.readers.formats.values.kernel.characters import is_digit
-from headwater.readers.formats.values.kernel.exact_numbers import to_decimal, to_integer
+from headwater.readers.formats.values.kernel.entries import put_decimal, put_double, put_int, put_moment
+from headwater.readers.formats.values.kernel.exact_numbers import to_integer
 from headwater.readers.formats.values.kernel.lenient_times import text_as_date, text_as_timestamp
-from headwater.readers.formats.values.kernel.moments import FINE, UNKNOWN_ZONE, rebased
+from headwater.readers.formats.values.kernel.moments import rebased
 from headwater.readers.formats.values.kernel.numbers import to_double
-from headwater.readers.kernels.memory import (
-    called,
-    get,
-    inlined,
-    int64,
-    load_byte,
-    put,
-    store_byte,
-    store_double,
-    store_float,
-    store_int32,
-    store_int64,
-)
+from headwater.readers.kernels.memory import called, get, inlined, int64, load_byte, put, store_byte
 
 _PADDING = 0x3D
-
-
-@called
-def put_decimal(node: int, entry: int, at: int, end: int) -> int:
-    """Write a number as an entry of a node of decimals. Return `TAKEN` or `MISMATCH`."""
-    fits, low, high = to_decimal(at, end, get(node, T.NODE_PRECISION), get(node, T.NODE_SCALE))
-    if not fits:
-        return int64(MISMATCH)
-    values = begin_entry(node, entry)
-    store_int64(values + 16 * entry, low)
-    store_int64(values + 16 * entry + 8, high)
-    return int64(TAKEN)
 
 
 @called
@@ -82,12 +55,7 @@ def put_from_text(
             return MISMATCH, at
         if get(state, L.STATE_NO_SPECIALS) == 1:
             return MISMATCH, at
-        value = to_double(text, end, text)
-        if kind == T.TYPE_DOUBLE:
-            store_double(begin_entry(node, entry) + 8 * entry, value)
-        else:
-            store_float(begin_entry(node, entry) + 4 * entry, numba.float32(value))
-        return TAKEN, after
+        return put_double(node, kind, entry, to_double(text, end, text)), after
     if kind == T.TYPE_DECIMAL:
         status = put_decimal(node, entry, text, end)
         return status, after if status == TAKEN else at
@@ -95,18 +63,11 @@ def put_from_text(
         fits, days = _date(text, end, state)
         if not fits:
             return MISMATCH, at
-        store_int32(begin_entry(node, entry) + 4 * entry, days)
-        return TAKEN, after
+        return put_int(node, entry, days), after
     if kind == T.TYPE_TIMESTAMP or kind == T.TYPE_LOCAL_TIMESTAMP:
-        found, micros, zone, size = _timestamp(text, end, kind == T.TYPE_LOCAL_TIMESTAMP, state)
-        if found == UNKNOWN_ZONE:
-            put(state, T.STATE_ZONE_TEXT, zone)
-            put(state, T.STATE_ZONE_SIZE, size)
-            return stop(state, T.STOP_ZONE, 0), at
-        if found != FINE:
-            return MISMATCH, at
-        put(begin_entry(node, entry), entry, micros)
-        return TAKEN, after
+        outcome, micros, zone, size = _timestamp(text, end, kind == T.TYPE_LOCAL_TIMESTAMP, state)
+        status = put_moment(node, entry, outcome, micros, zone, size, state)
+        return status, after if status == TAKEN else at
     return MISMATCH, at
 
 

@@ -5,25 +5,15 @@ from __future__ import annotations
 from headwater.readers.formats.columns import layout as T
 from headwater.readers.formats.columns.kernel.nodes import MISMATCH, SYNTAX, TAKEN, begin_entry, put_boolean
 from headwater.readers.formats.json import layout as L
-from headwater.readers.formats.json.kernel.from_text import put_decimal, put_from_text
+from headwater.readers.formats.json.kernel.from_text import put_from_text
 from headwater.readers.formats.json.kernel.scanner import plain_string_end, skip_scalar
 from headwater.readers.formats.json.kernel.strings import put_other, put_string, unescaped
 from headwater.readers.formats.values.kernel import characters as C
 from headwater.readers.formats.values.kernel.characters import is_digit
+from headwater.readers.formats.values.kernel.entries import put_decimal, put_double, put_integer, put_long
 from headwater.readers.formats.values.kernel.exact_numbers import to_integer
 from headwater.readers.formats.values.kernel.numbers import short_double, short_number, to_double, to_float
-from headwater.readers.kernels.memory import (
-    called,
-    get,
-    int64,
-    load_byte,
-    put,
-    store_byte,
-    store_double,
-    store_float,
-    store_int16,
-    store_int32,
-)
+from headwater.readers.kernels.memory import called, get, int64, load_byte
 
 _TRUE = 0x74
 _FALSE = 0x66
@@ -59,11 +49,9 @@ def put_scalar(
             if certain:
                 # An integer has no -0.
                 negative = byte == C.MINUS and (decimals != 0 or number != 0)
-                store_double(begin_entry(node, entry) + 8 * entry, -double if negative else double)
-                return TAKEN, after
+                return put_double(node, kind, entry, -double if negative else double), after
         if after != 0 and kind == T.TYPE_LONG and decimals == 0:
-            put(begin_entry(node, entry), entry, -number if byte == C.MINUS else number)
-            return TAKEN, after
+            return put_long(node, entry, -number if byte == C.MINUS else number), after
     after = skip_scalar(at, end)
     if after == 0:
         last = _base64_end(at, end) if kind == T.TYPE_BINARY else int64(0)
@@ -89,35 +77,22 @@ def put_scalar(
     if kind == T.TYPE_DOUBLE:
         if byte == _TRUE or byte == _FALSE:
             return MISMATCH, at
-        value = to_double(at, after, get(state, L.STATE_SCRATCH))
-        store_double(begin_entry(node, entry) + 8 * entry, value)
-        return TAKEN, after
+        return put_double(node, kind, entry, to_double(at, after, get(state, L.STATE_SCRATCH))), after
     if kind == T.TYPE_FLOAT:
         if byte == _TRUE or byte == _FALSE:
             return MISMATCH, at
-        value = to_float(at, after, get(state, L.STATE_SCRATCH))
-        store_float(begin_entry(node, entry) + 4 * entry, value)
-        return TAKEN, after
+        return put_double(node, kind, entry, to_float(at, after, get(state, L.STATE_SCRATCH))), after
     if kind == T.TYPE_DECIMAL:
         status = put_decimal(node, entry, at, after)
         return status, after if status == TAKEN else at
     fits, value = to_integer(at, after)
     if not fits:
         return MISMATCH, at
-    if kind == T.TYPE_LONG:
-        put(begin_entry(node, entry), entry, value)
-    elif kind == T.TYPE_TIMESTAMP:
-        put(begin_entry(node, entry), entry, value * 1_000_000)
-    elif kind == T.TYPE_INT and value >= -(1 << 31) and value < 1 << 31:
-        store_int32(begin_entry(node, entry) + 4 * entry, value)
-    elif kind == T.TYPE_SHORT and value >= -(1 << 15) and value < 1 << 15:
-        store_int16(begin_entry(node, entry) + 2 * entry, value)
-    elif kind == T.TYPE_BYTE and value >= -128 and value < 256:
-        # As Jackson takes a byte: with a sign or without one.
-        store_byte(begin_entry(node, entry) + entry, value)
-    else:
-        return MISMATCH, at
-    return TAKEN, after
+    if kind == T.TYPE_TIMESTAMP:
+        return put_long(node, entry, value * 1_000_000), after
+    # As Jackson takes a byte: with a sign or without one.
+    status = put_integer(node, kind, entry, value, 255)
+    return status, after if status == TAKEN else at
 
 
 @called

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from headwater.readers.formats.json import shapes_layout as S
-from headwater.readers.formats.json.kernel.decimal_shapes import decimal_shape
 from headwater.readers.formats.json.kernel.shape_tree import NO_ROOM, add_kind
 from headwater.readers.formats.json.kernel.text import TEXT_GROWTH, TEXT_SPARE, put_text
 from headwater.readers.formats.values.kernel import characters as C
 from headwater.readers.formats.values.kernel.characters import is_digit
-from headwater.readers.formats.values.kernel.exact_numbers import to_integer
+from headwater.readers.formats.values.kernel.exact_numbers import decimal_shape, to_integer
 from headwater.readers.kernels.memory import called, get, inlined, int64, load_byte, put
 
 _NULL = 0x6E
@@ -57,7 +56,7 @@ def _note_number(state: int, shape: int, at: int, after: int) -> None:
             add_kind(shape, S.KIND_LONG)
             return
     if is_integer or get(state, S.STATE_PREFERS_DECIMAL) == 1:
-        fits, precision, scale = decimal_shape(at, after)
+        fits, precision, scale = decimal_shape(at, after, True)
         if fits and scale >= 0 and max(precision, scale) <= S.MOST_DECIMAL:
             _note_decimal(shape, max(precision, scale), scale)
             return
@@ -75,7 +74,7 @@ def note_scalar(state: int, shape: int, at: int, after: int) -> bool:
             text, size = text_of(state, at, after)
             if size == NO_ROOM:
                 return False
-            fits, precision, scale = decimal_shape(text, text + size)
+            fits, precision, scale = decimal_shape(text, text + size, True)
             if fits and scale >= 0 and scale <= precision and precision <= S.MOST_DECIMAL:
                 _note_decimal(shape, precision, scale)
                 return True

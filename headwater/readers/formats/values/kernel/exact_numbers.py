@@ -1,4 +1,4 @@
-"""Numbers of JSON as integers and decimals."""
+"""Numbers in text as integers and decimals, and how many digits they have."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from headwater.readers.kernels.memory import called, inlined, int64, load_byte, 
 
 _U = np.uint64
 _MOST_DIGITS = 19
+_FAR_EXPONENT = 1 << 31
+"""Beyond all that a number can mean; more digits of an exponent do not count."""
 _DECIMAL_LIMITS = np.array([[10**p >> 64, 10**p & ((1 << 64) - 1)] for p in range(39)], np.uint64)
 
 
@@ -144,3 +146,56 @@ def _text_exponent(at: int, end: int) -> tuple[bool, int]:
         if value > 2147483647:
             return False, int64(0)
     return digits > 0, -value if negative else value
+
+
+@called
+def decimal_shape(at: int, end: int, commas: bool) -> tuple[bool, int, int]:
+    """Return whether a text is a number, how many digits it has, and how many of them are behind the dot.
+
+    They are counted as `java.math.BigDecimal` does. Zeros in front are no digits. With ``commas``, commas
+    mean nothing, as where Spark takes text for a number.
+    """
+    if peek(at, end) == C.MINUS or peek(at, end) == C.PLUS:
+        at += 1
+    digits = int64(0)
+    significant = int64(0)
+    scale = int64(0)
+    seen_dot = False
+    while at < end:
+        byte = load_byte(at)
+        if is_digit(byte):
+            digits += 1
+            if significant > 0 or byte != 48:
+                significant += 1
+            if seen_dot:
+                scale += 1
+        elif byte == C.DOT and not seen_dot:
+            seen_dot = True
+        elif not commas or byte != C.COMMA:
+            break
+        at += 1
+    if digits == 0:
+        return False, int64(0), int64(0)
+    if at < end:
+        if load_byte(at) | 0x20 != 0x65:
+            return False, int64(0), int64(0)
+        at += 1
+        negative = peek(at, end) == C.MINUS
+        if negative or peek(at, end) == C.PLUS:
+            at += 1
+        exponent = int64(0)
+        digits = int64(0)
+        while at < end:
+            byte = load_byte(at)
+            at += 1
+            if commas and byte == C.COMMA:
+                continue
+            if not is_digit(byte):
+                return False, int64(0), int64(0)
+            digits += 1
+            if exponent < _FAR_EXPONENT:
+                exponent = exponent * 10 + byte - 48
+        if digits == 0:
+            return False, int64(0), int64(0)
+        scale += exponent if negative else -exponent
+    return True, max(significant, int64(1)), scale
