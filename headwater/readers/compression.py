@@ -19,6 +19,7 @@ from typing import Any, Final, Literal
 import pyarrow as pa
 
 from headwater.core.errors import CorruptRecordError
+from headwater.core.varints import read_varint
 
 DAMAGED: Final = (zlib.error, lzma.LZMAError, pa.ArrowInvalid, EOFError, ValueError)
 """Raised for bytes that are not of their codec, beside an OSError without a number."""
@@ -43,12 +44,11 @@ def inflated(data: bytes, most: int = 0) -> bytes:
 
 def snappy_size(block: bytes) -> int:
     """Return the size that a block of snappy names at its beginning, seven bits a byte."""
-    size = 0
-    for at, byte in enumerate(block[:_SNAPPY_SIZE_BYTES]):
-        size |= (byte & 0x7F) << (7 * at)
-        if byte < 0x80:
-            return checked_size(size)
-    raise ValueError("a chunk without its length")
+    try:
+        size, _ = read_varint(block, 0, _SNAPPY_SIZE_BYTES)
+    except (IndexError, ValueError):
+        raise ValueError("a chunk without its length") from None
+    return checked_size(size)
 
 
 def snappy_block(block: bytes, size: int) -> bytes:

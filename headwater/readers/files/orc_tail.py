@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final, TypeAlias
 
+from headwater.core.varints import read_varint
 from headwater.readers.compression import (
     DAMAGED,
     inflated,
@@ -30,7 +31,6 @@ _STRIPES, _ALL_ROWS = 3, 6
 _OFFSET, _INDEX_SIZE, _DATA_SIZE, _STRIPE_FOOTER_SIZE, _ROWS = 1, 2, 3, 4, 5
 _WRITER_ZONE: Final = 3
 _VARINT, _EIGHT_BYTES, _BYTES, _FOUR_BYTES = 0, 1, 2, 5
-_MOST_VARINT_BITS: Final = 70
 _NOT_ORC: Final = "its end is not what ORC writes there"
 
 _Fields: TypeAlias = dict[int, list[int | bytes]]
@@ -156,13 +156,7 @@ def _messages(fields: _Fields, which: int) -> list[bytes]:
 
 def _varint(raw: bytes, at: int) -> tuple[int, int]:
     """Return an integer of variable length, and where it ends."""
-    value = 0
-    for shift in range(0, _MOST_VARINT_BITS, 7):
-        if at >= len(raw):
-            break
-        byte = raw[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, at
-    raise ValueError(_NOT_ORC)
+    try:
+        return read_varint(raw, at)
+    except (IndexError, ValueError):
+        raise ValueError(_NOT_ORC) from None

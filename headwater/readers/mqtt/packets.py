@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
+from headwater.core.varints import read_varint
 from headwater.readers.mqtt.settings import MqttVersion
 
 _PUBLISH: Final = 3
@@ -134,13 +135,8 @@ def _number(data: bytes, at: int) -> tuple[int, int]:
         IndexError: it is not whole.
         MalformedPacketError: it is too long.
     """
-    byte = data[at]
-    if byte < 0x80:
-        return at + 1, byte
-    number = byte & 0x7F
-    for place in range(1, _MOST_LENGTH_BYTES):
-        byte = data[at + place]
-        number |= (byte & 0x7F) << (7 * place)
-        if byte < 0x80:
-            return at + place + 1, number
-    raise MalformedPacketError("a length of more than four bytes")
+    try:
+        number, end = read_varint(data, at, _MOST_LENGTH_BYTES)
+    except ValueError:
+        raise MalformedPacketError("a length of more than four bytes") from None
+    return end, number

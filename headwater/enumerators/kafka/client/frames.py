@@ -14,6 +14,7 @@ from typing import Any
 import kafka
 
 from headwater.core.errors import CorruptRecordError, SourceError
+from headwater.core.varints import read_varint
 from headwater.enumerators.kafka.client.metadata import BrokerAddress
 
 log = logging.getLogger(__name__)
@@ -226,20 +227,9 @@ def _header_size(frame: memoryview, *, flexible: bool) -> int:
     """
     position = 4
     if flexible:
-        count, position = _varint(frame, position)
+        count, position = read_varint(frame, position)
         for _ in range(count):
-            _, position = _varint(frame, position)
-            size, position = _varint(frame, position)
+            _, position = read_varint(frame, position)
+            size, position = read_varint(frame, position)
             position += size
     return position
-
-
-def _varint(frame: memoryview, position: int) -> tuple[int, int]:
-    value = 0
-    for shift in range(0, 35, 7):
-        byte = frame[position]
-        position += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            break
-    return value, position

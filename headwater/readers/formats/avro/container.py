@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
+from headwater.core.varints import read_varint, unzigzag, varint_bytes, zigzag
 from headwater.readers.compression import DAMAGED, inflated, snappy_block, snappy_size, zstandard
 from headwater.readers.formats.avro.decoder import AvroDecoder
 from headwater.readers.formats.avro.types import ArrayType, RecordType
@@ -23,6 +24,7 @@ _SYNC_BYTES: Final = 16
 _MOST_BYTES: Final = 1 << 30
 _SCAN_BYTES: Final = 1 << 20
 _CHECKSUM_BYTES: Final = 4
+_MOST_NUMBER_BYTES: Final = 10
 
 
 class ContainerError(ValueError):
@@ -159,7 +161,7 @@ class ContainerDecoder:
         """
         if block.rows == 0:
             return
-        count = _long(block.rows)
+        count = varint_bytes(zigzag(block.rows))
         array = np.frombuffer(count + block.content, np.uint8)
         spans = Spans(array, np.zeros(1, np.int64), np.full(1, array.size, np.int64))
         bad = self._decoder.append(spans)
@@ -185,24 +187,15 @@ class ContainerDecoder:
 
 
 def _number(file: Any) -> int:
-    """Read a long: 7 bits a byte, the lowest first; even numbers are those that are not below 0."""
-    bits = 0
-    for shift in range(0, 70, 7):
-        byte = _exactly(file, 1)[0]
-        bits |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return (bits >> 1) ^ -(bits & 1)
-    raise ContainerError("a number of more than 10 bytes", file.tell())
-
-
-def _long(value: int) -> bytes:
-    bits = value << 1
-    out = bytearray()
-    while bits >= 0x80:
-        out.append((bits & 0x7F) | 0x80)
-        bits >>= 7
-    out.append(bits)
-    return bytes(out)
+    at = file.tell()
+    try:
+        bits, size = read_varint(file.read(_MOST_NUMBER_BYTES), 0)
+    except IndexError:
+        raise ContainerError("it ends in the middle", at) from None
+    except ValueError as error:
+        raise ContainerError(str(error), at) from None
+    file.seek(at + size)
+    return unzigzag(bits)
 
 
 def _exactly(file: Any, size: int) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from typing import Any, TypeVar
 
+from headwater.core.varints import varint_bytes, zigzag
 from headwater.readers.formats.avro.types import (
     NO_DEFAULT,
     ArrayType,
@@ -107,10 +108,4 @@ def _text(value: str) -> bytes:
 
 
 def _number(value: int) -> bytes:
-    bits = (value << 1) ^ (value >> 63)
-    out = bytearray()
-    while bits >= 0x80:
-        out.append((bits & 0x7F) | 0x80)
-        bits >>= 7
-    out.append(bits)
-    return bytes(out)
+    return varint_bytes(zigzag(value))

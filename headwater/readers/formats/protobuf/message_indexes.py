@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from headwater.core.varints import read_varint, unzigzag
 from headwater.readers.formats.format import Spans
 from headwater.readers.formats.wire_format import HEADER_BYTES, HeaderSizes, Reasons, schema_id
 from headwater.readers.kernels.arrays import Int64Array
@@ -22,7 +23,7 @@ _MOST_INDEXES: Final = 32
 _MOST_KINDS: Final = 8
 """So many different headers are looked for in all values at once. Values that are left are taken one by one:
 otherwise the work would grow with the square of their number."""
-_CONTINUES: Final = 0x80
+_MOST_INDEX_BYTES: Final = 5
 _NO_INDEXES: Final = "has no message indexes behind the id of its schema, as Confluent's wire format has them"
 
 
@@ -94,26 +95,16 @@ class MessageHeaders:
 
 def _parsed(begin: bytes) -> MessageHeader | None:
     """Return the header that a value begins with; None if it has none."""
-    at = HEADER_BYTES
-
-    def number() -> int | None:
-        nonlocal at
-        raw = 0
-        for shift in range(0, 35, 7):
-            if at >= len(begin):
-                return None
-            byte = begin[at]
-            at += 1
-            raw |= (byte & (_CONTINUES - 1)) << shift
-            if byte < _CONTINUES:
-                return (raw >> 1) ^ -(raw & 1)
+    indexes: list[int] = []
+    try:
+        count, at = read_varint(begin, HEADER_BYTES, _MOST_INDEX_BYTES)
+        if not 0 <= unzigzag(count) <= _MOST_INDEXES:
+            return None
+        for _ in range(unzigzag(count)):
+            index, at = read_varint(begin, at, _MOST_INDEX_BYTES)
+            indexes.append(unzigzag(index))
+    except (IndexError, ValueError):
         return None
-
-    count = number()
-    if count is None or not 0 <= count <= _MOST_INDEXES:
+    if min(indexes, default=0) < 0:
         return None
-    indexes = [number() for _ in range(count)]
-    if any(index is None or index < 0 for index in indexes):
-        return None
-    found = tuple(index for index in indexes if index is not None)
-    return MessageHeader(schema_id(begin), found or (0,), at)
+    return MessageHeader(schema_id(begin), tuple(indexes) or (0,), at)

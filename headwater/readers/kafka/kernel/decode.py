@@ -16,6 +16,8 @@ from numba.extending import intrinsic
 from headwater.readers.kafka import layout
 from headwater.readers.kafka.layout import BatchArray, BinaryBuffers, HeadersBuffers, RowBuffers
 from headwater.readers.kernels.arrays import ByteArray, Int64Array
+from headwater.readers.kernels.memory import int64
+from headwater.readers.kernels.varints import MOST_INT_BYTES, MOST_LONG_BYTES, unzigzag, varint
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -24,8 +26,6 @@ _MIN_LEGACY_BYTES = (14, 22)  # of formats v0 and v1
 _MAGIC_AT = 16
 # So far below 2**63 that no offset of a batch overflows: an offset delta has 32 bits.
 _MOST_OFFSET = (1 << 63) - 1 - (1 << 32)
-_INT = 35  # bits in the five bytes of the longest varint
-_LONG = 70  # bits in the ten bytes of the longest varlong
 
 
 def _inlined(function: F) -> F:
@@ -63,25 +63,13 @@ def _big_endian(data: ByteArray, pos: int, size: int) -> int:
 
 
 @_inlined
-def _varint(data: ByteArray, pos: int, end: int, most_bits: int) -> tuple[int, int]:
-    """Return a zigzag varint and the position after it. A position past ``end`` means that there is none."""
-    if pos >= end:
-        return numba.int64(0), end + 1
-    raw = numba.int64(data[pos])
-    pos += 1
-    if raw < 0x80:  # most lengths and deltas have one byte
-        return (raw >> 1) ^ -(raw & 1), pos
-    raw &= 0x7F
-    shift = 7
-    while pos < end and shift < most_bits:
-        byte = numba.int64(data[pos])
-        pos += 1
-        raw |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            # The mask makes the shift a logical one: the tenth byte of a varlong sets the sign bit of raw.
-            return ((raw >> 1) & 0x7FFFFFFFFFFFFFFF) ^ -(raw & 1), pos
-        shift += 7
-    return numba.int64(0), end + 1
+def _varint(base: int, pos: int, end: int, most_bytes: int) -> tuple[int, int]:
+    """Return a zigzag varint and the position after it. A position past ``end`` means that there is none.
+
+    Positions count from the address ``base``.
+    """
+    bits, at = varint(base + pos, base + end, most_bytes)
+    return unzigzag(bits), at - base
 
 
 @_inlined
@@ -105,19 +93,21 @@ def _put(out: BinaryBuffers, row: int, data: ByteArray, pos: int, size: int) -> 
 
 @_inlined
 # Compiled functions take positions only.
-def _headers(out: HeadersBuffers, row: int, data: ByteArray, pos: int, end: int, tally: Int64Array) -> int:
+def _headers(
+    out: HeadersBuffers, row: int, data: ByteArray, base: int, pos: int, end: int, tally: Int64Array
+) -> int:
     """Write one record's headers, which must end where the record ends. Return 0 or a fault."""
-    count, pos = _varint(data, pos, end, _INT)
+    count, pos = _varint(base, pos, end, MOST_INT_BYTES)
     # A header has two bytes at least, so a count that passes fits into the output buffers too.
     if count < 0 or pos > end or count > (end - pos) >> 1:
         return layout.FAULT_HEADER
     at = numba.int64(out.offsets[row])
     for i in range(at, at + count):
-        size, pos = _varint(data, pos, end, _INT)
+        size, pos = _varint(base, pos, end, MOST_INT_BYTES)
         if size < 0 or pos > end or size > end - pos:
             return layout.FAULT_HEADER
         _put(out.key, i, data, pos, size)
-        size, pos = _varint(data, pos + size, end, _INT)
+        size, pos = _varint(base, pos + size, end, MOST_INT_BYTES)
         if pos > end or size > end - pos:
             return layout.FAULT_HEADER
         tally[layout.TALLY_NULL_HEADER_VALUES] += _put(out.value, i, data, pos, size)
@@ -146,6 +136,7 @@ def decode(
     validity bits. Keys and values are copied, or their places in ``data`` are written. Return how many rows
     are filled now, or a fault: ``tally`` then names the batch.
     """
+    base = int64(data.ctypes.data)
     wants_key = out.key.offsets.size > 0
     wants_value = out.value.offsets.size > 0
     wants_key_spans = out.key_spans.starts.size > 0
@@ -172,14 +163,14 @@ def decode(
         if batch.count < 0 or batch.count * layout.MIN_RECORD_BYTES > batch_end - pos:
             return layout.FAULT_COUNT
         for _ in range(batch.count):
-            length, pos = _varint(data, pos, batch_end, _INT)
+            length, pos = _varint(base, pos, batch_end, MOST_INT_BYTES)
             end = pos + length
             if length < layout.MIN_RECORD_BYTES - 1 or end > batch_end:
                 return layout.FAULT_RECORD_LENGTH
             timestamp_delta, pos = _varint(
-                data, pos + 1, end, _LONG
+                base, pos + 1, end, MOST_LONG_BYTES
             )  # after the attributes, which are unused
-            offset_delta, pos = _varint(data, pos, end, _INT)
+            offset_delta, pos = _varint(base, pos, end, MOST_INT_BYTES)
             # One check for two varints: past the end, the second one moves no further back.
             if pos > end:
                 return layout.FAULT_FIELD
@@ -191,7 +182,7 @@ def decode(
                 continue
             # A field is read if it or a later one is wanted: its length says where the next one begins.
             if reads_key:
-                size, pos = _varint(data, pos, end, _INT)
+                size, pos = _varint(base, pos, end, MOST_INT_BYTES)
                 if pos > end or size > end - pos:
                     return layout.FAULT_FIELD
                 if wants_key:
@@ -201,7 +192,7 @@ def decode(
                     out.key_spans.sizes[rows] = size
                 pos += max(size, 0)
             if reads_value:
-                size, pos = _varint(data, pos, end, _INT)
+                size, pos = _varint(base, pos, end, MOST_INT_BYTES)
                 if pos > end or size > end - pos:
                     return layout.FAULT_FIELD
                 if wants_value:
@@ -211,7 +202,7 @@ def decode(
                     out.value_spans.sizes[rows] = size
                 pos += max(size, 0)
             if wants_headers:
-                fault = _headers(out.headers, rows, data, pos, end, tally)
+                fault = _headers(out.headers, rows, data, base, pos, end, tally)
                 if fault != 0:
                     return fault
             if wants_offset:
