@@ -1,9 +1,9 @@
 """Kafka's executor half: it fetches record sets, and decodes them into Arrow.
 
-Fetching, from the ground up: `broker_fetcher` (requests to one broker), `broker_fetchers` (all brokers of a
-task), `leaders`, `loss_detector`, `poll_timer`, `split_reader`.
+Fetching, from the ground up: `cursor` (how far a partition has been fetched), `fetching` (requests to the
+brokers of a task), `leaders`, `loss_detector` (time-outs and losses), `split_reader`.
 
 Decoding, from the ground up: `layout` (memory that Python and machine code share), `kernel` (the compiled
-code), `kernel_calls`, `record_set` (headers of batches, checksums), `codecs`, `chunks`, `transactions`,
-`legacy`, `arrays`, `rows`, `emitter`.
+code), `kernel_calls`, `record_set` (headers of batches, checksums, aborted transactions), `codecs`, `chunks`,
+`legacy`, `columns` (schema and arrays), `decoded_columns`, `bad_records`, `rows`, `emitter`.
 """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,8 +15,11 @@ from headwater.readers.formats.columns.row_arrays import struct_of, without_rows
 from headwater.readers.formats.decoded_part import DecodedPart, part_of
 from headwater.readers.formats.format import BadValues, Spans
 from headwater.readers.kafka.bad_records import BadRecord, BadRecordFiles
-from headwater.readers.kafka.schema_headers import schema_header
-from headwater.readers.kernels.arrays import Int64Array
+from headwater.readers.kernels.arrays import ByteArray, Int64Array
+
+_HEADER_NAMES: Final[Mapping[str, bytes]] = {"key": b"__key_schema_id", "value": b"__value_schema_id"}
+_MOST_VARINT_BYTES: Final = 5
+_MOST_HEADERS: Final = 10_000
 
 
 class RecordRun(NamedTuple):
@@ -81,7 +84,7 @@ class DecodedColumns:
             SourceError: see `ValueDecoder.append`; or a record names a schema in a header where its format
                 takes the id in front.
         """
-        found: dict[str, BadValues] = {}
+        bad_values: dict[str, BadValues] = {}
         for part, decoder in self._decoders.items():
             spans = run.spans[part]
             if run.has_headers and self._parts[part].names_schemas:
@@ -93,19 +96,19 @@ class DecodedColumns:
             except SourceError as error:
                 raise _at_record(error, run, part) from error
             if bad is not None and len(bad.rows):
-                found[part] = bad
-        if found:
-            self._take_bad(run, found)
+                bad_values[part] = bad
+        if bad_values:
+            self._take_bad(run, bad_values)
         self._rows += run.rows
 
     def finish(self) -> dict[str, list[pa.Array[Any]]]:
         """Return the columns of each part by the names that `row_schema` takes, and start anew."""
         columns: dict[str, list[pa.Array[Any]]] = {}
         for part, decoder in self._decoders.items():
-            made = list(decoder.finish())
-            columns[part] = columns[f"{part}.*"] = made
+            arrays = list(decoder.finish())
+            columns[part] = columns[f"{part}.*"] = arrays
             if part in self._structs:
-                columns[part] = [self._struct(part, made)]
+                columns[part] = [self._struct(part, arrays)]
         self._rows = 0
         return columns
 
@@ -117,21 +120,21 @@ class DecodedColumns:
         self._dropped = []
         return without_rows(batch, dropped)
 
-    def _struct(self, part: str, made: Sequence[pa.Array[Any]]) -> pa.Array[Any]:
+    def _struct(self, part: str, children: Sequence[pa.Array[Any]]) -> pa.Array[Any]:
         nulls = np.concatenate(self._nulls[part])
         self._nulls[part] = []
-        return struct_of(self._parts[part].format.schema(), made, nulls)
+        return struct_of(self._parts[part].format.schema(), children, nulls)
 
-    def _take_bad(self, run: RecordRun, found: Mapping[str, BadValues]) -> None:
+    def _take_bad(self, run: RecordRun, bad_values: Mapping[str, BadValues]) -> None:
         if self._bad_records is not None:
-            self._write(run, found, self._bad_records)
+            self._write(run, bad_values, self._bad_records)
         else:
-            for part, bad in found.items():
+            for part, bad in bad_values.items():
                 if self._parts[part].on_bad == "fail":
                     raise self._refusal(run, part, bad)
         drops = [
             bad.rows
-            for part, bad in found.items()
+            for part, bad in bad_values.items()
             if self._bad_records is not None or self._parts[part].on_bad == "drop"
         ]
         self._dropped += [self._rows + rows for rows in drops]
@@ -149,9 +152,9 @@ class DecodedColumns:
             position=offset,
         )
 
-    def _write(self, run: RecordRun, found: Mapping[str, BadValues], files: BadRecordFiles) -> None:
+    def _write(self, run: RecordRun, bad_values: Mapping[str, BadValues], files: BadRecordFiles) -> None:
         reasons: dict[int, list[str]] = {}
-        for part, bad in found.items():
+        for part, bad in bad_values.items():
             for row, code in zip(bad.rows.tolist(), bad.reasons.tolist(), strict=True):
                 reasons.setdefault(row, []).append(f"the {part} {self._decoders[part].reason(code)}")
         for row in sorted(reasons):
@@ -181,16 +184,83 @@ def _refuse_schema_header(run: RecordRun, part: str) -> None:
 
     Their bytes may look like an id and a value all the same: they are neither decoded nor called bad.
     """
-    found = schema_header(part, run.spans[part])
-    if found is None:
+    header = schema_header(part, run.spans[part])
+    if header is None:
         return
-    offset = int(run.offsets[found.row])
+    offset = int(run.offsets[header.row])
     raise SourceError(
         f"the record at offset {offset} of topic {run.split.topic!r}, partition {run.split.partition}, names "
-        f"the schema of its {part} in the header {found.name!r}, which is not supported: let producers write "
-        f"the id in front, with {part}.schema.id.serializer="
+        f"the schema of its {part} in the header {header.name!r}, which is not supported: "
+        f"let producers write the id in front, with {part}.schema.id.serializer="
         "io.confluent.kafka.serializers.schema.id.PrefixSchemaIdSerializer",
         source="kafka",
         split=run.split.split_id,
         position=offset,
     )
+
+
+class SchemaHeader(NamedTuple):
+    """The first record of a run that has such a header."""
+
+    row: int
+    name: str
+
+
+def schema_header(part: str, spans: Spans) -> SchemaHeader | None:
+    """Return the first record whose header names the schema of its key or value; None if there is none.
+
+    Newer serializers of Confluent can write such headers. All records of a run are searched at once, one
+    header of each after the other. Most have none, which one byte of each tells.
+
+    Args:
+        part: ``key`` or ``value``.
+        spans: where the keys or values lie in records of format v2, whose headers are behind the value. What
+            is null is passed over.
+    """
+    data = spans.data
+    rows = np.flatnonzero(spans.sizes >= 0)
+    at = spans.starts[rows] + spans.sizes[rows]
+    if part == "key":
+        sizes, at = _varints(data, at)
+        at += np.maximum(sizes, 0)
+    some = data[_inside(data, at)] != 0
+    rows, at = rows[some], at[some]
+    remaining, at = _varints(data, at)
+    name = np.frombuffer(_HEADER_NAMES[part], np.uint8)
+    matches: list[int] = []
+    for _ in range(_MOST_HEADERS):
+        open_ = (remaining > 0) & (at < len(data))
+        rows, at, remaining = rows[open_], at[open_], remaining[open_] - 1
+        if not len(rows):
+            break
+        sizes, at = _varints(data, at)
+        same = np.flatnonzero(sizes == len(name))
+        if len(same):
+            places = at[same][:, None] + np.arange(len(name))
+            same = same[(data[_inside(data, places)] == name).all(axis=1)]
+            matches += rows[same[:1]].tolist()
+        at += np.maximum(sizes, 0)
+        sizes, at = _varints(data, at)
+        at += np.maximum(sizes, 0)
+    return SchemaHeader(min(matches), _HEADER_NAMES[part].decode()) if matches else None
+
+
+def _varints(data: ByteArray, at: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """Return the zigzag varints at these places, and where they end."""
+    byte = data[_inside(data, at)].astype(np.int64)
+    raw = byte & 0x7F
+    ends = at + 1
+    for shift in range(7, 7 * _MOST_VARINT_BYTES, 7):
+        more = np.flatnonzero(byte & 0x80)
+        if not len(more):
+            break
+        byte = np.zeros_like(byte)
+        byte[more] = data[_inside(data, ends[more])]
+        raw[more] |= (byte[more] & 0x7F) << shift
+        ends[more] += 1
+    return (raw >> 1) ^ -(raw & 1), ends
+
+
+def _inside(data: ByteArray, at: Int64Array) -> Int64Array:
+    """Return places inside of the data: headers are not checked, and broken ones may lead anywhere."""
+    return np.minimum(np.maximum(at, 0), len(data) - 1)

@@ -20,10 +20,16 @@ from headwater.readers.kafka.columns import row_schema
 from headwater.readers.kafka.decoded_columns import DecodedColumns
 from headwater.readers.kafka.layout import BatchArray
 from headwater.readers.kafka.legacy import legacy_rows
-from headwater.readers.kafka.record_set import RecordSet, as_bytes, before, verify, with_records_from
+from headwater.readers.kafka.record_set import (
+    RecordSet,
+    as_bytes,
+    before,
+    verify,
+    with_records_from,
+    without_aborted,
+)
 from headwater.readers.kafka.rows import RowBuilder
 from headwater.readers.kafka.settings import KafkaReadSettings
-from headwater.readers.kafka.transactions import without_aborted
 from headwater.readers.kernels.arenas import PROCESS_POOL, ArenaPool, Scratch
 from headwater.readers.kernels.arrays import ByteArray
 

@@ -82,10 +82,10 @@ class Leaders:
             SourceError: the cluster refuses.
         """
         topics = {split.topic for split in splits}
-        found = self._remembered(topics)
-        if unknown := topics - found.keys():
-            found |= self._ask(unknown)
-        return {split: _leader_of(found.get(split.topic), split) for split in splits}
+        metadata = self._remembered(topics)
+        if unknown := topics - metadata.keys():
+            metadata |= self._ask(unknown)
+        return {split: _leader_of(metadata.get(split.topic), split) for split in splits}
 
     def forget(self, topics: Iterable[str], *, older_than_ms: int = 0) -> None:
         """Ask the cluster about these topics next time: what is known may be stale.
@@ -118,13 +118,13 @@ class Leaders:
         """
         tp = TopicPartition(split.topic, split.partition)
         try:
-            found = self._connected().list_offsets({tp: spec}, read_committed=False)[tp]
+            offset = self._connected().list_offsets({tp: spec}, read_committed=False)[tp]
         except UnknownSplitError as error:
             self.forget([split.topic])
             raise TransientSourceError(error.message, source="kafka", split=split.split_id) from error
-        if found is None:
+        if offset is None:
             raise TransientSourceError("the partition has no offsets", source="kafka", split=split.split_id)
-        return found
+        return offset
 
     def bind(self, ranges: Sequence[OpenRange]) -> list[SplitRange[KafkaPartitionSplit, int]]:
         """Return ranges with the ends that the logs have now, in the same order; `locate` must know all.
@@ -161,7 +161,7 @@ class Leaders:
             ClusterMetadata(self._known.brokers, self._remembered({split.topic for split in splits}))
         )
         try:
-            found = cluster.list_offsets(dict.fromkeys(by_tp, spec))
+            offsets = cluster.list_offsets(dict.fromkeys(by_tp, spec))
         except UnknownSplitError as error:
             self.forget({split.topic for split in splits})
             raise TransientSourceError(error.message, source="kafka") from error
@@ -169,20 +169,20 @@ class Leaders:
             # A leader that does not answer may have been replaced: the next attempt has to ask who leads now.
             self.forget({split.topic for split in splits})
             raise
-        return {by_tp[tp]: offset for tp, offset in found.items() if offset is not None}
+        return {by_tp[tp]: offset for tp, offset in offsets.items() if offset is not None}
 
     def _present(self, split: KafkaPartitionSplit) -> KafkaPartitionSplit:
         """Return the partition of the topic's present incarnation, where the split names none."""
         if split.topic_id is not None:
             return split
-        found = self._remembered([split.topic])
-        return replace(split, topic_id=found[split.topic].topic_id) if split.topic in found else split
+        metadata = self._remembered([split.topic])
+        return replace(split, topic_id=metadata[split.topic].topic_id) if split.topic in metadata else split
 
     def _remembered(self, topics: Iterable[str]) -> dict[str, TopicMetadata]:
         oldest_ms = self._clock.monotonic_ms() - self._config.metadata_max_age_ms
         with _lock:
-            known = {topic: self._known.topics[topic] for topic in topics if topic in self._known.topics}
-        return {topic: metadata for topic, (asked_ms, metadata) in known.items() if asked_ms >= oldest_ms}
+            entries = {topic: self._known.topics[topic] for topic in topics if topic in self._known.topics}
+        return {topic: metadata for topic, (asked_ms, metadata) in entries.items() if asked_ms >= oldest_ms}
 
     def _ask(self, topics: Collection[str]) -> dict[str, TopicMetadata]:
         answer = self._connected().metadata(topics)

@@ -20,6 +20,8 @@ TRANSACTIONAL = 0x10
 """Attribute bit: the batch is part of a transaction."""
 CONTROL = 0x20
 """Attribute bit: the batch holds the end marker of a transaction, no records for readers."""
+_ABORT = 0
+"""The type of the marker of a transaction that was aborted."""
 
 _NO_BATCHES = np.empty(0, BATCH)
 _USUALLY_AT_MOST = 8
@@ -111,12 +113,12 @@ def verify(data: ByteArray, batches: BatchArray, split_id: str) -> None:
     columns = (batches[name].tolist() for name in ("magic", "start", "end", "crc", "base_offset"))
     for magic, start, end, expected, base_offset in zip(*columns, strict=True):
         if magic == 2:
-            found = crc32c(view[start - CHECKED_BEFORE_RECORDS : end])
+            crc = crc32c(view[start - CHECKED_BEFORE_RECORDS : end])
         else:
-            found = zlib.crc32(view[start + _CHECKED_FROM : end])
-        if found != expected:
+            crc = zlib.crc32(view[start + _CHECKED_FROM : end])
+        if crc != expected:
             raise corrupt(
-                f"fails its checksum (its bytes have {found:08x}, its header says {expected:08x})",
+                f"fails its checksum (its bytes have {crc:08x}, its header says {expected:08x})",
                 split_id,
                 base_offset,
             )
@@ -154,11 +156,61 @@ def before(batches: BatchArray, stop: int) -> BatchArray:
     A compressed message of the old formats has the offset of its last record, and where it begins is not
     known before it is decompressed. So messages of these formats are all kept.
     """
-    wanted = (batches["base_offset"] < stop) | (batches["magic"] < 2)
-    return batches if wanted.all() else batches[wanted]
+    selected = (batches["base_offset"] < stop) | (batches["magic"] < 2)
+    return batches if selected.all() else batches[selected]
 
 
 def with_records_from(batches: BatchArray, position: int) -> BatchArray:
     """Return the batches that may hold records at or after ``position``. Control batches hold none."""
-    wanted = (batches["last_offset"] >= position) & (batches["attributes"] & CONTROL == 0)
-    return batches if wanted.all() else batches[wanted]
+    selected = (batches["last_offset"] >= position) & (batches["attributes"] & CONTROL == 0)
+    return batches if selected.all() else batches[selected]
+
+
+def without_aborted(data: ByteArray, batches: BatchArray, aborted: Sequence[tuple[int, int]]) -> BatchArray:
+    """Return the batches that no aborted transaction wrote, control batches still among them.
+
+    The broker names aborted transactions by producer and first offset. From that offset on, the producer's
+    transactional batches are dropped, until its abort marker ends the transaction.
+
+    Args:
+        data: the record set.
+        batches: all batches of the response up to the last one that is wanted, also those before the first
+            wanted one: a marker may be among them.
+        aborted: producer id and first offset of each aborted transaction.
+    """
+    if not aborted:
+        return batches
+    # Reversed, so that the next one is at the end, where pop is cheap.
+    waiting = sorted(aborted, key=lambda transaction: transaction[1], reverse=True)
+    aborting: set[int] = set()
+    committed = np.ones(len(batches), np.bool_)
+    columns = (batches[name].tolist() for name in ("last_offset", "producer_id", "attributes"))
+    for i, (last_offset, producer_id, attributes) in enumerate(zip(*columns, strict=True)):
+        while waiting and waiting[-1][1] <= last_offset:
+            aborting.add(waiting.pop()[0])
+        if producer_id not in aborting:
+            continue
+        if attributes & CONTROL:
+            if _control_type(data, int(batches[i]["start"]), int(batches[i]["end"])) == _ABORT:
+                aborting.remove(producer_id)
+        elif attributes & TRANSACTIONAL:
+            committed[i] = False
+    return batches[committed]
+
+
+def _control_type(data: ByteArray, start: int, end: int) -> int | None:
+    """Return the type in the key of the first record; None if there is no such key.
+
+    The key is an int16 version and an int16 type.
+    """
+    record = data[start : min(end, start + 64)].tobytes()
+    pos = _after_varints(record, 0, 1) + 1  # the length; the attributes
+    pos = _after_varints(record, pos, 3)  # timestamp, offset, key length
+    return int.from_bytes(record[pos + 2 : pos + 4], "big") if pos + 4 <= len(record) else None
+
+
+def _after_varints(record: bytes, pos: int, count: int) -> int:
+    while count and pos < len(record):
+        count -= record[pos] < 0x80
+        pos += 1
+    return pos

@@ -13,8 +13,9 @@ import pyarrow as pa
 from headwater.core.emitter import SplitState
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
 from headwater.readers.formats.format import Spans
-from headwater.readers.kafka import arrays, kernel_calls, layout
+from headwater.readers.kafka import kernel_calls, layout
 from headwater.readers.kafka.chunks import Chunk
+from headwater.readers.kafka.columns import TopicColumn, binary, fixed, headers
 from headwater.readers.kafka.decoded_columns import DecodedColumns, RecordRun
 from headwater.readers.kafka.faults import beyond_spark, fault
 from headwater.readers.kafka.layout import BinaryBuffers, HeadersBuffers, RowBuffers, SpanBuffers
@@ -64,7 +65,7 @@ class RowBuilder:
         self._decoded = decoded
         self._filled = frozenset(columns) - decoded.names | decoded.needs
         self._pool = pool
-        self._topics = arrays.TopicColumn()
+        self._topics = TopicColumn()
         self._reset()
 
     def _reset(self) -> None:
@@ -162,24 +163,24 @@ class RowBuilder:
         tally = self._tally.tolist()
         match name:
             case "key":
-                return arrays.binary(pa.binary(), rows, buffers.key, tally[layout.TALLY_NULL_KEYS])
+                return binary(pa.binary(), rows, buffers.key, tally[layout.TALLY_NULL_KEYS])
             case "value":
-                return arrays.binary(pa.binary(), rows, buffers.value, tally[layout.TALLY_NULL_VALUES])
+                return binary(pa.binary(), rows, buffers.value, tally[layout.TALLY_NULL_VALUES])
             case "topic":
                 return self._topics.column(
                     [run.topic for run in self._runs], [run.rows for run in self._runs]
                 )
             case "partition":
                 partitions = np.array([run.partition for run in self._runs], np.int32)
-                return arrays.fixed(pa.int32(), np.repeat(partitions, [run.rows for run in self._runs]))
+                return fixed(pa.int32(), np.repeat(partitions, [run.rows for run in self._runs]))
             case "offset":
-                return arrays.fixed(pa.int64(), buffers.offset[:rows])
+                return fixed(pa.int64(), buffers.offset[:rows])
             case "timestamp":
-                return arrays.fixed(pa.timestamp("us", tz="UTC"), buffers.timestamp[:rows])
+                return fixed(pa.timestamp("us", tz="UTC"), buffers.timestamp[:rows])
             case "timestampType":
-                return arrays.fixed(pa.int32(), buffers.timestamp_type[:rows])
+                return fixed(pa.int32(), buffers.timestamp_type[:rows])
             case _:
-                return arrays.headers(
+                return headers(
                     rows,
                     buffers.headers,
                     tally[layout.TALLY_HEADERLESS],
@@ -190,8 +191,8 @@ class RowBuilder:
         """Lease buffers for at least this many rows and bytes, with room for some more small record sets."""
         self._room_rows = _rounded(max(rows, _USUAL_ROWS), _ROWS_STEP)
         self._room_bytes = _rounded(max(size, _USUAL_BYTES), _BYTES_STEP)
-        wanted = (self._filled, self._decoded.names, self._room_rows, self._room_bytes)
-        buffers = _carve(_Region(self._pool.lease(_needed(*wanted))), *wanted)
+        sizes = (self._filled, self._decoded.names, self._room_rows, self._room_bytes)
+        buffers = _carve(_Region(self._pool.lease(_needed(*sizes))), *sizes)
         for column in (
             buffers.key,
             buffers.value,
@@ -219,16 +220,16 @@ class _Region:
         if not count:
             return _NOTHING[kind]
         size = count * np.dtype(kind).itemsize
-        piece = self._memory[self.used : self.used + size].view(kind)
+        array = self._memory[self.used : self.used + size].view(kind)
         self.used += (size + 63) & ~63  # Arrow wants its buffers aligned to 64 bytes
-        return piece
+        return array
 
 
 @functools.lru_cache(maxsize=16)
-def _needed(wanted: frozenset[str], decoded: frozenset[str], rows: int, size: int) -> int:
+def _needed(columns: frozenset[str], decoded: frozenset[str], rows: int, size: int) -> int:
     """Return how much memory `_carve` divides."""
     measured = _Region(_NO_BYTES)
-    _carve(measured, wanted, decoded, rows, size)
+    _carve(measured, columns, decoded, rows, size)
     return measured.used
 
 
@@ -237,7 +238,7 @@ def _rounded(number: int, step: int) -> int:
 
 
 def _carve(
-    region: _Region, wanted: frozenset[str], decoded: frozenset[str], rows: int, size: int
+    region: _Region, columns: frozenset[str], decoded: frozenset[str], rows: int, size: int
 ) -> RowBuffers:
     """Divide memory into buffers for the wanted columns, and for the places of what a format decodes.
 
@@ -245,8 +246,8 @@ def _carve(
     records. Pages that are not written to cost nothing.
     """
 
-    def binary(name: str, most: int) -> BinaryBuffers:
-        if name not in wanted:
+    def binary_buffers(name: str, most: int) -> BinaryBuffers:
+        if name not in columns:
             return BinaryBuffers(region.take(0, np.int32), region.take(0, np.uint8), region.take(0, np.uint8))
         return BinaryBuffers(
             region.take(most + 1, np.int32),
@@ -255,16 +256,16 @@ def _carve(
         )
 
     def numbers(name: str, kind: type[np.generic]) -> npt.NDArray[Any]:
-        return region.take(rows if name in wanted else 0, kind)
+        return region.take(rows if name in columns else 0, kind)
 
     def spans(name: str) -> SpanBuffers:
         most = rows if name in decoded else 0
         return SpanBuffers(region.take(most, np.int64), region.take(most, np.int64))
 
-    has_headers = "headers" in wanted
+    has_headers = "headers" in columns
     return RowBuffers(
-        key=binary("key", rows),
-        value=binary("value", rows),
+        key=binary_buffers("key", rows),
+        value=binary_buffers("value", rows),
         key_spans=spans("key"),
         value_spans=spans("value"),
         offset=numbers("offset", np.int64),
@@ -273,7 +274,7 @@ def _carve(
         headers=HeadersBuffers(
             region.take(rows + 1 if has_headers else 0, np.int32),
             region.take((rows + 7) // 8 if has_headers else 0, np.uint8),
-            key=binary("headers", size // 2),  # a header has two bytes at least
-            value=binary("headers", size // 2),
+            key=binary_buffers("headers", size // 2),  # a header has two bytes at least
+            value=binary_buffers("headers", size // 2),
         ),
     )

@@ -16,11 +16,10 @@ from headwater.enumerators.kafka.client.errors import Permission, from_code, met
 from headwater.enumerators.kafka.client.pool import POOL, ConnectionPool
 from headwater.enumerators.kafka.open_range import OpenRange
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
-from headwater.readers.kafka.broker_fetcher import Cursor, FetchedPartition
-from headwater.readers.kafka.broker_fetchers import BrokerFetchers
+from headwater.readers.kafka.cursor import Cursor
+from headwater.readers.kafka.fetching import BrokerFetchers, FetchedPartition
 from headwater.readers.kafka.leaders import Leaders, NoLeader
-from headwater.readers.kafka.loss_detector import LossDetector
-from headwater.readers.kafka.poll_timer import PollTimer
+from headwater.readers.kafka.loss_detector import LossDetector, PollTimer
 from headwater.readers.kafka.record_set import RecordSet, first_batch_bytes, next_offset
 from headwater.readers.kafka.settings import KafkaReadSettings
 
@@ -87,22 +86,22 @@ class KafkaSplitReader(SplitReader[RecordSet, KafkaPartitionSplit, int]):
         self._losses.report = report
 
     def handle_splits_changes(self, added: Sequence[SplitRange[KafkaPartitionSplit, int]]) -> None:
-        for piece in added:
-            left_open = piece if isinstance(piece, OpenRange) else None
-            if piece.start >= piece.stop and left_open is None:
-                self._empty.add(piece.split.path)
+        for each in added:
+            left_open = each if isinstance(each, OpenRange) else None
+            if each.start >= each.stop and left_open is None:
+                self._empty.add(each.split.path)
                 continue
-            self._cursors[piece.split.path] = Cursor(
-                piece.split,
-                piece.start,
-                piece.stop,
+            self._cursors[each.split.path] = Cursor(
+                each.split,
+                each.start,
+                each.stop,
                 self._config.max_partition_fetch_bytes,
                 open=left_open,
             )
         # What this process remembers of a topic may be of an earlier incarnation of it. But many tasks may
         # run one after the other, and the metadata of a topic with thousands of partitions is large.
         self._leaders.forget(
-            {piece.split.topic for piece in added if isinstance(piece, OpenRange)}, older_than_ms=_FRESH_MS
+            {each.split.topic for each in added if isinstance(each, OpenRange)}, older_than_ms=_FRESH_MS
         )
 
     def fetch(self) -> RecordsWithSplitIds[RecordSet]:
@@ -112,19 +111,19 @@ class KafkaSplitReader(SplitReader[RecordSet, KafkaPartitionSplit, int]):
             return RecordsWithSplitIds(finished=finished)
         self._timer.begin()
         self._attempt(self._find_brokers)
-        taken = self._hand_out({})
+        result = self._hand_out({})
         self._send()
-        if taken.bound or taken.finished:
+        if result.bound or result.finished:
             self._timer.end()
-            return taken
+            return result
         fetched = self._attempt(self._fetchers.receive, self._timer.left_ms)
-        taken = self._take([part for part in fetched or () if self._is_current(part)])
+        result = self._take([part for part in fetched or () if self._is_current(part)])
         self._send()  # the next answers are on their way while these records are decoded
-        if taken.records or taken.finished:
+        if result.records or result.finished:
             self._timer.end()
         else:
             self._timer.wait(next(iter(self._cursors.values())))
-        return taken
+        return result
 
     def close(self) -> None:
         self._fetchers.close()
@@ -148,20 +147,20 @@ class KafkaSplitReader(SplitReader[RecordSet, KafkaPartitionSplit, int]):
         if not unplaced or not self._timer.is_due:
             return
         located = self._leaders.locate([cursor.split for cursor in unplaced])
-        found = {cursor.split.path: located[cursor.split] for cursor in unplaced}
-        self._bind([cursor for cursor in unplaced if isinstance(found[cursor.split.path], int)])
+        brokers = {cursor.split.path: located[cursor.split] for cursor in unplaced}
+        self._bind([cursor for cursor in unplaced if isinstance(brokers[cursor.split.path], int)])
         self._leaders.close()  # the fetchers are lent the same connections
         for cursor in unplaced:
-            where = found[cursor.split.path]
+            where = brokers[cursor.split.path]
             if isinstance(where, int):
                 self._move(cursor, where)
             elif where is not NoLeader.ELECTING:
                 self._losses.missing(cursor, where)
-        waiting = [cursor for cursor in unplaced if cursor.broker is None and not _is_done(cursor)]
+        waiting = [cursor for cursor in unplaced if cursor.broker is None and not cursor.is_done]
         if waiting:
             self._leaders.forget({cursor.split.topic for cursor in waiting})
             first = waiting[0].split
-            why = found[first.path]
+            why = brokers[first.path]
             raise TransientSourceError(
                 why.value if isinstance(why, NoLeader) else f"node {why} has no address",
                 source="kafka",
@@ -174,20 +173,15 @@ class KafkaSplitReader(SplitReader[RecordSet, KafkaPartitionSplit, int]):
         if not unbound:
             return
         ranges = list(unbound)
-        for piece, bound in zip(ranges, self._leaders.bind(ranges), strict=True):
-            if bound.stop < bound.start and not piece.from_earliest:
+        for open_range, bound in zip(ranges, self._leaders.bind(ranges), strict=True):
+            if bound.stop < bound.start and not open_range.from_earliest:
                 log.warning(
                     "%s: the log now ends at offset %d, before offset %d: nothing to read from there",
                     bound.split.split_id,
                     bound.stop,
                     bound.start,
                 )
-            cursor = unbound[piece]
-            cursor.split = bound.split
-            cursor.position = bound.start
-            cursor.stop = bound.stop
-            cursor.open = None
-            cursor.doubt = None
+            unbound[open_range].bind(bound)
             self._bound[bound.split.path] = bound
 
     def _without_broker(self) -> list[Cursor]:
@@ -201,7 +195,7 @@ class KafkaSplitReader(SplitReader[RecordSet, KafkaPartitionSplit, int]):
             if cursor.broker is not None and cursor.broker not in open_brokers:
                 self._look_again(cursor)
             elif cursor.replica_until_ms is not None and now_ms >= cursor.replica_until_ms:
-                cursor.broker = None
+                cursor.lose_broker()
         return [cursor for cursor in self._cursors.values() if cursor.broker is None]
 
     def _move(self, cursor: Cursor, node: int, replica_until_ms: int | None = None) -> bool:
@@ -210,15 +204,14 @@ class KafkaSplitReader(SplitReader[RecordSet, KafkaPartitionSplit, int]):
         if address is None:
             return False
         self._fetchers.open(node, address)
-        cursor.broker = node
-        cursor.replica_until_ms = replica_until_ms
+        cursor.move_to(node, replica_until_ms)
         return True
 
     def _send(self) -> None:
         """Send the next request to each broker that has none in flight and serves a cursor."""
         for node in self._fetchers.idle():
-            if wanted := [cursor for cursor in self._cursors.values() if cursor.broker == node]:
-                self._attempt(self._fetchers.send, node, wanted)
+            if cursors := [cursor for cursor in self._cursors.values() if cursor.broker == node]:
+                self._attempt(self._fetchers.send, node, cursors)
 
     def _is_current(self, part: FetchedPartition) -> bool:
         """Whether the cursor is still where it was when this answer was asked for.
@@ -236,7 +229,7 @@ class KafkaSplitReader(SplitReader[RecordSet, KafkaPartitionSplit, int]):
             path = part.cursor.split.path
             self._cursors[path] = self._cursors.pop(path)  # to the end: others come first next time
             if not part.error_code:
-                part.cursor.end = part.end
+                part.cursor.answered(part.end)
             if record_set := self._advance(part):
                 records[path] = [record_set]
         silent = not any(len(part.records) for part in fetched)
@@ -247,7 +240,7 @@ class KafkaSplitReader(SplitReader[RecordSet, KafkaPartitionSplit, int]):
 
     def _hand_out(self, records: Mapping[SplitPath, Sequence[RecordSet]]) -> RecordsWithSplitIds[RecordSet]:
         """Return records, with what else has changed since the last time."""
-        finished = frozenset(path for path, cursor in self._cursors.items() if _is_done(cursor))
+        finished = frozenset(path for path, cursor in self._cursors.items() if cursor.is_done)
         for path in finished:
             del self._cursors[path]
         bound = self._bound
@@ -265,8 +258,7 @@ class KafkaSplitReader(SplitReader[RecordSet, KafkaPartitionSplit, int]):
             return None
         if following <= cursor.position:
             raise _corrupt(cursor, f"the broker sends records up to offset {following - 1} instead")
-        cursor.position = following
-        cursor.doubt = None
+        cursor.advance(following)
         return record_set
 
     def _doubt(self, part: FetchedPartition, *, silent: bool) -> None:
@@ -284,10 +276,10 @@ class KafkaSplitReader(SplitReader[RecordSet, KafkaPartitionSplit, int]):
             self._ask_for_more(part)
         elif part.preferred_replica not in (-1, cursor.broker):
             self._follow(cursor, part.preferred_replica)
-        elif silent and cursor.replica_until_ms is None:
+        elif silent and cursor.is_at_leader:
             self._losses.silence(cursor, part.end)
         elif silent:
-            cursor.broker = None  # a replica may lag behind the leader: ask the leader itself
+            cursor.lose_broker()  # a replica may lag behind the leader: ask the leader itself
 
     def _ask_for_more(self, part: FetchedPartition) -> None:
         """Raise the limit of a partition whose first batch did not fit into what was asked for."""
@@ -299,11 +291,11 @@ class KafkaSplitReader(SplitReader[RecordSet, KafkaPartitionSplit, int]):
                 f"a record batch is larger than {_LARGEST_FETCH_BYTES} bytes, "
                 "or its length is not what was written",
             )
-        cursor.max_bytes = min(max(cursor.max_bytes * 2, batch_bytes), _LARGEST_FETCH_BYTES)
+        cursor.ask_for(min(max(cursor.max_bytes * 2, batch_bytes), _LARGEST_FETCH_BYTES))
 
     def _follow(self, cursor: Cursor, node: int) -> None:
         """Read from the nearest replica for a while (KIP-392)."""
-        cursor.doubt = None
+        cursor.trust()
         if not self._move(cursor, node, self._clock.monotonic_ms() + self._config.metadata_max_age_ms):
             self._look_again(cursor)
             raise TransientSourceError(
@@ -315,8 +307,7 @@ class KafkaSplitReader(SplitReader[RecordSet, KafkaPartitionSplit, int]):
     def _refused(self, cursor: Cursor, code: int) -> None:
         """A broker refuses to serve a partition: look for another broker, skip what is gone, or fail."""
         split = cursor.split
-        at_leader = cursor.replica_until_ms is None
-        if code == _OFFSET_OUT_OF_RANGE and at_leader:
+        if code == _OFFSET_OUT_OF_RANGE and cursor.is_at_leader:
             self._losses.out_of_range(cursor)
             return
         needs = Permission("Read", "topic", split.topic)
@@ -327,8 +318,8 @@ class KafkaSplitReader(SplitReader[RecordSet, KafkaPartitionSplit, int]):
             split=split.split_id,
             position=cursor.position,
         )
-        cursor.doubt = None
-        if at_leader and code not in _UNKNOWN_TOPIC and not metadata_is_stale(code):
+        cursor.trust()
+        if cursor.is_at_leader and code not in _UNKNOWN_TOPIC and not metadata_is_stale(code):
             raise error
         self._look_again(cursor)
         raise TransientSourceError(
@@ -338,12 +329,8 @@ class KafkaSplitReader(SplitReader[RecordSet, KafkaPartitionSplit, int]):
     def _look_again(self, cursor: Cursor) -> None:
         """Ask the cluster which broker leads the partition now, and forget what its last broker said."""
         self._leaders.forget([cursor.split.topic])
-        cursor.broker = None
-        cursor.doubt = None
-
-
-def _is_done(cursor: Cursor) -> bool:
-    return cursor.open is None and cursor.position >= cursor.stop
+        cursor.lose_broker()
+        cursor.trust()
 
 
 def _corrupt(cursor: Cursor, what: str) -> CorruptRecordError:

@@ -21,9 +21,9 @@ from headwater.readers.formats.bad_records import BadRecordsLocation
 from headwater.readers.formats.decoded_part import DecodedPart, OnBadValue
 from headwater.readers.formats.format import Spans
 from headwater.readers.formats.text import TextValueFormat
+from headwater.readers.kafka.decoded_columns import schema_header
 from headwater.readers.kafka.emitter import KafkaRecordEmitter
 from headwater.readers.kafka.record_set import RecordSet
-from headwater.readers.kafka.schema_headers import schema_header
 from tests.readers.kafka.number_format import AwayFormat, NumberFormat
 from tests.readers.kafka.record_sets import COMPRESS, FOREVER, Record, batch, state_of
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from headwater.core.errors import AuthorizationError, DataLossError, TransientSourceError
-from headwater.readers.kafka.poll_timer import BELIEVED_AFTER_MS
+from headwater.readers.kafka.loss_detector import BELIEVED_AFTER_MS
 from tests.enumerators.kafka.client.listeners import Listen
 from tests.readers.kafka.split_reading import Task, hang_up, nothing, plain, upto, waiting
 from tests.scripted_kafka import (

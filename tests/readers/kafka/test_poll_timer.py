@@ -7,8 +7,8 @@ import pytest
 from headwater.core.clock import ManualClock
 from headwater.core.errors import TransientSourceError
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
-from headwater.readers.kafka.broker_fetcher import Cursor
-from headwater.readers.kafka.poll_timer import PollTimer
+from headwater.readers.kafka.cursor import Cursor
+from headwater.readers.kafka.loss_detector import PollTimer
 from tests.enumerators.kafka.client.listeners import client
 
 AWAY = TransientSourceError("nobody is there", source="kafka")
@@ -27,7 +27,9 @@ def timer(clock: ManualClock) -> PollTimer:
 
 
 def cursor(end: int = -1) -> Cursor:
-    return Cursor(KafkaPartitionSplit("t", 0), 7, 20, 1_000, end=end)
+    waiting = Cursor(KafkaPartitionSplit("t", 0), 7, 20, 1_000)
+    waiting.answered(end)
+    return waiting
 
 
 def test_waits_after_failures_double_up_to_a_limit_and_begin_anew_with_progress(

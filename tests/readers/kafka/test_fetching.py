@@ -11,7 +11,8 @@ from headwater.core.errors import TransientSourceError
 from headwater.enumerators.kafka.client.client_config import ClientConfig
 from headwater.enumerators.kafka.client.connection import BrokerConnection
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
-from headwater.readers.kafka.broker_fetcher import BrokerFetcher, Cursor
+from headwater.readers.kafka.cursor import Cursor
+from headwater.readers.kafka.fetching import BrokerFetcher
 from headwater.readers.kafka.record_set import RecordSet, next_offset
 from local_kafka import LocalKafka
 from tests.enumerators.kafka.client.listeners import client
@@ -79,7 +80,7 @@ def test_an_answer_says_which_position_it_is_for(
     kafka.produce(topic, [b"x"] * 3)
     at = cursor(kafka, topic, position=2)
     fetcher.send([at])
-    at.position = 3
+    at.advance(3)
     assert [part.position for part in fetcher.receive()] == [2]
 
 
