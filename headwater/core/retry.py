@@ -20,6 +20,24 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 
+def backoff_ms(
+    attempts: int, first_ms: float, most_ms: float, *, multiplier: float, jitter: float, random: float
+) -> float:
+    """Return the wait after this many attempts (at least one): longer and longer, shortened at random.
+
+    Args:
+        attempts: those that failed in a row.
+        first_ms: the wait after the first one.
+        most_ms: no wait is longer than this.
+        multiplier: each further wait is this many times the one before, at least once.
+        jitter: each wait is shortened by up to this share, so that many clients do not ask in step.
+        random: between 0 and 1: how much of the jitter.
+    """
+    # The exponent is bounded: a float would overflow after a thousand attempts.
+    wait_ms = min(most_ms, first_ms * multiplier ** min(attempts - 1, 60))
+    return wait_ms * (1 - jitter * random)
+
+
 @dataclass(frozen=True)
 class Backoff:
     """How long to go on asking, and how long to wait in between.
@@ -28,8 +46,7 @@ class Backoff:
         deadline_ms: give up rather than ask again later than this.
         first_ms: the wait after the first failure; it doubles from there.
         most_ms: no wait is longer than this.
-        jitter: each wait is shortened by up to this share, at random, so that many clients do not ask in
-            step.
+        jitter: each wait is shortened by up to this share: see `backoff_ms`.
     """
 
     deadline_ms: int
@@ -39,8 +56,16 @@ class Backoff:
 
     def wait_ms(self, failures: int) -> int:
         """Return the wait after this many failures in a row (at least one)."""
-        wait = min(self.most_ms, self.first_ms * 2 ** min(failures - 1, 20))
-        return int(wait * (1 - self.jitter * random.random()))
+        return int(
+            backoff_ms(
+                failures,
+                self.first_ms,
+                self.most_ms,
+                multiplier=2,
+                jitter=self.jitter,
+                random=random.random(),
+            )
+        )
 
 
 class Retry:

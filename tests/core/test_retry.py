@@ -8,7 +8,7 @@ import pytest
 
 from headwater.core.clock import ManualClock
 from headwater.core.errors import DataLossError, DeadlineError, TransientSourceError
-from headwater.core.retry import Backoff, Retry, retrying
+from headwater.core.retry import Backoff, Retry, backoff_ms, retrying
 
 AWAY = TransientSourceError("away")
 BACKOFF = Backoff(deadline_ms=1_000, first_ms=100, most_ms=400, jitter=0)
@@ -16,6 +16,13 @@ BACKOFF = Backoff(deadline_ms=1_000, first_ms=100, most_ms=400, jitter=0)
 
 def test_waits_double_up_to_the_most() -> None:
     assert [BACKOFF.wait_ms(failures) for failures in (1, 2, 3, 4, 100)] == [100, 200, 400, 400, 400]
+
+
+def test_waits_grow_by_the_multiplier_and_never_overflow() -> None:
+    waits = [
+        backoff_ms(attempts, 100, 1e9, multiplier=3, jitter=0.5, random=1.0) for attempts in (1, 2, 3, 10**6)
+    ]
+    assert waits == [50, 150, 450, 5e8]
 
 
 def test_jitter_only_shortens() -> None:

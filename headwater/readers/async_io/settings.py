@@ -9,6 +9,7 @@ import enum
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
+from headwater.core.retry import backoff_ms
 from headwater.readers.async_io.function import InputRow, Result
 from headwater.readers.async_io.setting_checks import check, check_function, check_number, check_whole
 from headwater.readers.async_io.shared_cache import SharedCache
@@ -114,9 +115,15 @@ class RetryPolicy:
 
     def wait_s(self, attempts: int, random: float) -> float:
         """Return the wait after this many attempts (at least one). ``random`` lies between 0 and 1."""
-        # The exponent is bounded: a float would overflow after a thousand attempts.
-        wait_ms = min(self.most_ms, self.first_ms * self.multiplier ** min(attempts - 1, 60))
-        return wait_ms * (1 - self.jitter * random) / 1000
+        wait_ms = backoff_ms(
+            attempts,
+            self.first_ms,
+            self.most_ms,
+            multiplier=self.multiplier,
+            jitter=self.jitter,
+            random=random,
+        )
+        return wait_ms / 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
