@@ -17,9 +17,9 @@ from headwater.connector.async_io.arrow_results import ArrowResults
 from headwater.connector.async_io.input_rows import cut
 from headwater.readers.async_io.async_wait_operator import AsyncWaitOperator
 from headwater.readers.async_io.metrics import MetricsSnapshot
-from headwater.readers.async_io.patience import Patience, PatienceOfDriver
 from headwater.readers.async_io.settings import Batching
 from headwater.readers.async_io.stream_element_queue import Watermark, answered
+from headwater.readers.async_io.wait_policy import DriverWaitPolicy, WaitPolicy
 
 
 class ArrowWaitTask:
@@ -66,13 +66,13 @@ class ArrowWaitTask:
         return bool(self._batches())
 
     def process(
-        self, batches: Iterable[pa.RecordBatch | Watermark | None], patience: Patience | None = None
+        self, batches: Iterable[pa.RecordBatch | Watermark | None], wait_policy: WaitPolicy | None = None
     ) -> Generator[pa.RecordBatch, None, None]:
         """Yield an output batch for each call, as in `AsyncWaitTask.process`."""
         questions = map(self._question, self._gathering.gathered(batches))
-        of_batches = PatienceOfDriver(patience or Patience(), self._joined)
+        of_batches = DriverWaitPolicy(wait_policy or WaitPolicy(), self._joined)
         for outputs in self._operator.process(
-            questions, at_least=1, patience=of_batches, has_room=self._has_room
+            questions, at_least=1, wait_policy=of_batches, has_room=self._has_room
         ):
             self._due.extend((self._given.pop(id(asked)), answer) for asked, answer in answered(outputs))
             while self._due:

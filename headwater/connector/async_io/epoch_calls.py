@@ -15,9 +15,9 @@ import pyarrow.compute as pc
 from headwater.connector.async_io.arrow_task import ArrowWaitTask
 from headwater.connector.async_io.carried_rows import CarriedRows
 from headwater.connector.async_io.task import AsyncWait, AsyncWaitTask
-from headwater.readers.async_io.patience import Patience
 from headwater.readers.async_io.settings import OutputMode
 from headwater.readers.async_io.stream_element_queue import Watermark
+from headwater.readers.async_io.wait_policy import WaitPolicy
 from headwater.readers.runtime.batches import times_ms
 from headwater.readers.runtime.epoch.calls import AsyncCalls, CallPace
 from headwater.readers.runtime.epoch.event_time import TaskAlignment, time_span
@@ -72,7 +72,7 @@ class EpochCalls(AsyncCalls):
         self._stored = []
         new = (None if batch is None else self._rows.new(batch) for batch in batches)
         rows = chain.from_iterable((None,) if batch is None else parted(batch) for batch in new)
-        yield from self._task.process(rows, _Pace(pace, self._rows, self._rows.rounds(restored)))
+        yield from self._task.process(rows, _EpochWaitPolicy(pace, self._rows, self._rows.rounds(restored)))
 
     def unanswered(self) -> list[pa.RecordBatch]:
         if self._task is None:
@@ -99,7 +99,7 @@ class EpochCalls(AsyncCalls):
         return [min(waited, most_s) for waited in waited_s]
 
 
-class _Pace(Patience):
+class _EpochWaitPolicy(WaitPolicy):
     """The pace of an epoch, and longer where rows were stored before.
 
     Args:

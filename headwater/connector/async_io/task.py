@@ -24,9 +24,9 @@ from headwater.readers.async_io.async_wait_operator import AsyncWaitOperator
 from headwater.readers.async_io.function import AsyncArrowFunction
 from headwater.readers.async_io.function_calls import arrow_batching
 from headwater.readers.async_io.metrics import MetricsSnapshot
-from headwater.readers.async_io.patience import Patience, PatienceOfDriver
 from headwater.readers.async_io.settings import AsyncSettings
 from headwater.readers.async_io.stream_element_queue import Watermark, answered
+from headwater.readers.async_io.wait_policy import DriverWaitPolicy, WaitPolicy
 
 log = logging.getLogger(__name__)
 _MOST_BYTES = 8 << 20
@@ -137,7 +137,7 @@ class AsyncWaitTask:
         return bool(self._rows or self._not_admitted)
 
     def process(
-        self, batches: Iterable[pa.RecordBatch | Watermark | None], patience: Patience | None = None
+        self, batches: Iterable[pa.RecordBatch | Watermark | None], wait_policy: WaitPolicy | None = None
     ) -> Generator[pa.RecordBatch, None, None]:
         """Yield output batches: rows that are done together, none of them held back for long by a slow call.
 
@@ -146,11 +146,11 @@ class AsyncWaitTask:
         Args:
             batches: pulled one by one, as there is room. None: there is no further batch yet; what is done
                 comes out meanwhile. A watermark: no row passes it, and it does not come out itself.
-            patience: as in `AsyncWaitOperator.process`; it is asked about the input of rows.
+            wait_policy: as in `AsyncWaitOperator.process`; it is asked about the input of rows.
         """
         rows = chain.from_iterable(map(self._admitted, batches))
-        of_rows = PatienceOfDriver(patience or Patience(), self._rows.gather)
-        for outputs in self._operator.process(rows, patience=of_rows, has_room=self._has_room):
+        of_rows = DriverWaitPolicy(wait_policy or WaitPolicy(), self._rows.gather)
+        for outputs in self._operator.process(rows, wait_policy=of_rows, has_room=self._has_room):
             yield from self._output(answered(outputs) if self._is_parted else outputs)
 
     def restore_watermark(self, watermark: Watermark) -> None:

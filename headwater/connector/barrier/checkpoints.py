@@ -1,4 +1,4 @@
-"""The checkpoint coordinator: opens epochs in the state location, and collects what tasks wrote there."""
+"""The checkpoint coordinator: opens epochs in the state location, and collects their manifests."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class CompletedCheckpoint:
 
     @property
     def stats(self) -> JsonObject:
-        """What it took, for the query's progress (Flink's ``CompletedCheckpointStats``).
+        """Its costs, for the query's progress (Flink's ``CompletedCheckpointStats``).
 
         * ``epoch``: its number;
         * ``places``: how many tasks it had, ``not_run``: how many of them were not run;
@@ -61,19 +61,19 @@ class CompletedCheckpoint:
             "waited_ms": self.waited_ms,
         }
         for name in _MEASURES:
-            found = [
+            values = [
                 value for manifest in self.manifests if isinstance(value := manifest.metrics.get(name), int)
             ]
-            if found:
-                stats[name] = max(found)
+            if values:
+                stats[name] = max(values)
         return stats
 
     @property
     def read_bytes(self) -> int:
         """How many bytes of Arrow its tasks handed to Spark, attempts that only repeated it not counted."""
-        found = [manifest.metrics.get("read_bytes") for manifest in self.manifests]
+        counts = [manifest.metrics.get("read_bytes") for manifest in self.manifests]
         # Manifests of earlier releases do not say.
-        return sum(each for each in found if isinstance(each, int))
+        return sum(each for each in counts if isinstance(each, int))
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ class CheckpointCoordinator:
         self._pending = epoch
 
     def complete(self, epoch: EpochId, tasks: int) -> CompletedCheckpoint:
-        """Return what an epoch came to, whose batch is committed. Idempotent.
+        """Return the results of an epoch whose batch is committed. Idempotent.
 
         Waits for tasks that are at work: a scan that was left early may still be publishing. The slot of a
         task that was never begun, or whose attempts all declined or died, is sealed; so is that of one which
@@ -196,20 +196,20 @@ class CheckpointCoordinator:
         """
         keep_from = min(epoch.number - self._retained, oldest_needed)
         listed = self.epochs(epoch.query)
-        old = [found for found in listed if found.number < keep_from]
-        kept = [found for found in listed if found.number >= keep_from]
-        outdated = OutdatedEpochs(epoch.query, keep_from, old, kept)
-        # Without the oldest kept epoch it is not known what the kept ones need.
+        old = [other for other in listed if other.number < keep_from]
+        recent = [other for other in listed if other.number >= keep_from]
+        outdated = OutdatedEpochs(epoch.query, keep_from, old, recent)
+        # Without the oldest kept epoch the needs of the kept ones are not known.
         return outdated if old and outdated.oldest_kept else None
 
     def opened(self, epochs: Sequence[EpochId]) -> list[dict[str, Any]]:
-        """Return what is known of epochs since they were opened; nothing of those that are deleted.
+        """Return the records of epochs since they were opened; none of epochs that are deleted.
 
-        As `trigger` was told it: ``starts``, ``segments``. Reads several at once: object stores answer late.
+        As given to `trigger`: ``starts``, ``segments``. Reads several at once: object stores answer late.
         """
         with ThreadPoolExecutor(_READERS, "headwater-epochs") as pool:
-            found = pool.map(self._store.get, (f"{epoch.folder}/{_OPENED}" for epoch in epochs))
-            return [json.loads(record) for record in found if record is not None]
+            records = pool.map(self._store.get, (f"{epoch.folder}/{_OPENED}" for epoch in epochs))
+            return [json.loads(record) for record in records if record is not None]
 
     def prune(self, outdated: OutdatedEpochs) -> None:
         """Delete epochs, and the segments of found splits that no kept epoch names."""
@@ -217,13 +217,13 @@ class CheckpointCoordinator:
             self._store.delete_folder(epoch.folder)
         oldest = self.opened(outdated.oldest_kept)
         if oldest:
-            # What waited before the oldest kept epoch is named by it; what was found in it or later stays.
+            # The oldest kept epoch names the segments that waited before it; later segments stay.
             folder = f"{outdated.query}/{SPLITS_FOLDER}"
-            named = {segment for record in oldest for segment in record.get("segments", ())}
+            in_use = {segment for record in oldest for segment in record.get("segments", ())}
             self._store.delete_all(
                 f"{folder}/{segment}"
                 for segment in self._store.list(folder)
-                if epoch_of(segment) < outdated.keep_from and segment not in named
+                if epoch_of(segment) < outdated.keep_from and segment not in in_use
             )
 
     def epochs(self, query: str) -> list[EpochId]:
@@ -254,7 +254,7 @@ class CheckpointCoordinator:
         manifests: dict[int, Manifest] = {}
         poll_ms = _FIRST_POLL_MS
         while True:
-            # What is published first, whose attempt is at work second: an attempt that ends in between has
+            # First the published manifests, then the attempts at work: an attempt that ends in between has
             # published, and sealing its slot then returns its manifest.
             manifests |= self._published([slot for slot in slots if slot.number not in manifests])
             expired = self._clock.monotonic_ms() - began_ms >= self._timeout_ms
@@ -280,15 +280,15 @@ class CheckpointCoordinator:
         )
 
     def _published(self, slots: list[TaskSlot]) -> dict[int, Manifest]:
-        """Return what is published, by task. Reads several at once: object stores answer late."""
+        """Return the published manifests, by task. Reads several at once: object stores answer late."""
         if len(slots) < 2:
-            found = [slot.manifest() for slot in slots]
+            manifests = [slot.manifest() for slot in slots]
         else:
             with ThreadPoolExecutor(_READERS, "headwater-manifests") as pool:
-                found = list(pool.map(TaskSlot.manifest, slots))
+                manifests = list(pool.map(TaskSlot.manifest, slots))
         return {
             slot.number: self._decoded(slot, data)
-            for slot, data in zip(slots, found, strict=True)
+            for slot, data in zip(slots, manifests, strict=True)
             if data is not None
         }
 

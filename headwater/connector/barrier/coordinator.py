@@ -1,4 +1,4 @@
-"""The coordinator of barrier mode: opens an epoch when a split is due, and takes up what came of it."""
+"""The coordinator of barrier mode: opens an epoch when a split is due, and takes up its results."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ class BarrierCoordinator(SourceCoordinator[EpochTask]):
     """Plans the epochs of one query.
 
     That Spark asks for the epoch after n proves that n is committed. Then, and in this order: manifests are
-    collected, what no task read is sealed and goes back to the enumerator, positions, found splits and events
-    are taken up in one step, the enumerator is notified, old epochs are deleted, and epoch n + 1 is opened,
-    if any split is due. A crash between any two of these steps changes nothing: they are repeated, and come
-    to the same.
+    collected, splits that no task read are sealed and go back to the enumerator, positions, found splits
+    and events are taken up in one step, the enumerator is notified, old epochs are deleted, and epoch n + 1
+    is opened, if any split is due. A crash between any two of these steps changes nothing: they are repeated,
+    and come to the same.
 
     Args:
-        source: what to read.
+        source: the source.
         epochs: how to go from epoch to epoch.
         backoff: how long to go on asking an outside that is away.
         clock: monotonic time.
@@ -85,7 +85,7 @@ class BarrierCoordinator(SourceCoordinator[EpochTask]):
             self._alignment = EpochAlignment(epochs.event_time, clock)
         self._checkpoints: CheckpointCoordinator | None = None
         self._settled: tuple[EpochId, Settlement] | None = None
-        # As of the last look at what is due.
+        # As of the last check for due splits.
         self._fronts: Mapping[SplitPath, int | None] | None = None
         self._opened: EpochId | None = None
         self._opened_ms = 0
@@ -109,24 +109,26 @@ class BarrierCoordinator(SourceCoordinator[EpochTask]):
         Nothing to do: no split is due. Under AvailableNow and Once this blocks until one is, as long as one
         will be. Under Once the one epoch has no barrier: it ends when everything is caught up.
         """
-        before = self._decoded(start)
+        start_offset = self._decoded(start)
         if not limited:
             self._due.begin_run()
-        settled = self._take_up(before)
-        self._look(before, settled)
+        settled = self._take_up(start_offset)
+        self._look(start_offset, settled)
         while True:
-            plan = self._driver.ask(lambda made: self._next_epoch(made, before, settled, limited=limited))
+            plan = self._driver.ask(
+                lambda enumerator: self._next_epoch(enumerator, start_offset, settled, limited=limited)
+            )
             if plan is not None:
-                return self._open(plan, before)
+                return self._open(plan, start_offset)
             live, _ = self._context.live(settled.checkpoint() if settled else None)
             wait_ms = self._due.wait_ms(live, settled)
             if wait_ms is None or self._clock.wait(self._closing, wait_ms):
                 return start
 
     def plan_all(self) -> list[EpochTask]:
-        """Return the tasks of a batch read: one epoch to the end, what is found on the way included."""
+        """Return the tasks of a batch read: one epoch to the end, splits discovered on the way included."""
         self._look(None, None)
-        plan = self._driver.ask(lambda made: self._next_epoch(made, None, None, limited=False))
+        plan = self._driver.ask(lambda enumerator: self._next_epoch(enumerator, None, None, limited=False))
         assert plan is not None
         if self._epochs.store is not None:
             self._open(plan, None)
@@ -141,7 +143,7 @@ class BarrierCoordinator(SourceCoordinator[EpochTask]):
     def latest(self) -> JsonObject | None:
         """Return the statistics of the last completed checkpoint, in the form of an offset.
 
-        Also what `SourceCoordinator` says; the bytes are those of complete epochs.
+        Also the fields of `SourceCoordinator`; the bytes are those of complete epochs.
         With `maxEventTimeSkew` also ``fronts_ms``: up to which event time those splits are read that hold
         others back; null of one that was never read.
         """
@@ -178,38 +180,42 @@ class BarrierCoordinator(SourceCoordinator[EpochTask]):
             check_logged_schema(self._source, offset.schema)
         return offset
 
-    def _take_up(self, before: EpochOffset | None) -> Settlement | None:
+    def _take_up(self, start_offset: EpochOffset | None) -> Settlement | None:
         """Complete the committed epoch, once; return the state after it."""
         checkpoints = self._coordinator()
-        if before is None:
+        if start_offset is None:
             return None
-        if self._settled is None or self._settled[0] != before.epoch:
-            completed = checkpoints.complete(before.epoch, len(before.tasks))
-            running_ms = self._clock.monotonic_ms() - self._opened_ms if before.epoch == self._opened else 0
-            settled = settle(self._source, before, completed, self._wall_ms(), running_ms)
-            warn_of_failing(before.epoch, settled.failing, self._retry_deadline_ms)
-            settled = replace(settled, waiting=self._merge(before.epoch, settled.waiting))
-            self._due.take_up(settled, opened_here=before.epoch == self._opened)
-            self._driver.notify_complete(
-                before.epoch, settled.checkpoint(), lambda enumerator: _give_back(enumerator, settled)
+        if self._settled is None or self._settled[0] != start_offset.epoch:
+            completed = checkpoints.complete(start_offset.epoch, len(start_offset.tasks))
+            running_ms = (
+                self._clock.monotonic_ms() - self._opened_ms if start_offset.epoch == self._opened else 0
             )
-            self._settled = before.epoch, settled
-            self._prune(checkpoints, before, settled)
+            settled = settle(self._source, start_offset, completed, self._wall_ms(), running_ms)
+            warn_of_failing(start_offset.epoch, settled.failing, self._retry_deadline_ms)
+            settled = replace(settled, waiting=self._merge(start_offset.epoch, settled.waiting))
+            self._due.take_up(settled, opened_here=start_offset.epoch == self._opened)
+            self._driver.notify_complete(
+                start_offset.epoch, settled.checkpoint(), lambda enumerator: _give_back(enumerator, settled)
+            )
+            self._settled = start_offset.epoch, settled
+            self._prune(checkpoints, start_offset, settled)
         return self._settled[1]
 
     def _merge(self, epoch: EpochId, waiting: tuple[WaitingSplits, ...]) -> tuple[WaitingSplits, ...]:
         assert self._epochs.store is not None
         return merged(self._source, self._epochs.store, epoch, waiting, 2 * self._epochs.parallelism)
 
-    def _prune(self, checkpoints: CheckpointCoordinator, before: EpochOffset, settled: Settlement) -> None:
-        """Delete old epochs, and what the source staged for them only."""
-        oldest_needed = min([before.epoch.number, *(ref.epoch_number for ref in settled.restored)])
-        outdated = checkpoints.outdated(before.epoch, oldest_needed)
+    def _prune(
+        self, checkpoints: CheckpointCoordinator, start_offset: EpochOffset, settled: Settlement
+    ) -> None:
+        """Delete old epochs, and the data that the source staged for them only."""
+        oldest_needed = min([start_offset.epoch.number, *(ref.epoch_number for ref in settled.restored)])
+        outdated = checkpoints.outdated(start_offset.epoch, oldest_needed)
         if outdated is None:
             return
-        # The epochs last: after a crash they are found again, and with them what is to be released.
+        # The epochs last: after a crash they are listed again, and with them the data to be released.
         if self._source.is_staged:
-            release_staged(self._source, checkpoints, outdated, {*before.starts, *settled.splits})
+            release_staged(self._source, checkpoints, outdated, {*start_offset.starts, *settled.splits})
         checkpoints.prune(outdated)
 
     def _coordinator(self) -> CheckpointCoordinator:
@@ -225,14 +231,16 @@ class BarrierCoordinator(SourceCoordinator[EpochTask]):
             )
         return self._checkpoints
 
-    def _look(self, before: EpochOffset | None, settled: Settlement | None) -> None:
+    def _look(self, start_offset: EpochOffset | None, settled: Settlement | None) -> None:
         """Let the enumerator look at the outside, and wait until it has."""
-        self._driver.look(before.epoch if before else None, settled.checkpoint() if settled else None)
+        self._driver.look(
+            start_offset.epoch if start_offset else None, settled.checkpoint() if settled else None
+        )
 
     def _next_epoch(
         self,
         enumerator: BarrierSplitEnumerator[Any, Any],
-        before: EpochOffset | None,
+        start_offset: EpochOffset | None,
         settled: Settlement | None,
         *,
         limited: bool,
@@ -247,17 +255,17 @@ class BarrierCoordinator(SourceCoordinator[EpochTask]):
         self._fronts = fronts
         restored = settled.restored if settled and not self._due.is_over else ()
         waiting = settled.waiting if settled and not self._due.is_over else ()
-        if before is not None and not due and not restored and not waiting:
+        if start_offset is not None and not due and not restored and not waiting:
             return None
         # Rows in flight need one task that emits them, also where there is no split to read.
-        wanted = len(due) + sum(map(len, waiting)) or min(1, len(restored))
-        tasks = deal(due, min(self._epochs.parallelism, wanted))
+        most_tasks = len(due) + sum(map(len, waiting)) or min(1, len(restored))
+        tasks = deal(due, min(self._epochs.parallelism, most_tasks))
         due_ms = settled.due_ms if settled else {}
         failed = settled.failing if settled else {}
         return EpochOffset(
             epoch=EpochId(
-                query=before.epoch.query if before else secrets.token_hex(_ID_BYTES),
-                number=before.epoch.number + 1 if before else 1,
+                query=start_offset.epoch.query if start_offset else secrets.token_hex(_ID_BYTES),
+                number=start_offset.epoch.number + 1 if start_offset else 1,
                 nonce=secrets.token_hex(_ID_BYTES),
             ),
             barrier=self._epochs.barrier if limited else Barrier(),
@@ -274,24 +282,24 @@ class BarrierCoordinator(SourceCoordinator[EpochTask]):
             schema=self._source.logged_schema,
         )
 
-    def _open(self, plan: EpochOffset, before: EpochOffset | None) -> JsonObject:
+    def _open(self, plan: EpochOffset, start_offset: EpochOffset | None) -> JsonObject:
         """Open an epoch in the state location, and return the offset that names it."""
-        # Encoded first: what the source cannot write is refused before anything is opened.
+        # Encoded first: an offset that the source cannot write is refused before anything is opened.
         encoded = self._codec.encode(plan)
         # Opened before the offset is returned, so before Spark logs it: the tasks of a logged epoch find it.
-        waiting = {piece.segment for pieces in plan.waiting for piece in pieces}
+        waiting = {part.segment for pieces in plan.waiting for part in pieces}
         self._coordinator().trigger(plan.epoch, len(plan.tasks), nest(plan.starts), waiting)
         self._opened = plan.epoch
         self._opened_ms = self._clock.monotonic_ms()
-        known = before.splits if before else {}
+        logged_splits = start_offset.splits if start_offset else {}
         self._driver.record_plan(
-            plan.epoch, [split for path, split in plan.splits.items() if path not in known]
+            plan.epoch, [split for path, split in plan.splits.items() if path not in logged_splits]
         )
         return encoded
 
 
 def _give_back(enumerator: BarrierSplitEnumerator[Any, Any], settled: Settlement) -> None:
-    """Tell an enumerator what came of an epoch, before it is told that the epoch is complete."""
+    """Hand the results of an epoch to an enumerator, before it is notified that the epoch is complete."""
     if settled.not_run:
         enumerator.add_splits_back(settled.not_run)
     for event in settled.events:

@@ -10,7 +10,7 @@ from headwater.core.split import SplitPath
 
 
 class DueSplits:
-    """Remembers when each split had nothing more.
+    """Remembers when each split was at its end.
 
     * A split with more to read is due. So is one whose task was not run.
     * A split that must not be asked before some time is due then, under every trigger.
@@ -21,10 +21,10 @@ class DueSplits:
     once.
 
     Args:
-        poll_interval_ms: how long after it was caught up a split is looked at again.
+        poll_interval_ms: how long after it was caught up a split is polled again.
         clock: monotonic time.
-        wall_ms: wall-clock time, in which "not before" is told. It is asked once for each such time: a clock
-            that is set back meanwhile makes nobody wait longer.
+        wall_ms: wall-clock time, in which "not before" is given. It is read once for each such time: no split
+            waits longer because the clock is set back meanwhile.
     """
 
     def __init__(self, poll_interval_ms: int, clock: Clock, wall_ms: Callable[[], int]) -> None:
@@ -44,17 +44,17 @@ class DueSplits:
 
     @property
     def is_run(self) -> bool:
-        """Whether this is an AvailableNow run, in which nothing is looked at again that had nothing more."""
+        """Whether this is an AvailableNow run, in which a split at its end is not polled again."""
         return self._run is not None
 
     def begin_run(self) -> None:
-        """An AvailableNow run begins: every split is looked at once more."""
+        """An AvailableNow run begins: every split is polled once more."""
         self._run = set()
         self._run_over = False
         self._poll_at_ms.clear()
 
     def take_up(self, settlement: Settlement, *, opened_here: bool) -> None:
-        """Note what an epoch came to.
+        """Note the results of an epoch.
 
         Args:
             settlement: the state after it.
@@ -62,7 +62,7 @@ class DueSplits:
                 nothing about now.
         """
         self._not_before_ms = {
-            path: known for path, known in self._not_before_ms.items() if path in settlement.due_ms
+            path: time_ms for path, time_ms in self._not_before_ms.items() if path in settlement.due_ms
         }
         if not opened_here:
             return
@@ -76,7 +76,7 @@ class DueSplits:
     def due(self, live: Iterable[SplitPath], settlement: Settlement | None) -> list[SplitPath]:
         """Return the splits that an epoch opened now would read, in the order of their turns.
 
-        One that becomes due lines up behind those that had more to read after the last epoch.
+        One that becomes due is queued behind those with more to read after the last epoch.
         """
         if self._run_over:
             return []
@@ -86,8 +86,8 @@ class DueSplits:
             for path in live
             if self._polled_again(path) and (path not in waiting or not self._left_ms(path, waiting[path]))
         }
-        in_row = [path for path in (settlement.turns if settlement else ()) if path in ready]
-        return in_row + sorted(ready.difference(in_row))
+        in_turn = [path for path in (settlement.turns if settlement else ()) if path in ready]
+        return in_turn + sorted(ready.difference(in_turn))
 
     def wait_ms(self, live: Iterable[SplitPath], settlement: Settlement | None) -> int | None:
         """Return how long an AvailableNow run has to wait until a split is due.

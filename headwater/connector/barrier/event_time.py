@@ -46,15 +46,15 @@ class EpochAlignment:
         Args:
             live: every live split, with its position.
             settled: the state after the last epoch; None if there was none.
-            ends_are_final: whether what has nothing more is not looked at again: under AvailableNow.
+            ends_are_final: whether a split at its end is not polled again: under AvailableNow.
         """
-        known = None if settled is None else settled.fronts
-        before = settled.splits.keys() if settled is not None else ()
+        last = None if settled is None else settled.fronts
+        earlier = settled.splits.keys() if settled is not None else ()
         fronts = {
-            # A split that was never read may be behind all others. So may each, where nothing was told yet.
-            path: None if known is None else known.get(path)
+            # A split that was never read may be behind all others. So may each, where no time is known yet.
+            path: None if last is None else last.get(path)
             for path in live
-            if known is None or path in known or path not in before
+            if last is None or path in last or path not in earlier
         }
         timeout_ms = self._settings.idle_timeout_ms
         if settled is not None and (timeout_ms is None or ends_are_final):
@@ -63,8 +63,8 @@ class EpochAlignment:
         if timeout_ms is not None:
             for path in self._silent(fronts, live, settled, timeout_ms):
                 del fronts[path]
-        if known is not None and OTHERS in known:
-            fronts[OTHERS] = known[OTHERS]
+        if last is not None and OTHERS in last:
+            fronts[OTHERS] = last[OTHERS]
         return fronts
 
     def admitted(self, due: Sequence[SplitPath], fronts: Fronts) -> list[SplitPath]:
@@ -100,19 +100,19 @@ class EpochAlignment:
         now_ms = self._clock.monotonic_ms()
         # One that waits for others is not silent.
         waiting = self._left_out.union(settled.held if settled is not None else ())
-        before = self._silent_since
+        last = self._silent_since
         self._silent_since = {}
         for path, front_ms in fronts.items():
-            seen = (front_ms, live[path])
-            is_silent = path in before and before[path][0] == seen and path not in waiting
-            self._silent_since[path] = (seen, before[path][1] if is_silent else now_ms)
+            current = (front_ms, live[path])
+            is_silent = path in last and last[path][0] == current and path not in waiting
+            self._silent_since[path] = (current, last[path][1] if is_silent else now_ms)
         return [path for path, (_, since) in self._silent_since.items() if now_ms - since >= timeout_ms]
 
 
 def task_alignment(
     settings: EventTimeSettings, fronts: Fronts, paths: Collection[SplitPath]
 ) -> TaskAlignment:
-    """Return what a task is told.
+    """Return the alignment of a task.
 
     Args:
         settings: of the user.
@@ -133,5 +133,5 @@ def task_alignment(
 def _least(fronts: Fronts, without: Collection[SplitPath]) -> int | None:
     """Return the least front of the others; None if one is not known, or there is none."""
     others = [front_ms for path, front_ms in fronts.items() if path not in without]
-    known = [front_ms for front_ms in others if front_ms is not None]
-    return min(known) if known and len(known) == len(others) else None
+    times = [front_ms for front_ms in others if front_ms is not None]
+    return min(times) if times and len(times) == len(others) else None

@@ -1,4 +1,4 @@
-"""The options of alignment by event time in barrier mode, and what they come to."""
+"""The options of alignment by event time in barrier mode, and the settings made of them."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ EVENT_TIME_OPTIONS: Final = (_MAX_SKEW, _EVENT_TIME_COLUMN, _IDLE_TIMEOUT)
 
 @dataclass(frozen=True)
 class EventTimeSettings:
-    """What the user asks for.
+    """The settings of the user.
 
     Attributes:
         column: that has the times.
         max_skew_ms: how far ahead of the split that is behind all others rows may be.
-        idle_timeout_ms: a split of which nothing has come for so long holds nobody back. None: nobody waits
+        idle_timeout_ms: a split without records for this long holds no other back. None: no split waits
             for one that has nothing more, and for any other one as long as it takes.
     """
 

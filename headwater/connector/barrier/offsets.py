@@ -20,12 +20,12 @@
 * ``failing``: of splits that made no progress since the outside failed: how often they were asked in vain,
   and for how many ms of running time;
 * ``restored``: for each task, the manifests whose rows in flight it emits first;
-* ``events``: for each task, what the enumerator sent to its reader;
+* ``events``: for each task, the events that the enumerator sent to its reader;
 * ``fronts``: with ``maxEventTimeSkew``, of each split that holds others back, the time to which it has come
   in ms since 1970, null where that is not known;
 * ``inFlight``: with `maxEventTimeSkew`, the earliest time of the rows of ``restored``. Absent if there are
   none;
-* ``schema``: what the source says about the meaning of its rows (`Source.logged_schema`). Absent if it says
+* ``schema``: the meaning of the source's rows (`Source.logged_schema`). Absent if the source says
   nothing;
 * ``splits``, ``state``, ``source``, ``version``: see `OffsetCodec`.
 """
@@ -110,7 +110,7 @@ class EpochOffsetCodec(OffsetCodec[EpochOffset]):
         if any(offset.restored):
             fields["restored"] = [[[ref.folder, ref.task] for ref in refs] for refs in offset.restored]
         if any(offset.waiting):
-            fields["waiting"] = [[waiting_to_json(piece) for piece in pieces] for pieces in offset.waiting]
+            fields["waiting"] = [[waiting_to_json(part) for part in pieces] for pieces in offset.waiting]
         if any(offset.events):
             fields["events"] = [list(events) for events in offset.events]
         if offset.due_ms:
@@ -143,7 +143,7 @@ class EpochOffsetCodec(OffsetCodec[EpochOffset]):
                 for refs in raw.get("restored", none)
             ],
             waiting=[
-                tuple(waiting_from_json(piece) for piece in pieces) for pieces in raw.get("waiting", none)
+                tuple(waiting_from_json(part) for part in pieces) for pieces in raw.get("waiting", none)
             ],
             events=[tuple(events) for events in raw.get("events", none)],
             due_ms=flatten(raw.get("due", {}), self._source),

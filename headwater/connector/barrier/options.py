@@ -1,4 +1,4 @@
-"""The options that every source in barrier mode has, and what they come to."""
+"""The options that every source in barrier mode has, and the settings made of them."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ class EpochSettings:
     Attributes:
         store: the state location; None for a batch read, which keeps nothing.
         barrier: where each task cuts its epoch.
-        mode: what happens to what is in the channels then.
+        mode: whether records in the channels are waited for or stored then.
         alignment_timeout_ms: an aligned barrier overtakes after so long; None for never.
         parallelism: the most tasks of an epoch.
-        budget_bytes: what a task may hold in its channels.
+        budget_bytes: that a task may hold in its channels.
         poll_interval_ms: how long after a split was caught up it is looked at again.
         checkpoint_timeout_ms: how long a task of a committed batch that has begun may take to publish.
         retained_epochs: how many epochs before the last one the state location keeps.
-        share_scans: keep what is read on its host until the next epoch, for other scans of the same epoch.
+        share_scans: keep rows on their host until the next epoch, for other scans of the same epoch.
         event_time: how splits are aligned by event time; None if they are not.
         calls: the asynchronous calls through which all rows go; None if there are none.
     """

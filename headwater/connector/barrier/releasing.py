@@ -1,4 +1,4 @@
-"""What a staged source keeps for old epochs only is released with them."""
+"""Releases the data that a staged source keeps for old epochs, together with these."""
 
 from __future__ import annotations
 
@@ -17,25 +17,29 @@ def release_staged(
     outdated: OutdatedEpochs,
     live: Collection[SplitPath],
 ) -> None:
-    """Let a source throw away what lies before the kept epochs, and all of splits that none of them has.
+    """Let a source delete its data before the kept epochs, and all data of splits that none of them has.
 
     To be called before the outdated epochs are deleted. Idempotent.
 
     Args:
         source: whose splits these are.
-        checkpoints: reads what is known of epochs.
-        outdated: what is about to be deleted, and what is not.
+        checkpoints: reads the records of epochs.
+        outdated: the epochs that are about to be deleted, and those that stay.
         live: the splits that there are now. Epochs that were opened lately may not be listed as kept yet.
     """
     oldest = _earliest(source, _starts(source, checkpoints.opened(outdated.oldest_kept)))
     source.release_before(outdated.query, oldest)
-    before = {path for starts in _starts(source, checkpoints.opened(outdated.epochs)) for path in starts}
-    maybe_gone = before.difference(oldest, live)
+    outdated_paths = {
+        path for starts in _starts(source, checkpoints.opened(outdated.epochs)) for path in starts
+    }
+    maybe_gone = outdated_paths.difference(oldest, live)
     if maybe_gone:
         # A split may have gone and come back. This is rare, and the only time that all epochs are looked at.
-        kept = (path for starts in _starts(source, checkpoints.opened(outdated.kept)) for path in starts)
-        if gone := maybe_gone.difference(kept):
-            source.forget_splits(outdated.query, gone)
+        kept_paths = (
+            path for starts in _starts(source, checkpoints.opened(outdated.kept)) for path in starts
+        )
+        if splits := maybe_gone.difference(kept_paths):
+            source.forget_splits(outdated.query, splits)
 
 
 def _starts(source: BarrierSource[Any, Any], opened: Iterable[dict[str, Any]]) -> list[dict[SplitPath, Any]]:

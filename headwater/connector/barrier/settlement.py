@@ -39,7 +39,8 @@ class Settlement:
         failing: those that made no progress since the outside failed.
         due_ms: of those that must not be asked yet, when they may: wall-clock time in ms.
         turns: those that have more to read, in the order of their next turns. Whatever had no turn in the
-            epoch comes first, then what was found in it, then the others from the one that waited longest.
+            epoch comes first, then splits that were discovered in it, then the others from the one that
+            waited longest.
         not_run: splits whose task was not run: they begin again where they began.
         restored: manifests with rows in flight, to be emitted in the next epoch.
         waiting: found splits that no task has begun with.
@@ -69,7 +70,7 @@ class Settlement:
     state: JsonValue
 
     def checkpoint(self) -> Checkpoint[Any, Any]:
-        """Return what an enumerator may know of it."""
+        """Return the part of it that an enumerator may see."""
         return Checkpoint(self.splits, self.positions, self.state)
 
 
@@ -84,7 +85,7 @@ def settle(
 
     Args:
         source: tells positions apart.
-        offset: what the epoch began with.
+        offset: the beginning of the epoch.
         completed: its manifests.
         now_ms: the driver's wall-clock time. Delays count from when a manifest was written, by the writer's
             clock; where clocks differ that can only make a delay shorter or, at most, begin now.
@@ -94,36 +95,36 @@ def settle(
     Raises:
         ContractError: a split went backwards, or one was found under the name of another.
     """
-    after = _StateAfter(source, offset, now_ms, running_ms)
+    state = _StateAfter(source, offset, now_ms, running_ms)
     for number, manifest in enumerate(completed.manifests):
         if manifest.state is None:
             # Nothing of it came to the sink: its splits and the rows that it was to restore wait as before.
-            after.not_run += [offset.splits[path] for path in offset.tasks[number]]
-            after.unserved.append(offset.tasks[number])
-            after.keep_restored(offset.restored[number])
-            after.waiting += offset.waiting[number]
+            state.not_run += [offset.splits[path] for path in offset.tasks[number]]
+            state.unserved.append(offset.tasks[number])
+            state.keep_restored(offset.restored[number])
+            state.waiting += offset.waiting[number]
         else:
             written_ms = manifest.metrics.get("written_ms", now_ms)
             assert isinstance(written_ms, int)
-            after.take(manifest.state, frozenset(offset.tasks[number]), written_ms)
-            after.waiting += without_taken(offset.waiting[number], manifest.state.taken)
-            after.waiting += manifest.state.waiting
+            state.take(manifest.state, frozenset(offset.tasks[number]), written_ms)
+            state.waiting += without_taken(offset.waiting[number], manifest.state.taken)
+            state.waiting += manifest.state.waiting
             if manifest.state.in_flight:
-                after.restored.append(ManifestRef(completed.epoch.folder, number))
+                state.restored.append(ManifestRef(completed.epoch.folder, number))
     return Settlement(
-        splits=after.splits,
-        positions=after.positions,
-        caught_up=frozenset(after.caught_up),
-        failing=after.failing,
-        due_ms=after.due_ms,
-        turns=after.turns(),
-        not_run=tuple(after.not_run),
-        restored=tuple(sorted(after.restored)),
-        waiting=tuple(after.waiting),
-        events=tuple(after.events),
-        at_end=frozenset(after.at_end),
-        fronts=after.known_fronts(),
-        held=frozenset(after.held),
+        splits=state.splits,
+        positions=state.positions,
+        caught_up=frozenset(state.caught_up),
+        failing=state.failing,
+        due_ms=state.due_ms,
+        turns=state.turns(),
+        not_run=tuple(state.not_run),
+        restored=tuple(sorted(state.restored)),
+        waiting=tuple(state.waiting),
+        events=tuple(state.events),
+        at_end=frozenset(state.at_end),
+        fronts=state.known_fronts(),
+        held=frozenset(state.held),
         ran=any(manifest.state is not None for manifest in completed.manifests),
         state=offset.state,
     )
@@ -143,7 +144,7 @@ class _StateAfter:
         self.due_ms = dict(offset.due_ms)
         self.failing = dict(offset.failing)
         self.caught_up: set[SplitPath] = set()
-        # Of each task, what has more to read, in the order of its turns.
+        # Of each task, the splits with more to read, in the order of their turns.
         self.unserved: list[Sequence[SplitPath]] = []
         self._found: list[Sequence[SplitPath]] = []
         self._served: list[Sequence[SplitPath]] = []
@@ -160,24 +161,24 @@ class _StateAfter:
             self._fronts = dict(offset.fronts)
             self._were_in_flight_ms = self._fronts.pop(OTHERS, None)
 
-    def take(self, state: EpochState, given: frozenset[SplitPath], written_ms: int) -> None:
+    def take(self, state: EpochState, paths: frozenset[SplitPath], written_ms: int) -> None:
         """Take the state of a task that was run, and that was given some splits.
 
         Progress comes before found splits: a split that is in both keeps the position that its progress says.
         """
         for entry in state.progress:
             # A live split that the task was not given was found again there: it goes on where it is read.
-            if entry.split.path in given or entry.split.path not in self.positions:
+            if entry.split.path in paths or entry.split.path not in self.positions:
                 self._advance(entry, written_ms)
-        for found in state.found:
-            self._add(found)
+        for discovery in state.found:
+            self._add(discovery)
         for event in state.events:
             if is_fronts_event(event):
                 self._take_fronts(fronts_of(event), in_flight_ms_of(event))
             else:
                 self.events.append(event)
         self.unserved.append(_with_more(state.progress[: state.unserved]))
-        self._found.append([found.split.path for found in state.found])
+        self._found.append([discovery.split.path for discovery in state.found])
         self._served.append(_with_more(state.progress[state.unserved :]))
 
     def turns(self) -> Sequence[SplitPath]:
@@ -190,10 +191,10 @@ class _StateAfter:
         """Return the fronts of live splits."""
         if self._fronts is None:
             return None
-        known = {path: front_ms for path, front_ms in self._fronts.items() if path in self.positions}
+        fronts = {path: front_ms for path, front_ms in self._fronts.items() if path in self.positions}
         if self._in_flight_ms:
-            known[OTHERS] = min(self._in_flight_ms)
-        return known
+            fronts[OTHERS] = min(self._in_flight_ms)
+        return fronts
 
     def keep_restored(self, restored: Sequence[ManifestRef]) -> None:
         """Keep rows in flight for the next epoch: the task that was to emit them was not run."""
@@ -232,27 +233,27 @@ class _StateAfter:
         if entry.failing is not None:
             self.failing[path] = self._with_gaps(entry.failing, failed_before)
         if entry.not_before_ms is not None:
-            # What is left of the delay. Two clocks are compared: so never more than the whole delay, and
+            # The rest of the delay. Two clocks are compared: so never more than the whole delay, and
             # never less than nothing.
             left_ms = entry.not_before_ms - (self._now_ms - written_ms)
             self.due_ms[path] = self._now_ms + max(0, min(left_ms, entry.not_before_ms))
         elif entry.status is SplitStatus.CAUGHT_UP:
             self.caught_up.add(path)
 
-    def _with_gaps(self, failing: Failing, before: Failing | None) -> Failing:
+    def _with_gaps(self, failing: Failing, last: Failing | None) -> Failing:
         """Return a failure with the time between its task's end and now, in which the query was running."""
-        if before is None or failing.lasting_ms < before.lasting_ms:
+        if last is None or failing.lasting_ms < last.lasting_ms:
             return failing  # it began in this epoch
-        return replace(failing, lasting_ms=max(failing.lasting_ms, before.lasting_ms + self._running_ms))
+        return replace(failing, lasting_ms=max(failing.lasting_ms, last.lasting_ms + self._running_ms))
 
-    def _add(self, found: FoundSplit) -> None:
-        path = found.split.path
-        if self.splits.setdefault(path, found.split) != found.split:
+    def _add(self, discovery: FoundSplit) -> None:
+        path = discovery.split.path
+        if self.splits.setdefault(path, discovery.split) != discovery.split:
             raise ContractError(
-                f"source {self._source.name!r} found {found.split!r} under the name of another split, "
+                f"source {self._source.name!r} found {discovery.split!r} under the name of another split, "
                 f"{self.splits[path]!r}"
             )
-        self.positions.setdefault(path, found.start)
+        self.positions.setdefault(path, discovery.start)
 
 
 def _with_more(progress: Iterable[SplitProgress]) -> list[SplitPath]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from itertools import chain
 from typing import Any, Final
 
 from headwater.connector.barrier.event_time import task_alignment
@@ -49,11 +50,11 @@ def deal_waiting(pieces: Sequence[WaitingSplits], tasks: int) -> list[tuple[Wait
         middle = (largest.first + largest.stop) // 2
         whole += [replace(largest, stop=middle), replace(largest, first=middle)]
         whole.sort(key=len, reverse=True)
-    for piece in whole:
+    for part in whole:
         # The largest first, each to the task that has the least.
-        min(dealt, key=lambda has: sum(map(len, has))).append(piece)
-    # What was found first comes first.
-    return [tuple(sorted(has, key=lambda piece: (piece.segment, piece.first))) for has in dealt]
+        min(dealt, key=lambda has: sum(map(len, has))).append(part)
+    # In the order of discovery.
+    return [tuple(sorted(has, key=lambda part: (part.segment, part.first))) for has in dealt]
 
 
 def epoch_tasks(offset: EpochOffset, settings: EpochSettings, retry_deadline_ms: int) -> list[EpochTask]:
@@ -109,13 +110,13 @@ def merged(
         waiting: all of them.
         most_small: so many small pieces are few, if that is more than the usual number.
     """
-    small = [piece for piece in waiting if len(piece) < _SMALL]
+    small = [part for part in waiting if len(part) < _SMALL]
     if len(small) <= max(_MOST_SMALL, most_small):
         return waiting
     segments = SplitSegments(source, epoch.query, store)
     # Several at once: object stores answer late.
     with ThreadPoolExecutor(_READERS, "headwater-segments") as pool:
-        found = [split for splits in pool.map(segments.read, small) for split in splits]
+        splits = list(chain.from_iterable(pool.map(segments.read, small)))
     parts = StateParts(source, epoch.folder, _MERGED)
-    whole = parts.put_aside(EpochState(found=tuple(found)), store)
-    return (*(piece for piece in waiting if len(piece) >= _SMALL), *whole.waiting)
+    whole = parts.put_aside(EpochState(found=tuple(splits)), store)
+    return (*(part for part in waiting if len(part) >= _SMALL), *whole.waiting)

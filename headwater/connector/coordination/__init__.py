@@ -1,1 +1,1 @@
-"""What the coordinators of both modes share: the enumerator's life, its threads, and the form of offsets."""
+"""Shared by the coordinators of both modes: the enumerator's life, its threads, and the form of offsets."""

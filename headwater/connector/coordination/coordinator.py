@@ -11,7 +11,7 @@ from headwater.core.jsons import JsonObject, JsonValue, dumps
 from headwater.core.source import Source
 
 TaskT = TypeVar("TaskT")
-"""What one Spark task is told; it travels inside Spark's partition."""
+"""The description of one Spark task; it travels inside Spark's partition."""
 
 
 class SourceCoordinator(ABC, Generic[TaskT]):
@@ -21,7 +21,7 @@ class SourceCoordinator(ABC, Generic[TaskT]):
     and nothing that matters lives between two calls in memory only, except what an AvailableNow run has set
     out to read.
 
-    Public methods are called by Spark's one thread, one after the other; what they do to the enumerator
+    Public methods are called by Spark's one thread, one after the other; calls to the enumerator
     happens on the coordinator thread. The constructor opens nothing and starts no thread.
     """
 
@@ -38,8 +38,8 @@ class SourceCoordinator(ABC, Generic[TaskT]):
         """Return the offset of the next batch; ``start`` itself, byte for byte, if there is nothing to do.
 
         Called at every trigger. That Spark asks for the batch after ``start`` proves that ``start`` is
-        committed. The first answer of a query is never the genesis: what "latest" means is resolved here and
-        logged, even if the batch is empty.
+        committed. The first answer of a query is never the genesis: the meaning of "latest" is resolved here
+        and logged, even if the batch is empty.
 
         Args:
             start: the last logged offset, or the genesis.
@@ -47,9 +47,9 @@ class SourceCoordinator(ABC, Generic[TaskT]):
 
         Raises:
             OffsetError: the checkpoint is not ours.
-            StateLocationError: the state location cannot be used, or does not hold what the checkpoint names.
+            StateLocationError: the state location cannot be used, or lacks files that the checkpoint names.
             ContractError: the source broke a promise; nothing was changed.
-            SourceError: what the outside said, after all retries.
+            SourceError: the outside's failure, after all retries.
         """
 
     @abstractmethod
@@ -60,15 +60,15 @@ class SourceCoordinator(ABC, Generic[TaskT]):
     def tasks(self, start: JsonObject, end: JsonObject) -> Sequence[TaskT]:
         """Return the tasks of a logged batch. No I/O.
 
-        What they read together is a pure function of the two offsets. Among how many tasks it is divided may
+        The rows of all tasks together are a pure function of the two offsets. The number of tasks may
         depend on how long earlier batches took, but is the same each time that Spark asks for a batch.
         """
 
     @abstractmethod
     def latest(self) -> JsonObject | None:
-        """Return what the query's progress shows as the latest offset; None before the first look. No I/O.
+        """Return the latest offset for the query's progress; None before the first discovery. No I/O.
 
-        Beside what its mode says: ``retries``, how often the outside was asked again while planning, and
+        Beside the fields of its mode: ``retries``, how often the outside was asked again while planning, and
         ``bytes``, how many bytes of Arrow tasks have handed to Spark, as far as that is known by now; both
         since this object was made.
         """

@@ -53,7 +53,7 @@ class CoordinatorLoop:
         From any thread but the coordinator's own, which would wait for itself.
 
         Raises:
-            Exception: what the call raised.
+            Exception: the error of the call.
         """
         return self._coordinator.submit(call).result()
 
@@ -96,7 +96,7 @@ class CoordinatorLoop:
             raise failure
 
     def close(self, last: Callable[[], None] = lambda: None) -> None:
-        """Run ``last`` on the coordinator thread after what is queued there, then end both threads.
+        """Run ``last`` on the coordinator thread behind all queued calls, then end both threads.
 
         Waits for a moment, never for long. Idempotent.
         """
@@ -138,7 +138,8 @@ class CoordinatorLoop:
         except BaseException as error:  # noqa: BLE001 - goes to the thread that waits
             self._finish(error)
         else:
-            # After the handler: what it started is counted by now, so `wait_idle` does not end in between.
+            # After the handler: calls that it started are counted by now, so `wait_idle` does not end in
+            # between.
             self._finish(None)
 
     def _finish(self, failure: BaseException | None) -> None:

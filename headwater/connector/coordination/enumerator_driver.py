@@ -1,4 +1,4 @@
-"""The life of a query's enumerator: made or restored, asked once a round, told what is complete, closed."""
+"""The life of a query's enumerator: made or restored, asked once a round, notified of checkpoints, closed."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class EnumeratorDriver(Generic[EnumeratorT]):
 
     Called by Spark's thread; each method blocks until the coordinator thread has done its work.
 
-    What is committed goes by a key: any value that is equal for equal offsets.
+    Committed offsets go by a key: any value that is equal for equal offsets.
 
     Args:
         loop: the threads. The driver closes it.
-        context: what the enumerator says goes there.
+        context: receives the enumerator's assignments.
         create: makes the enumerator of a query that has logged nothing.
         restore: makes that of a query which goes on from a checkpoint.
     """
@@ -40,7 +40,8 @@ class EnumeratorDriver(Generic[EnumeratorT]):
         self._context = context
         self._create = create
         self._restore = restore
-        # What each plan assigned for the first time (Flink's ``SplitAssignmentTracker``), by the plan's key.
+        # The splits that each plan assigned for the first time (Flink's ``SplitAssignmentTracker``), by the
+        # plan's key.
         self._planned: list[tuple[object, tuple[Split, ...]]] = []
         self._enumerator: EnumeratorT | None = None
         self._notified: object = None
@@ -53,8 +54,8 @@ class EnumeratorDriver(Generic[EnumeratorT]):
         """Let the enumerator look at the outside, and wait until it has. Makes it if there is none.
 
         Args:
-            committed: the key of what is committed.
-            checkpoint: what is committed, as an enumerator sees it; None for the genesis.
+            committed: the key of the committed offset.
+            checkpoint: that offset, as an enumerator sees it; None for the genesis.
         """
         self._loop.run(lambda: self._begin_round(committed, checkpoint))
         self._loop.wait_idle()
@@ -75,7 +76,7 @@ class EnumeratorDriver(Generic[EnumeratorT]):
         Args:
             committed: the key of the checkpoint.
             checkpoint: the same, as an enumerator sees it.
-            first: what else the enumerator is told of this checkpoint, just before.
+            first: called just before, to hand over anything else about this checkpoint.
         """
         self._loop.run(lambda: self._notify(committed, checkpoint, first))
 
@@ -117,7 +118,7 @@ class EnumeratorDriver(Generic[EnumeratorT]):
     def _made(self, checkpoint: Checkpoint[Any, Any] | None = None) -> EnumeratorT:
         """Return the enumerator. If there is none, make and start it."""
         if self._enumerator is None:
-            made = self._create() if checkpoint is None else self._restore(checkpoint)
-            made.start()
-            self._enumerator = made
+            enumerator = self._create() if checkpoint is None else self._restore(checkpoint)
+            enumerator.start()
+            self._enumerator = enumerator
         return self._enumerator

@@ -17,7 +17,7 @@ _RECENT = 4
 
 
 class SplitSerializer(Protocol):
-    """What the form of an offset needs of a source, which is one; see `Source` for each member."""
+    """The members of a source that the form of an offset needs; see `Source` for each."""
 
     name: ClassVar[str]
     path_depth: ClassVar[int]
@@ -54,7 +54,7 @@ class OffsetCodec(ABC, Generic[OffsetT]):
     * ``splits``: the definitions of the live splits, as the source writes them;
     * ``state``: the enumerator's own.
 
-    The last few are kept in both forms: Spark hands back what it was given, several times.
+    The last few are kept in both forms: Spark hands back each offset several times.
     """
 
     version: ClassVar[int] = 1

@@ -1,4 +1,4 @@
-"""What an enumerator has said in the present round."""
+"""Assignments, losses and events of an enumerator in the current round."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ log = logging.getLogger(__name__)
 class RoundContext(SplitEnumeratorContext[SplitT, PositionT]):
     """Collects assignments and retirements until the next round begins.
 
-    On the coordinator thread. A round is one look of the enumerator at the outside. What a round that was
-    not logged has said is forgotten: the enumerator says it again in the next one.
+    On the coordinator thread. A round is one discovery. Assignments of a round that produced no offset are
+    dropped; the enumerator must repeat them.
 
     Args:
         loop: runs the enumerator's slow calls.
@@ -39,13 +39,13 @@ class RoundContext(SplitEnumeratorContext[SplitT, PositionT]):
         self._retired: set[SplitPath] = set()
         self._before: Checkpoint[SplitT, PositionT] | None = None
 
-    def begin_round(self, before: Checkpoint[SplitT, PositionT] | None) -> None:
-        """Forget what the round before said.
+    def begin_round(self, checkpoint: Checkpoint[SplitT, PositionT] | None) -> None:
+        """Drop the assignments of the last round.
 
         Args:
-            before: what the query has committed; None for nothing.
+            checkpoint: the committed state of the query; None if there is none.
         """
-        self._before = before
+        self._before = checkpoint
         self._assigned = {}
         self._retired = set()
 
@@ -74,20 +74,20 @@ class RoundContext(SplitEnumeratorContext[SplitT, PositionT]):
         return {path: start for path, (_, start) in self._assigned.items()}
 
     def live(
-        self, before: Checkpoint[SplitT, PositionT] | None
+        self, checkpoint: Checkpoint[SplitT, PositionT] | None
     ) -> tuple[Mapping[SplitPath, SplitT], dict[SplitPath, PositionT]]:
         """Return the splits of the next offset, and their positions before its batch.
 
-        As long as no split comes or goes, the splits are the very mapping of the offset before: what is made
-        of it need not be made again for each batch.
+        As long as no split comes or goes, the splits are the same mapping object as in the offset before:
+        values made of it need not be made again for each batch.
 
         Args:
-            before: what the query has committed; None for nothing.
+            checkpoint: the committed state of the query; None if there is none.
         """
-        splits: Mapping[SplitPath, SplitT] = before.splits if before else {}
-        if left := splits.keys() & self._left():
-            splits = {path: split for path, split in splits.items() if path not in left}
-        positions = {path: before.positions[path] for path in splits} if before else {}
+        splits: Mapping[SplitPath, SplitT] = checkpoint.splits if checkpoint else {}
+        if unavailable := splits.keys() & self._left():
+            splits = {path: split for path, split in splits.items() if path not in unavailable}
+        positions = {path: checkpoint.positions[path] for path in splits} if checkpoint else {}
         if self._assigned:
             splits = {**splits, **{path: split for path, (split, _) in self._assigned.items()}}
             positions.update(self.starts())
@@ -97,47 +97,47 @@ class RoundContext(SplitEnumeratorContext[SplitT, PositionT]):
         """Return the splits that are not read any more."""
         return self._retired
 
-    def changes(self, before: Checkpoint[SplitT, PositionT]) -> bool:
+    def changes(self, checkpoint: Checkpoint[SplitT, PositionT]) -> bool:
         """Whether a split of a checkpoint leaves, is replaced, or begins elsewhere.
 
         That must be logged even if there is nothing to read.
         """
         changed = any(
-            path in before.splits and (before.splits[path], before.positions[path]) != assigned
+            path in checkpoint.splits and (checkpoint.splits[path], checkpoint.positions[path]) != assigned
             for path, assigned in self._assigned.items()
         )
-        return changed or any(path in before.splits for path in self._retired)
+        return changed or any(path in checkpoint.splits for path in self._retired)
 
 
 class PlannedRoundContext(RoundContext[SplitT, PositionT], PlannedSplitEnumeratorContext[SplitT, PositionT]):
-    """Collects too what is out of sight, and what is lost. On the coordinator thread."""
+    """Collects unavailable splits and losses too. On the coordinator thread."""
 
     def __init__(self, loop: CoordinatorLoop) -> None:
         super().__init__(loop)
-        self._out_of_sight: set[SplitPath] = set()
+        self._unavailable: set[SplitPath] = set()
         self._losses: list[tuple[SplitPath, PositionT, PositionT]] = []
         self._lost_splits: list[str] = []
 
-    def begin_round(self, before: Checkpoint[SplitT, PositionT] | None) -> None:
-        super().begin_round(before)
-        self._out_of_sight = set()
+    def begin_round(self, checkpoint: Checkpoint[SplitT, PositionT] | None) -> None:
+        super().begin_round(checkpoint)
+        self._unavailable = set()
         self._losses = []
         self._lost_splits = []
 
     def assign_splits(self, starts: Mapping[SplitPath, tuple[SplitT, PositionT]]) -> None:
         super().assign_splits(starts)
-        self._out_of_sight.difference_update(starts)
+        self._unavailable.difference_update(starts)
 
     def retire_splits(self, paths: Sequence[SplitPath], reason: str) -> None:
         super().retire_splits(paths, reason)
-        self._out_of_sight.difference_update(paths)
+        self._unavailable.difference_update(paths)
 
     def keep_splits(self, paths: Sequence[SplitPath], reason: str) -> None:
         for path in paths:
             self._assigned.pop(path, None)
             self._retired.discard(path)
-            self._out_of_sight.add(path)
-            # Said again in each round until a batch logs it.
+            self._unavailable.add(path)
+            # Repeated in each round until a batch logs it.
             log.debug("split %s is set aside with its position: %s", "-".join(path), reason)
 
     def positions(self) -> Mapping[SplitPath, PositionT]:
@@ -150,52 +150,53 @@ class PlannedRoundContext(RoundContext[SplitT, PositionT], PlannedSplitEnumerato
         self._lost_splits += split_ids
 
     def _left(self) -> AbstractSet[SplitPath]:
-        return self._retired | self._out_of_sight
+        return self._retired | self._unavailable
 
     def losses(self) -> Sequence[tuple[SplitPath, PositionT, PositionT]]:
-        """Return what this round reported as lost: the split, the first record, and the first after them."""
+        """Return the losses of this round: the split, the first record, and the first after them."""
         return self._losses
 
     def lost_splits(self) -> Sequence[str]:
         """Return the ids of the whole splits that this round reported as lost."""
         return self._lost_splits
 
-    def kept(
-        self, before: Checkpoint[SplitT, PositionT] | None, now_ms: int
+    def unavailable(
+        self, checkpoint: Checkpoint[SplitT, PositionT] | None, now_ms: int
     ) -> dict[SplitPath, KeptSplit[SplitT, PositionT]]:
-        """Return the splits of the next offset that are out of sight.
+        """Return the unavailable splits of the next offset.
 
         Args:
-            before: what the query has committed; None for nothing.
+            checkpoint: the committed state of the query; None if there is none.
             now_ms: the time that is logged with those that are set aside in this round.
         """
-        if before is None:
+        if checkpoint is None:
             return {}
-        kept = {
+        unavailable = {
             path: known
-            for path, known in before.kept.items()
+            for path, known in checkpoint.kept.items()
             if path not in self._assigned and path not in self._retired
         }
-        for path in self._out_of_sight & before.splits.keys():
-            kept[path] = KeptSplit(before.splits[path], before.positions[path], now_ms)
-        return kept
+        for path in self._unavailable & checkpoint.splits.keys():
+            unavailable[path] = KeptSplit(checkpoint.splits[path], checkpoint.positions[path], now_ms)
+        return unavailable
 
-    def finds(self, before: Checkpoint[SplitT, PositionT]) -> bool:
+    def finds(self, checkpoint: Checkpoint[SplitT, PositionT]) -> bool:
         """Whether there is a split that a checkpoint does not know."""
-        return not self._assigned.keys() <= before.splits.keys() | before.kept.keys()
+        return not self._assigned.keys() <= checkpoint.splits.keys() | checkpoint.kept.keys()
 
-    def changes(self, before: Checkpoint[SplitT, PositionT]) -> bool:
+    def changes(self, checkpoint: Checkpoint[SplitT, PositionT]) -> bool:
         """Also whether a kept split leaves, is replaced or begins elsewhere, or whether something is lost.
 
         That a split is set aside, or is back at its position, waits for the next batch: if it is never
         logged, the next round finds the same.
         """
         return (
-            super().changes(before)
+            super().changes(checkpoint)
             or bool(self._losses)
-            or any(path in before.kept for path in self._retired)
+            or any(path in checkpoint.kept for path in self._retired)
             or any(
-                path in before.kept and (before.kept[path].split, before.kept[path].position) != assigned
+                path in checkpoint.kept
+                and (checkpoint.kept[path].split, checkpoint.kept[path].position) != assigned
                 for path, assigned in self._assigned.items()
             )
         )
@@ -208,13 +209,13 @@ class BarrierRoundContext(RoundContext[SplitT, PositionT], BarrierSplitEnumerato
         super().__init__(loop)
         self._events: dict[SplitPath, list[JsonValue]] = {}
 
-    def begin_round(self, before: Checkpoint[SplitT, PositionT] | None) -> None:
-        super().begin_round(before)
+    def begin_round(self, checkpoint: Checkpoint[SplitT, PositionT] | None) -> None:
+        super().begin_round(checkpoint)
         self._events = {}
 
     def send_event_to_source_reader(self, path: SplitPath, event: JsonValue) -> None:
         self._events.setdefault(path, []).append(event)
 
     def events_for(self, paths: Iterable[SplitPath]) -> tuple[JsonValue, ...]:
-        """Return what was sent to the reader of these splits."""
+        """Return the events for the reader of these splits."""
         return tuple(event for path in paths for event in self._events.get(path, ()))

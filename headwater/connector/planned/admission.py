@@ -23,7 +23,8 @@ from headwater.core.split import PositionT, SplitPath, SplitT
 class ReadLimits:
     """The limits of one query.
 
-    A group of splits is the partitions of a topic, or what a source makes one (`PlannedSource.group_of`).
+    A group of splits is the partitions of a topic, or any other set that a source makes
+    (`PlannedSource.group_of`).
 
     Attributes:
         max_rows: how many records a batch is planned for at the most, but for the one of each split that
@@ -81,26 +82,26 @@ class Admission:
             row_bytes: returns the estimated size of one record, per split; called only where bytes are
                 limited.
             groups: returns the group of each split; called only where groups count.
-            request: what the batch may have at the most.
+            request: the limits of the batch.
             wait_for_more: whether the minimum counts (it does not where Spark would take "nothing now" for
                 the end).
         """
         if wait_for_more and self._too_few(sum(backlog)):
             return [0] * len(backlog)
-        taken = list(backlog)
+        admitted = list(backlog)
         if request.max_rows_of:
-            taken = cap_groups(taken, groups(), request.max_rows_of)
+            admitted = cap_groups(admitted, groups(), request.max_rows_of)
         if request.max_rows is not None:
-            taken = self._shared(taken, groups, request.max_rows, share_rows)
+            admitted = self._shared(admitted, groups, request.max_rows, share_rows)
         if request.max_bytes is not None:
             sizes = row_bytes()
-            needed = [rows * size for rows, size in zip(taken, sizes, strict=True)]
+            needed = [rows * size for rows, size in zip(admitted, sizes, strict=True)]
             in_bytes = self._shared(needed, groups, request.max_bytes, share_budget)
-            taken = [
+            admitted = [
                 min(rows, max(1, budget // size))
-                for rows, size, budget in zip(taken, sizes, in_bytes, strict=True)
+                for rows, size, budget in zip(admitted, sizes, in_bytes, strict=True)
             ]
-        return taken
+        return admitted
 
     def _shared(
         self, backlog: Sequence[int], groups: Callable[[], Sequence[str]], budget: int, share: Share
@@ -113,7 +114,7 @@ class Admission:
         """Whether the batch has to wait; if not, set the clock again.
 
         As in Spark's ``delayBatch`` a batch that is due sets it even if there is nothing to read, and the
-        first batch of a run is always due: a restart must not hold back what was waiting already.
+        first batch of a run is always due: a restart must not hold back records that were waiting already.
         """
         if self._limits.min_rows is None:
             return False
@@ -128,11 +129,11 @@ class Admission:
 class AvailableNowTarget(Generic[SplitT, PositionT]):
     """The heads that were there when the run began: nothing is read beyond them. On one thread at a time.
 
-    The run captures them at its first look; those of a later part of a chain at its first look at that part
+    The run captures them in its first discovery; those of a later part in the first discovery of that part
     (`PlannedSource.part_of`), so that the run reads all parts. A split that comes later than the others of
     its part waits for the next run.
 
-    Splits that are read whole have no target: their enumerator is told that the query ends
+    Splits that are read whole have no target: their enumerator knows that the query ends
     (`SplitRequest.ends`).
 
     Args:
@@ -148,7 +149,7 @@ class AvailableNowTarget(Generic[SplitT, PositionT]):
 
     @property
     def is_on(self) -> bool:
-        """Whether the query ends with what is there."""
+        """Whether the query ends at the captured heads."""
         return self._is_on
 
     def begin(self) -> None:
@@ -163,7 +164,7 @@ class AvailableNowTarget(Generic[SplitT, PositionT]):
         """Return how far each split may be read now: to its head, and in such a run not beyond the target.
 
         Args:
-            heads: as of the last look.
+            heads: of the last discovery.
             splits: all live ones.
         """
         if not self._is_on or self._source.bounded_splits or all_bounded(self._source, splits):
@@ -178,14 +179,14 @@ class AvailableNowTarget(Generic[SplitT, PositionT]):
 
     def _capture(self, heads: Mapping[SplitPath, PositionT], splits: Mapping[SplitPath, SplitT]) -> None:
         part_of = self._source.part_of
-        # Also a look that finds no split is the first one.
-        found = {part_of(split) for split in splits.values()} or {0}
-        if found <= self._parts:
+        # A discovery that finds no split counts as the first one too.
+        parts = {part_of(split) for split in splits.values()} or {0}
+        if parts <= self._parts:
             return
         for path, head in heads.items():
             if path in splits and part_of(splits[path]) not in self._parts:
                 self._target[splits[path]] = head
-        self._parts |= found
+        self._parts |= parts
 
 
 def all_bounded(source: PlannedSource[Any, SplitT, Any], splits: Mapping[SplitPath, SplitT]) -> bool:

@@ -9,29 +9,30 @@ from typing import Final
 log = logging.getLogger(__name__)
 
 FIRST_BATCH_BYTES: Final = 1 << 20
-"""A run begins with so much, by estimate: nothing is known of the query yet."""
+"""The estimated size of a run's first batch: nothing is known of the query yet."""
 
 _FULL: Final = 0.7
-"""A batch that has less than this part of what it may have was not ended by the limit."""
+"""A batch that has less than this part of its limit was not ended by it."""
 
 _MOST_GROWTH: Final = 10.0
 _LEAST: Final = 0.05
 """A batch is at most so many times as large as the one before, and at least this part of it."""
 
 _DAMPING: Final = 0.7
-"""Of the way to the right size so much is gone at once, as a power. What is left after three batches is 3 %
-of a step; a single batch that took long for other reasons costs two smaller ones."""
+"""Damping exponent: new = old * (target / actual) ** 0.7. It closes 97 % of a step in three batches; a single
+batch that took long for other reasons costs two smaller ones."""
 
 _CAUTIOUS_GROWTH: Final = 1.1
+"""For the first batch after an exact one whose time hides in the wait for the trigger."""
 _HIDDEN_GROWTH: Final = 1.5
+"""For further hidden batches."""
 _PROBING_GROWTH: Final = 2.0
-"""Where the wait hides the work: once it was seen, in the first such batch after that, and in the others; and
-before it was ever seen."""
+"""For hidden batches while there was no exact one yet."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TargetDuration:
-    """What the user asks for.
+    """The setting of the user.
 
     Attributes:
         target_ms: how long a batch should take.
@@ -46,12 +47,12 @@ class TargetDuration:
 
 
 @dataclass(frozen=True)
-class Took:
+class BatchDuration:
     """How long a batch took.
 
     Attributes:
         duration_ms: the time.
-        is_exact: whether it is that; otherwise it holds a wait for the trigger, and the work took less.
+        is_exact: false if the time may include waiting for the trigger, so it is only an upper bound.
     """
 
     duration_ms: float
@@ -61,8 +62,8 @@ class Took:
 class BatchSize:
     """How many records a batch may have. Belongs to Spark's one thread.
 
-    The records of a batch are multiplied by what the time it took is off the target, to the power of 0.7.
-    While batches take less than half of the target, the whole way is gone. A batch that was not ended by its
+    The number of records is multiplied by (target / actual time) ** 0.7. While batches take less than half of
+    the target, it is multiplied by the whole quotient. A batch that was not ended by its
     limit says how fast rows are only if it took longer than the target; otherwise the size stays.
 
     Where only a bound of the time is known, batches become larger until one takes longer than the trigger's
@@ -71,7 +72,7 @@ class BatchSize:
     Splits that are read whole, such as files, seldom fill a batch: it counts as ended by its limit if another
     one as large as its largest would not have fit.
 
-    What it has learned is in memory only: a run begins cautiously.
+    The size is in memory only: a run begins cautiously.
 
     Args:
         target_ms: how long a batch should take.
@@ -89,30 +90,31 @@ class BatchSize:
         """The most records of the next batch; None for `FIRST_BATCH_BYTES`."""
         return self._rows
 
-    def learn(self, rows: int, took: Took, *, largest: int = 0) -> None:
+    def learn(self, rows: int, duration: BatchDuration, *, largest: int = 0) -> None:
         """Learn from a batch.
 
         Args:
             rows: how many records it had; more than 0.
-            took: how long.
+            duration: how long.
             largest: how many the largest of its splits has that are read whole; 0 if it has none.
         """
         limit = self._rows
-        # What it would have had if splits had filled it.
+        # Its rows if splits had filled it.
         filled = rows if limit is None else max(rows, min(rows + largest, limit))
-        off = self._target_ms / max(1.0, took.duration_ms)
-        # In the first batch processes are started: if it took too long, that is not what rows cost.
+        off = self._target_ms / max(1.0, duration.duration_ms)
+        # In the first batch processes are started: if it took too long, that says nothing about the cost of
+        # rows.
         starts = limit is None and off < 1
-        if took.is_exact:
+        if duration.is_exact:
             self._hidden = 0
             self._probes = self._probes and starts
-        if starts and took.is_exact:
+        if starts and duration.is_exact:
             size = rows * max(0.5, off)
-        elif off < 1 and took.is_exact:
+        elif off < 1 and duration.is_exact:
             size = max(_LEAST * rows, _damped(filled, rows * off))
         elif limit is not None and filled < _FULL * limit:
             return
-        elif not took.is_exact:
+        elif not duration.is_exact:
             self._hidden += 1
             again = _CAUTIOUS_GROWTH if self._hidden == 1 else _HIDDEN_GROWTH
             size = max(limit or 0, filled * (_PROBING_GROWTH if self._probes else again))
@@ -123,7 +125,10 @@ class BatchSize:
             size = max(_damped(filled, rows * off), min(rows * off, limit or 0))
         self._rows = max(1, round(size))
         log.debug(
-            "a batch of %d rows took %.0f ms: the next one may have %d", rows, took.duration_ms, self._rows
+            "a batch of %d rows took %.0f ms: the next one may have %d",
+            rows,
+            duration.duration_ms,
+            self._rows,
         )
 
 

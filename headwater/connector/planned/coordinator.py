@@ -13,7 +13,7 @@ from headwater.connector.coordination.coordinator_loop import CoordinatorLoop
 from headwater.connector.coordination.enumerator_driver import EnumeratorDriver
 from headwater.connector.coordination.round_context import PlannedRoundContext
 from headwater.connector.planned.admission import Admission, AvailableNowTarget, ReadLimits, all_bounded
-from headwater.connector.planned.batch_pace import BatchPace
+from headwater.connector.planned.batch_sizing import BatchSizing
 from headwater.connector.planned.offsets import (
     PlannedOffset,
     PlannedOffsetCodec,
@@ -53,18 +53,18 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
        writes the offset before any task runs. From here on the position belongs to the checkpoint.
     3. Each further offset moves the position, as far as heads and limits allow.
     4. When Spark asks for the batch after an offset, that offset is committed: the enumerator is notified.
-    5. The enumerator loses sight of it: the next offset keeps its position, and no batch reads it, until the
-       enumerator assigns it there again.
+    5. It becomes unavailable: the next offset keeps its position, and no batch reads it, until the enumerator
+       assigns it there again.
     6. The enumerator retires it: it is missing from the next offset.
 
     Args:
-        source: what to read.
+        source: the source.
         limits: of one batch.
         hints: for the cutting into tasks.
         backoff: how long to go on asking an outside that is away.
         clock: time.
         wall_ms: the wall-clock time in ms since 1970.
-        watched: the column that the query's watermark is on; None if it is not looked at.
+        watched: the column of the query's watermark; None if it is not watched.
     """
 
     def __init__(
@@ -101,7 +101,9 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
         )
         self._limits = limits
         self._admission = Admission(limits, clock)
-        self._pace = BatchPace(limits.target, source, clock, wall_ms) if limits.target is not None else None
+        self._sizing = (
+            BatchSizing(limits.target, source, clock, wall_ms) if limits.target is not None else None
+        )
         self._task_counts = TaskCounts(clock)
         self._in_order: IdentityCache[[Mapping[SplitPath, SplitT]], list[SplitPath]] = IdentityCache(sorted)
         self._heads: Mapping[SplitPath, PositionT] = {}
@@ -112,49 +114,51 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
         return self._codec.genesis()
 
     def prepare_for_available_now(self) -> None:
-        """From now on nothing is read beyond what is there at the next `plan_next`, which captures it."""
+        """From now on nothing is read beyond the heads that the next `plan_next` captures."""
         self._available_now.begin()
 
     def plan_next(self, start: JsonObject, *, limited: bool) -> JsonObject:
         """See `SourceCoordinator.plan_next`.
 
         Nothing to do: no record to read, no split that is new, leaves, is replaced or begins elsewhere, and
-        no loss. A new split without records is logged, since what it loses from now on is a loss; but one
-        that is read once and whole is not, since it has no positions. What else has changed waits for the
-        next batch: a split that is out of sight, or back (the next look finds the same).
+        no loss. A new split without records is logged, since from now on its lost records are a loss; but
+        one that is read once and whole is not, since it has no positions. A split that is unavailable, or
+        available again, waits for the next batch: the next discovery finds the same.
         """
         self._task_counts.committed(start)
-        if self._pace is not None:
-            self._pace.committed(start)
-        before = self._decoded(start)
+        if self._sizing is not None:
+            self._sizing.committed(start)
+        start_offset = self._decoded(start)
         task_losses = self._task_losses.waiting(start)
         request = self._request(limited=limited)
-        self._look(start, before, request)
-        offset, taken = self._driver.ask(
+        self._look(start, start_offset, request)
+        offset, rows = self._driver.ask(
             lambda enumerator: self._next_offset(
-                enumerator, before, request, wait_for_more=limited and not self._available_now.is_on
+                enumerator, start_offset, request, wait_for_more=limited and not self._available_now.is_on
             )
         )
-        losses = self._losses(before.losses if before else NO_LOSSES, task_losses)
+        losses = self._losses(start_offset.losses if start_offset else NO_LOSSES, task_losses)
         # An adopted offset is followed by one of ours in any case: only ours name the definitions of splits.
-        # What a task has lost does not wait for records: it is in memory only, and the query may stop.
+        # Losses of tasks do not wait for records: they are in memory only, and the query may stop.
         if (
-            not taken
-            and before
-            and not before.adopted
-            and losses == before.losses
-            and not self._context.changes(before.checkpoint())
-            and (self._source.bounded_splits or not self._context.finds(before.checkpoint()))
+            not rows
+            and start_offset
+            and not start_offset.adopted
+            and losses == start_offset.losses
+            and not self._context.changes(start_offset.checkpoint())
+            and (self._source.bounded_splits or not self._context.finds(start_offset.checkpoint()))
         ):
             if self._available_now.is_on:
                 self._driver.request(lambda enumerator: enumerator.notify_end_of_input())
             return start
-        offset = replace(offset, kept=self._kept(before), losses=losses, schema=self._source.logged_schema)
+        offset = replace(
+            offset, kept=self._kept(start_offset), losses=losses, schema=self._source.logged_schema
+        )
         end = self._codec.encode(offset)
         self._task_losses.planned(end, len(task_losses))
         self._driver.record_plan(end, [offset.splits[path] for path in offset.starts])
-        if self._pace is not None:
-            self._pace.planned(end, offset.splits, taken)
+        if self._sizing is not None:
+            self._sizing.planned(end, offset.splits, rows)
         return end
 
     def plan_all(self) -> list[ReadTask[SplitT, PositionT]]:
@@ -181,38 +185,43 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
         ]
         planned = plan_tasks(self._source, ranges, self._row_bytes(ranges, offset.state), self._hints)
         return [
-            ReadTask(tuple(self._source.leave_open(piece, wholes[piece.split.path]) for piece in task.ranges))
+            ReadTask(
+                tuple(
+                    self._source.leave_open(split_range, wholes[split_range.split.path])
+                    for split_range in task.ranges
+                )
+            )
             for task in planned
         ]
 
     def tasks(self, start: JsonObject, end: JsonObject) -> list[ReadTask[SplitT, PositionT]]:
-        after = self._decoded(end)
-        if after is None:
+        end_offset = self._decoded(end)
+        if end_offset is None:
             return []
-        before = self._decoded(start)
-        if after.adopted:
-            after = adopted_batch(self._source, before, after)
-        ranges = after.ranges_since(before)
+        start_offset = self._decoded(start)
+        if end_offset.adopted:
+            end_offset = adopted_batch(self._source, start_offset, end_offset)
+        ranges = end_offset.ranges_since(start_offset)
         return plan_tasks(
             self._source,
             ranges,
-            self._row_bytes(ranges, after.state),
+            self._row_bytes(ranges, end_offset.state),
             self._hints,
             partial(self._task_counts.choose, end),
             reports_to=self._reports_to(),
         )
 
-    def add_task_losses(self, found: Iterable[LostRange]) -> None:
+    def add_task_losses(self, losses: Iterable[LostRange]) -> None:
         """Take losses that tasks found (`LostRange.found` is ``task``). Any thread.
 
         The next `plan_next` logs them (`Losses.plus`).
         """
-        self._task_losses.add(found)
+        self._task_losses.add(losses)
 
     def latest(self) -> JsonObject | None:
-        """Return the heads as of the last look, in the form of an offset, and what `SourceCoordinator` says.
+        """Return the heads of the last discovery as an offset, and the fields of `SourceCoordinator`.
 
-        Also the fronts in event time, where they are known.
+        Also the event-time frontiers, where they are known.
         """
         if not self._heads:
             return None
@@ -224,33 +233,33 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
         return report
 
     def commit(self, end: JsonObject) -> None:
-        after = self._codec.decode(end)
-        if after is not None:
-            self._driver.notify_complete(end, after.checkpoint())
+        end_offset = self._codec.decode(end)
+        if end_offset is not None:
+            self._driver.notify_complete(end, end_offset.checkpoint())
 
     def close(self) -> None:
         if self._report_listener is not None:
             self._report_listener.close()
         self._driver.close()
 
-    def _decoded(self, raw: JsonObject) -> PlannedOffset[SplitT, PositionT] | None:
+    def _decoded(self, logged: JsonObject) -> PlannedOffset[SplitT, PositionT] | None:
         """Return the offset that Spark logged; None for the genesis.
 
         Raises:
             OffsetError: it cannot be read, or its schema is another than that of the query.
         """
-        offset = self._codec.decode(raw)
+        offset = self._codec.decode(logged)
         if offset is not None:
             check_logged_schema(self._source, offset.schema)
         return offset
 
     def _row_bytes(self, ranges: Sequence[SplitRange[SplitT, PositionT]], state: JsonValue) -> list[int]:
-        return [self._source.row_bytes(piece.split, state) for piece in ranges]
+        return [self._source.row_bytes(split_range.split, state) for split_range in ranges]
 
     def _reports_to(self) -> ReportAddress | None:
         """Return where tasks report; the first call begins to listen. On Spark's thread.
 
-        None where nobody would see the count: in a batch read there is no offset after this one.
+        None in a batch read: there is no later offset that could count.
         """
         if self._source.boundedness is Boundedness.BOUNDED:
             return None
@@ -268,17 +277,17 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
         return replace(address, times=self._column_times.ask())
 
     def _take_report(self, report: LossReport) -> None:
-        """Take what a task reports. On the listener's thread."""
+        """Take the report of a loss. On the listener's thread."""
         lost = LostRange(report.split, report.first, report.until, "task", self._wall_ms())
         self.add_task_losses([lost])
 
     def _take_read(self, report: ReadReport) -> None:
-        """Take what a task says of the rows that it has read. On the listener's thread."""
+        """Take the report of a task on its rows. On the listener's thread."""
         if self._column_times is not None:
             self._column_times.add(report)
 
     def _request(self, *, limited: bool) -> SplitRequest:
-        """Return what the next batch may have; nothing limits it where Spark does not want limits."""
+        """Return the request for the next batch; without limits where Spark does not want any."""
         request = SplitRequest(limited, ends=self._available_now.is_on or not limited)
         if not limited:
             return request
@@ -288,23 +297,23 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
         )
 
     def _paced(self, request: SplitRequest, splits: Mapping[SplitPath, SplitT]) -> SplitRequest:
-        """Return what a batch of these splits may have so that it takes as long as the user wants."""
-        if self._pace is None or not request.limited:
+        """Return a request whose batch of these splits takes about as long as the user wants."""
+        if self._sizing is None or not request.limited:
             return request
-        return self._pace.limited(request, splits)
+        return self._sizing.limited(request, splits)
 
     def _look(
-        self, start: JsonObject, before: PlannedOffset[SplitT, PositionT] | None, request: SplitRequest
+        self, start: JsonObject, start_offset: PlannedOffset[SplitT, PositionT] | None, request: SplitRequest
     ) -> None:
         """Let the enumerator look at the outside and assign splits, and wait until it has."""
-        self._driver.look(start, before.checkpoint() if before else None)
-        paced = self._paced(request, before.splits if before else {})
+        self._driver.look(start, start_offset.checkpoint() if start_offset else None)
+        paced = self._paced(request, start_offset.splits if start_offset else {})
         self._driver.request(lambda enumerator: enumerator.handle_split_request(paced))
 
     def _next_offset(
         self,
         enumerator: PlannedSplitEnumerator[SplitT, PositionT],
-        before: PlannedOffset[SplitT, PositionT] | None,
+        start_offset: PlannedOffset[SplitT, PositionT] | None,
         request: SplitRequest,
         *,
         wait_for_more: bool,
@@ -313,7 +322,7 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
 
         On the coordinator thread.
         """
-        splits, positions = self._context.live(before.checkpoint() if before else None)
+        splits, positions = self._context.live(start_offset.checkpoint() if start_offset else None)
         self._heads = enumerator.heads()
         state = enumerator.snapshot_state()
         ends = self._available_now.ends(self._heads, splits)
@@ -322,10 +331,10 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
         behind = [path for path in self._in_order(splits) if path in ends]
         rows_between = self._source.rows_between
         backlog = [rows_between(positions[path], ends[path]) for path in behind]
-        taken = backlog
+        admitted = backlog
         # No split, or one that is not read whole: then none is, but where everything is read anyway.
         if not self._source.bounded_splits and not all_bounded(self._source, splits):
-            taken = self._admission.admit(
+            admitted = self._admission.admit(
                 backlog,
                 lambda: [self._source.row_bytes(splits[path], state) for path in behind],
                 lambda: [self._source.group_of(path) for path in behind],
@@ -336,41 +345,43 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
                 wait_for_more=wait_for_more,
             )
         if bounds is not None:
-            taken = [
+            admitted = [
                 min(rows, rows_between(positions[path], bounds.get(path, ends[path])))
-                for path, rows in zip(behind, taken, strict=True)
+                for path, rows in zip(behind, admitted, strict=True)
             ]
-        for path, rows, all_rows in zip(behind, taken, backlog, strict=True):
+        for path, rows, all_rows in zip(behind, admitted, backlog, strict=True):
             if rows:
                 end = ends[path]
                 positions[path] = end if rows == all_rows else self._advance(path, positions[path], rows, end)
-        read = {path: rows for path, rows in zip(behind, taken, strict=True) if rows}
+        read = {path: rows for path, rows in zip(behind, admitted, strict=True) if rows}
         return PlannedOffset(splits, positions, self._context.starts(), state), read
 
     def _kept(
-        self, before: PlannedOffset[SplitT, PositionT] | None
+        self, start_offset: PlannedOffset[SplitT, PositionT] | None
     ) -> Mapping[SplitPath, KeptSplit[SplitT, PositionT]]:
-        """Return the splits of the next offset that are out of sight. On Spark's thread, after the round."""
+        """Return the unavailable splits of the next offset. On Spark's thread, after the round."""
         now_ms = self._wall_ms()
-        kept = self._context.kept(before.checkpoint() if before else None, now_ms)
-        return within_limits(kept, now_ms, source=self._source.name, forgets=self._source.forgets_kept_splits)
+        unavailable = self._context.unavailable(start_offset.checkpoint() if start_offset else None, now_ms)
+        return within_limits(
+            unavailable, now_ms, source=self._source.name, forgets=self._source.forgets_kept_splits
+        )
 
-    def _losses(self, before: Losses, task_losses: Sequence[LostRange]) -> Losses:
-        """Return what is lost up to the next offset. On Spark's thread, after the round."""
+    def _losses(self, losses_before: Losses, task_losses: Sequence[LostRange]) -> Losses:
+        """Return the losses up to the next offset. On Spark's thread, after the round."""
         now_ms = self._wall_ms()
         planned = [
             LostRange("-".join(path), first, until, "planning", now_ms)
             for path, first, until in self._context.losses()
         ]
-        losses = before.plus([*task_losses, *planned], self._source.rows_between)
+        losses = losses_before.plus([*task_losses, *planned], self._source.rows_between)
         return losses.plus_splits(self._context.lost_splits(), now_ms)
 
     def _advance(self, path: SplitPath, position: PositionT, rows: int, head: PositionT) -> PositionT:
-        after = self._source.position_after(position, rows, head)
+        next_position = self._source.position_after(position, rows, head)
         # A position that stands still would be planned again and again, each time as a batch of some rows.
-        if self._source.rows_between(position, after) <= 0:
+        if self._source.rows_between(position, next_position) <= 0:
             raise ContractError(
                 f"PlannedSource.position_after of {self._source.name!r} must move forward: "
-                f"split {'-'.join(path)} went from {position} to {after} for {rows} rows"
+                f"split {'-'.join(path)} went from {position} to {next_position} for {rows} rows"
             )
-        return after
+        return next_position

@@ -107,10 +107,10 @@ def alignment_settings(options: ParsedOptions, limits: ReadLimits) -> AlignmentS
     idle_timeout_ms = options.get(IDLE_TIMEOUT)
     fail_on_late_split = options.get(ON_LATE_SPLIT) == "fail"
     if max_skew_ms is None:
-        asked: dict[str, object] = {EVENT_TIME_DELAY.name: delay_ms, IDLE_TIMEOUT.name: idle_timeout_ms}
-        asked[ON_LATE_SPLIT.name] = fail_on_late_split or None
-        asked[EVENT_TIME_COLUMN.name] = options.get(EVENT_TIME_COLUMN)
-        for name, value in asked.items():
+        settings: dict[str, object] = {EVENT_TIME_DELAY.name: delay_ms, IDLE_TIMEOUT.name: idle_timeout_ms}
+        settings[ON_LATE_SPLIT.name] = fail_on_late_split or None
+        settings[EVENT_TIME_COLUMN.name] = options.get(EVENT_TIME_COLUMN)
+        for name, value in settings.items():
             if value is not None:
                 raise OptionError(f"requires option {MAX_SKEW.name!r}", option=name)
         return None

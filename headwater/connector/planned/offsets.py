@@ -1,4 +1,4 @@
-"""The offset of planned mode: what one entry of Spark's offset log says about a source.
+"""The offset of planned mode: the part of an entry in Spark's offset log that is about a source.
 
 A person can read it, and paste its ``positions`` as Kafka's ``startingOffsets``::
 
@@ -12,12 +12,11 @@ A person can read it, and paste its ``positions`` as Kafka's ``startingOffsets``
 * ``starts``: of every split that the offset before did not hold, the position BEFORE this batch. Spark logs
   only ends, and the first batch has none before it: with the start inside the end, a replayed batch needs
   nothing but the log;
-* ``kept``: of every split that is out of sight, the position at which it goes on when it is back, its own
-  definition, and since when. Absent if there is none;
-* ``losses``: what the query has lost (`Losses`), up to this batch, with ``splits`` if whole splits were not
+* ``kept``: of every split that is unavailable, the position at which it goes on later, its own definition,
+  and since when. Absent if there is none;
+* ``losses``: the losses of the query up to this batch (`Losses`), with ``splits`` if whole splits were not
   read. Absent if that is nothing;
-* ``schema``: what the source says about the meaning of its rows (`Source.logged_schema`). Absent if
-  that is nothing;
+* ``schema``: the meaning of the source's rows (`Source.logged_schema`). Absent if there is none;
 * ``splits``, ``state``, ``source``, ``version``: see `OffsetCodec`.
 
 Version 1 had neither ``kept`` nor ``losses``.
@@ -46,7 +45,7 @@ log = logging.getLogger(__name__)
 
 
 class AdoptingSplitSerializer(SplitSerializer, Protocol):
-    """What the form of a planned offset needs of a source, which is one; see `PlannedSource`."""
+    """The members of a source that the form of a planned offset needs; see `PlannedSource`."""
 
     def adopt_offset(self, logged: JsonValue) -> Mapping[Any, Any] | None: ...
 
@@ -68,13 +67,13 @@ class PlannedOffset(Generic[SplitT, PositionT]):
     adopted: bool = False
 
     def checkpoint(self) -> Checkpoint[SplitT, PositionT]:
-        """Return what an enumerator may know of this offset."""
+        """Return the part of this offset that an enumerator may see."""
         return Checkpoint(self.splits, self.positions, self.state, self.kept)
 
     def ranges_since(
-        self, before: PlannedOffset[SplitT, PositionT] | None
+        self, start_offset: PlannedOffset[SplitT, PositionT] | None
     ) -> list[SplitRange[SplitT, PositionT]]:
-        """Return what the batch that ends here reads.
+        """Return the ranges of the batch that ends here.
 
         A pure function of the two offsets, in the order of the paths.
 
@@ -82,8 +81,8 @@ class PlannedOffset(Generic[SplitT, PositionT]):
             OffsetError: a split has no start in either offset: the log was tampered with, or cut.
         """
         starts = self.starts
-        if before is not None:
-            starts = {**before.positions, **starts} if starts else before.positions
+        if start_offset is not None:
+            starts = {**start_offset.positions, **starts} if starts else start_offset.positions
         splits = self.splits
         ranges = []
         for path, stop in sorted(self.positions.items(), key=_path):
@@ -129,7 +128,7 @@ class PlannedOffsetCodec(OffsetCodec[PlannedOffset[SplitT, PositionT]], Generic[
         if offset.starts:
             fields["starts"] = nest(offset.starts)
         if offset.kept:
-            fields["kept"] = nest({path: self._kept_to_json(kept) for path, kept in offset.kept.items()})
+            fields["kept"] = nest({path: self._kept_to_json(split) for path, split in offset.kept.items()})
         if offset.losses != NO_LOSSES:
             fields["losses"] = offset.losses.to_json()
         if offset.schema is not None:
@@ -148,17 +147,19 @@ class PlannedOffsetCodec(OffsetCodec[PlannedOffset[SplitT, PositionT]], Generic[
         positions: dict[SplitPath, PositionT] = flatten(raw["positions"], self._source)
         starts: dict[SplitPath, PositionT] = flatten(raw.get("starts", {}), self._source)
         splits = self._source.deserialize_splits(sorted(positions), raw.get("splits"))
-        kept = {
+        unavailable = {
             path: self._kept_from_json(path, entry)
             for path, entry in flatten(raw.get("kept", {}), self._source).items()
         }
         losses = Losses.from_json(raw["losses"]) if "losses" in raw else NO_LOSSES
-        return PlannedOffset(splits, positions, starts, raw.get("state"), kept, losses, raw.get("schema"))
+        return PlannedOffset(
+            splits, positions, starts, raw.get("state"), unavailable, losses, raw.get("schema")
+        )
 
-    def _kept_to_json(self, kept: KeptSplit[SplitT, PositionT]) -> JsonObject:
+    def _kept_to_json(self, entry: KeptSplit[SplitT, PositionT]) -> JsonObject:
         # Each with its own definition: two partitions of one topic may be kept of different incarnations.
-        fields: JsonObject = {"position": kept.position, "since_ms": kept.since_ms}
-        definition = self._source.serialize_splits([kept.split])
+        fields: JsonObject = {"position": entry.position, "since_ms": entry.since_ms}
+        definition = self._source.serialize_splits([entry.split])
         if definition is not None:
             fields["split"] = definition
         return fields
@@ -170,39 +171,39 @@ class PlannedOffsetCodec(OffsetCodec[PlannedOffset[SplitT, PositionT]], Generic[
 
 def adopted_batch(
     source: PlannedSource[RecordT, SplitT, PositionT],
-    before: PlannedOffset[SplitT, PositionT] | None,
-    after: PlannedOffset[SplitT, PositionT],
+    start_offset: PlannedOffset[SplitT, PositionT] | None,
+    end_offset: PlannedOffset[SplitT, PositionT],
 ) -> PlannedOffset[SplitT, PositionT]:
     """Return the end of an adopted batch with its starts, which the other source did not log.
 
     Args:
-        source: what is read.
-        before: the offset before the batch; None if the log has none.
-        after: the adopted offset.
+        source: the source.
+        start_offset: the offset before the batch; None if the log has none.
+        end_offset: the adopted offset.
 
     Raises:
         OffsetError: the batch is the source's first one: where it begins is not in the offset log.
         DataLossError: see `PlannedSource.adopted_starts`.
     """
-    if before is None:
+    if start_offset is None:
         raise OffsetError(
             "the checkpoint holds the first batch of another source, which is logged and not committed. "
             "Where it begins stands in files of that source, which headwater cannot see. Start the query "
             "once more with that source, for example with trigger(availableNow=True), let it commit that, "
             "and change the source then"
         )
-    return replace(after, starts=source.adopted_starts(before.positions, after.positions))
+    return replace(end_offset, starts=source.adopted_starts(start_offset.positions, end_offset.positions))
 
 
 def within_limits(
-    kept: Mapping[SplitPath, KeptSplit[SplitT, PositionT]], now_ms: int, *, source: str, forgets: bool
+    splits: Mapping[SplitPath, KeptSplit[SplitT, PositionT]], now_ms: int, *, source: str, forgets: bool
 ) -> Mapping[SplitPath, KeptSplit[SplitT, PositionT]]:
     """Return those that may stay in the offset: those of the last 30 days, and the newest 10,000 of them.
 
     Called for an offset that is going to be logged.
 
     Args:
-        kept: all of them.
+        splits: all of them.
         now_ms: the driver's wall-clock time in ms since 1970.
         source: the source's name.
         forgets: whether the others are forgotten, with a warning that names the count.
@@ -210,22 +211,22 @@ def within_limits(
     Raises:
         DataLossError: there are others, and they may not be forgotten.
     """
-    young = {path: each for path, each in kept.items() if now_ms - each.since_ms < KEPT_MS}
+    young = {path: each for path, each in splits.items() if now_ms - each.since_ms < KEPT_MS}
     newest = sorted(young, key=lambda path: (-young[path].since_ms, path))[:MOST_KEPT]
     stay = {path: young[path] for path in newest}
-    too_many = [path for path in sorted(kept) if path not in stay]
+    too_many = [path for path in sorted(splits) if path not in stay]
     if not too_many:
-        return kept
-    shown = ", ".join("-".join(path) for path in too_many[:5]) + (", ..." if len(too_many) > 5 else "")
-    what = (
-        f"the positions of {len(too_many)} splits that are out of sight cannot be kept any longer (30 days, "
-        f"and {MOST_KEPT} splits, are the most): {shown}"
+        return splits
+    examples = ", ".join("-".join(path) for path in too_many[:5]) + (", ..." if len(too_many) > 5 else "")
+    problem = (
+        f"the positions of {len(too_many)} splits that are unavailable cannot be kept any longer (30 days, "
+        f"and {MOST_KEPT} splits, are the most): {examples}"
     )
     if not forgets:
         raise DataLossError(
-            f"{what}. Bring them back, or deselect them by option; with failOnDataLoss=false they are "
+            f"{problem}. Bring them back, or deselect them by option; with failOnDataLoss=false they are "
             "forgotten, and begin anew should they come back",
             source=source,
         )
-    log.warning("source %s: %s; they are forgotten, and begin anew should they come back", source, what)
+    log.warning("source %s: %s; they are forgotten, and begin anew should they come back", source, problem)
     return stay

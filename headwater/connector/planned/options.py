@@ -1,4 +1,4 @@
-"""The options that every source in planned mode has, and what they come to.
+"""The options that every source in planned mode has, and the settings made of them.
 
 A source whose option is known by another name, such as Kafka's ``maxOffsetsPerTrigger``, has its own row in
 its table and passes that here.
@@ -114,14 +114,14 @@ def read_limits(
     Raises:
         OptionError: a minimum above the maximum.
     """
-    asked = options[cast("Option[int | Mapping[str, int] | None]", max_rows)]
-    most = asked if isinstance(asked, int) else None
+    rows = options[cast("Option[int | Mapping[str, int] | None]", max_rows)]
+    most = rows if isinstance(rows, int) else None
     least = options[min_rows]
     if most is not None and least is not None and least > most:
         raise OptionError(f"must not be larger than {max_rows.name}", option=min_rows.name)
     return ReadLimits(
         max_rows=most,
-        max_rows_of=asked if isinstance(asked, Mapping) else {},
+        max_rows_of=rows if isinstance(rows, Mapping) else {},
         max_bytes=options[MAX_BYTES],
         min_rows=least,
         max_delay_ms=options[MAX_DELAY],

@@ -2,7 +2,7 @@
 
 Every task, and every wave of tasks, has a price; but the bytes of a large batch need hands, and so does the
 work that is done with its rows. Ranges are cut where they are large, and packed where there are more of them
-than the batch is given tasks. What a batch reads depends on its offsets alone; when it is replayed it may be
+than the batch is given tasks. The ranges of a batch depend on its offsets alone; a replay may be
 divided among another number of tasks.
 
 The division for which the user asks (``maxRecordsPerPartition``, ``minPartitions``) is that of Spark's own
@@ -37,11 +37,11 @@ LARGE_TASK_BYTES = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class ReadTask(Generic[SplitT, PositionT]):
-    """What one Spark task reads.
+    """The ranges that one Spark task reads.
 
     Attributes:
         ranges: in this order where the source reads one split after the other.
-        reports_to: where the task reports records that are gone, and what it has read; None if nobody counts.
+        reports_to: where the task reports lost records and its rows; None: nowhere.
     """
 
     ranges: tuple[SplitRange[SplitT, PositionT], ...]
@@ -50,12 +50,12 @@ class ReadTask(Generic[SplitT, PositionT]):
 
 @dataclass(frozen=True, kw_only=True)
 class PlanningHints:
-    """What the user says about tasks.
+    """The user's options about tasks.
 
     Attributes:
         parallelism: how many tasks the cluster runs at once; None if that is not known. Then a batch may have
             a task for each split, as Spark's own Kafka source has.
-        min_tasks: cut large ranges until there are about so many tasks (``minPartitions``).
+        min_tasks: cut large ranges until there are about this many tasks (``minPartitions``).
         max_rows_per_task: no task is planned for more records than this (``maxRecordsPerPartition``).
     """
 
@@ -83,28 +83,27 @@ def plan_tasks(
 
     Args:
         source: cuts its ranges.
-        ranges: what the batch reads.
+        ranges: of the batch.
         row_bytes: about how many bytes a record has, for each range.
         hints: the user's.
-        choose: says how many tasks there are to be; without it the most, for what is done with the rows of a
-            batch read is not known, and there is no batch before to learn from.
-        reports_to: where the tasks report records that are gone, and what they have read; None if nobody
-            counts.
+        choose: says how many tasks there are to be; without it the most, as for a batch read: the cost of its
+            rows is not known, and there is no earlier batch to learn from.
+        reports_to: where the tasks report lost records and their rows; None: nowhere.
     """
     if not ranges:
         return []
-    asked, asked_bytes = _cut_as_asked(source, ranges, row_bytes, hints)
-    rows = [source.rows_between(piece.start, piece.stop) for piece in asked]
-    sizes = [count * size for count, size in zip(rows, asked_bytes, strict=True)]
+    parts, part_row_bytes = _cut_as_asked(source, ranges, row_bytes, hints)
+    rows = [source.rows_between(part.start, part.stop) for part in parts]
+    sizes = [count * size for count, size in zip(rows, part_row_bytes, strict=True)]
     by_bytes = _tasks_for(sum(sizes), hints)
     # The pieces that the user asked for are tasks, as in Spark: also where rounding made more than that many.
-    fewest = max(by_bytes, len(asked) if len(asked) > len(ranges) else min(hints.min_tasks, len(asked)))
-    most = max(fewest, min(len(asked), hints.parallelism or len(asked)))
-    wanted = choose(sum(rows), fewest, most) if choose is not None else most
-    pieces, piece_sizes = _cut_by_bytes(source, asked, sizes, by_bytes)
-    if hints.max_rows_per_task is not None or len(pieces) <= wanted:
-        return [ReadTask((piece,), reports_to) for piece in pieces]
-    return [ReadTask(tuple(packed), reports_to) for packed in _pack(pieces, piece_sizes, wanted)]
+    fewest = max(by_bytes, len(parts) if len(parts) > len(ranges) else min(hints.min_tasks, len(parts)))
+    most = max(fewest, min(len(parts), hints.parallelism or len(parts)))
+    tasks = choose(sum(rows), fewest, most) if choose is not None else most
+    pieces, piece_sizes = _cut_by_bytes(source, parts, sizes, by_bytes)
+    if hints.max_rows_per_task is not None or len(pieces) <= tasks:
+        return [ReadTask((part,), reports_to) for part in pieces]
+    return [ReadTask(tuple(packed), reports_to) for packed in _pack(pieces, piece_sizes, tasks)]
 
 
 def _tasks_for(total_bytes: int, hints: PlanningHints) -> int:
@@ -123,18 +122,18 @@ def _cut_as_asked(
     if hints.max_rows_per_task is None and hints.min_tasks <= 1:
         return ranges, row_bytes
     small = [
-        (piece, size)
+        (part, size)
         for whole, size in zip(ranges, row_bytes, strict=True)
-        for piece in cut_to_most_rows(source, whole, hints.max_rows_per_task)
+        for part in cut_to_most_rows(source, whole, hints.max_rows_per_task)
     ]
-    rows = [source.rows_between(piece.start, piece.stop) for piece, _ in small]
+    rows = [source.rows_between(part.start, part.stop) for part, _ in small]
     shares = shares_of_tasks(rows, hints.min_tasks)
     cut = [
-        (piece, size)
+        (part, size)
         for (whole, size), share in zip(small, shares, strict=True)
-        for piece in (source.cut(whole, share) if share > 1 else [whole])
+        for part in (source.cut(whole, share) if share > 1 else [whole])
     ]
-    return [piece for piece, _ in cut], [size for _, size in cut]
+    return [part for part, _ in cut], [size for _, size in cut]
 
 
 def _cut_by_bytes(
@@ -143,7 +142,7 @@ def _cut_by_bytes(
     sizes: Sequence[int],
     tasks: int,
 ) -> tuple[Sequence[SplitRange[SplitT, PositionT]], Sequence[int]]:
-    """Cut what is larger than an even share of the bytes among so many tasks; return the pieces and sizes."""
+    """Cut ranges that are larger than an even share of the bytes; return the pieces and their sizes."""
     total_bytes = sum(sizes)
     if not total_bytes or round(tasks * max(sizes) / total_bytes) <= 1:
         return ranges, sizes

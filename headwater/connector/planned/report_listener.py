@@ -1,4 +1,4 @@
-"""What tasks report to the driver: the records that they found lost, and the event times that they read."""
+"""Reports of tasks to the driver: records that are lost, bytes that were read, event times of a column."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ class ReportListener:
     """Takes the reports of a query's tasks, in Spark's source runner, on a daemon thread of its own.
 
     It listens on all addresses of its host, from the beginning. It logs each range once, and hands it on.
-    What it has taken is in memory until an offset is logged that counts it: with the process it is gone. So
+    A report is in memory until an offset counts it: it is gone with the process. So
     the count is "at least".
 
     Args:
         take: called with each new range, on the listener's thread.
-        take_read: called with what each attempt at a task has read, on the listener's thread.
+        take_read: called with the report of each attempt at a task on its rows, on the listener's thread.
 
     Attributes:
-        address: where it listens; None if the system does not let it, and tasks log what they find.
-        read_bytes: what attempts at tasks have read, those counted twice that were made twice, and those not
-            whose report did not arrive. Written by the listener's thread, read by any.
+        address: where it listens; None if the system does not allow it, and tasks log their losses.
+        read_bytes: bytes read by task attempts: retries count again, lost reports are missing. Written by the
+            listener's thread, read by any.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class ReportListener:
         try:
             self._socket = _bound()
         except OSError as error:
-            log.warning("what tasks report is not counted; losses are in their logs: %s", error)
+            log.warning("reports of tasks are not counted; losses are in their logs: %s", error)
             return
         self.address = ReportAddress(_own_addresses(), self._socket.getsockname()[1], self._token)
         threading.Thread(
@@ -124,21 +124,21 @@ def _own_addresses() -> tuple[str, ...]:
 
     No name is looked up: that may take longer than a micro-batch.
     """
-    found = [_LOOPBACK]
+    addresses = [_LOOPBACK]
     local = os.environ.get("SPARK_LOCAL_IP", "")
     with suppress(ValueError):
-        found.append(str(ipaddress.ip_address(local)))
+        addresses.append(str(ipaddress.ip_address(local)))
     for family, nowhere in _NOWHERE:
         with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:
             probe.connect((nowhere, 9))
-            found.append(probe.getsockname()[0])
-    return tuple(dict.fromkeys(found))
+            addresses.append(probe.getsockname()[0])
+    return tuple(dict.fromkeys(addresses))
 
 
 class TaskLosses:
-    """Holds what tasks reported until an offset that counts it is committed.
+    """Holds the losses that tasks reported until an offset that counts them is committed.
 
-    In memory only: what is not logged when the driver dies is not counted.
+    In memory only: a loss that is not logged when the driver dies is not counted.
     """
 
     def __init__(self) -> None:
@@ -147,17 +147,17 @@ class TaskLosses:
         self._waiting: list[LostRange] = []
         self._planned: tuple[JsonObject, int] | None = None
 
-    def add(self, found: Iterable[LostRange]) -> None:
+    def add(self, losses: Iterable[LostRange]) -> None:
         """Take a report. Any thread."""
         with self._lock:
-            self._waiting += found
+            self._waiting += losses
 
     def waiting(self, start: JsonObject) -> list[LostRange]:
-        """Return what no committed offset counts yet.
+        """Return the losses that no committed offset counts yet.
 
         Args:
-            start: the committed offset. If it is the one that was planned last, what it counts is forgotten
-                here; if it is not, that plan was given up, and what it counted is counted again.
+            start: the committed offset. If it is the one that was planned last, its losses are dropped here;
+                otherwise that plan was given up, and its losses are counted again.
         """
         with self._lock:
             if self._planned is not None and self._planned[0] == start:
@@ -166,7 +166,7 @@ class TaskLosses:
             return list(self._waiting)
 
     def planned(self, end: JsonObject, count: int) -> None:
-        """Note that an offset counts so many, the first ones, of what waits."""
+        """Note that an offset counts the first ``count`` losses that wait."""
         with self._lock:
             self._planned = (end, count)
 
@@ -174,9 +174,9 @@ class TaskLosses:
 class ColumnTimes:
     """Knows how far a query has come in the times of a column, and counts rows that came too late.
 
-    Tasks report their latest time, and how many of their rows are older than what the batches before have
-    read by more than the delay. What it knows is in memory: a restart begins anew, a report may not arrive,
-    and a task may run twice. So a count is a hint, and what a batch reads never depends on it.
+    Tasks report their latest time, and how many of their rows are older, by more than the delay, than the
+    latest time of earlier batches. This is in memory: a restart begins anew, a report may not arrive, and a
+    task may run twice. So a count is a hint, and no batch depends on it.
 
     Args:
         watched: the column.
@@ -197,13 +197,13 @@ class ColumnTimes:
         return self._late_rows
 
     def ask(self) -> TimesAsked:
-        """Return what the tasks of the next batch are asked."""
+        """Return the question to the tasks of the next batch."""
         with self._lock:
             late_ms = None if self._last_ms is None else self._last_ms - self._watched.delay_ms
             return TimesAsked(self._watched.name, late_ms)
 
     def add(self, report: ReadReport) -> None:
-        """Take what a task reports."""
+        """Take the report of a task."""
         with self._lock:
             if report.last_ms is not None:
                 self._last_ms = max(report.last_ms, self._last_ms or report.last_ms)

@@ -1,4 +1,4 @@
-"""Shares of a budget: among splits in proportion to what they have left, among groups of splits by weight."""
+"""Shares of a budget: among splits in proportion to their backlog, among groups of splits by weight."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def share_budget(backlog: Sequence[int], budget: int) -> list[int]:
     """Share a budget of bytes among splits in proportion to their backlog, and starve none.
 
     Every split with a backlog gets at least 1, even if that exceeds the budget. Otherwise the shares add up
-    to exactly the budget, or to the whole backlog if that is less; what rounding leaves over goes to the
+    to exactly the budget, or to the whole backlog if that is less; the remainder of rounding goes to the
     largest remainders.
     """
     if sum(backlog) <= budget:
@@ -48,15 +48,15 @@ def share_budget(backlog: Sequence[int], budget: int) -> list[int]:
 
 
 def cap_groups(backlog: Sequence[int], groups: Sequence[str], most: Mapping[str, int]) -> list[int]:
-    """Return what splits may take if some groups have a limit of their own, shared as `share_rows` does."""
-    taken = list(backlog)
+    """Return the rows that splits may take if some groups have limits, each shared by `share_rows`."""
+    admitted = list(backlog)
     for group, members in _members(groups).items():
         if group in most and sum(backlog[at] for at in members) > most[group]:
             for at, rows in zip(
                 members, share_rows([backlog[at] for at in members], most[group]), strict=True
             ):
-                taken[at] = rows
-    return taken
+                admitted[at] = rows
+    return admitted
 
 
 def share_by_weight(
@@ -64,26 +64,27 @@ def share_by_weight(
 ) -> list[int]:
     """Share a budget among groups by weight, and the part of a group among its splits.
 
-    What a group does not need goes to the others, by their weights. A group with a backlog gets at least 1.
+    A share that a group does not need goes to the others, by their weights. A group with a backlog gets at
+    least 1.
 
     Args:
         backlog: of each split.
         groups: that of each split.
         budget: for all of them.
         weights: more than 0; 1 for groups that are not named.
-        share: how splits share what their group gets.
+        share: how splits share the budget of their group.
     """
     if sum(backlog) <= budget:
         return list(backlog)
     members = _members(groups)
     sizes = {group: sum(backlog[at] for at in places) for group, places in members.items()}
     granted = _granted(sizes, budget, weights)
-    taken = list(backlog)
+    admitted = list(backlog)
     for group, places in members.items():
         if sizes[group] > granted[group]:
             for at, rows in zip(places, share([backlog[at] for at in places], granted[group]), strict=True):
-                taken[at] = rows
-    return taken
+                admitted[at] = rows
+    return admitted
 
 
 def _members(groups: Sequence[str]) -> dict[str, list[int]]:
@@ -94,17 +95,17 @@ def _members(groups: Sequence[str]) -> dict[str, list[int]]:
 
 
 def _granted(sizes: Mapping[str, int], budget: int, weights: Mapping[str, float]) -> dict[str, int]:
-    """Return the part of each group: all it needs, or its share of what is left by those that need less."""
+    """Return the part of each group: all it needs, or its share of the rest of the budget."""
     waiting = {group: weights.get(group, 1.0) for group, size in sizes.items() if size}
     granted = dict.fromkeys(sizes, 0)
-    left = budget
+    rest = budget
     while waiting:
-        each = left / sum(waiting.values())
+        each = rest / sum(waiting.values())
         modest = [group for group, weight in waiting.items() if sizes[group] <= each * weight]
         if not modest:
             return granted | {group: max(1, int(each * weight)) for group, weight in waiting.items()}
         for group in modest:
             granted[group] = sizes[group]
-            left -= sizes[group]
+            rest -= sizes[group]
             del waiting[group]
     return granted

@@ -1,8 +1,8 @@
 """How many tasks a micro-batch gets, learnt from how long those before it took.
 
-A source sees neither Spark's scheduler nor what becomes of its rows. It sees when it handed out a batch, and
+A source sees neither Spark's scheduler nor the fate of its rows. It sees when it handed out a batch, and
 when Spark asked for the next one, which it does when the batch is committed. The time between holds the work
-of all rows, the price of every task, Spark's own steps, and the wait for a trigger. What it is spent on shows
+of all rows, the price of every task, Spark's own steps, and the wait for a trigger. Its use shows
 when the number of tasks is changed: with fewer tasks a batch of few and cheap rows becomes shorter, and any
 other one longer.
 """
@@ -30,7 +30,7 @@ _DEARER = 1.5
 
 _BATCH_MS = 1_000
 _TASK_MS = 20
-"""What Spark's steps and a task cost at the most. Where a batch takes twice as long as these would, the time
+"""The most that Spark's steps and a task cost. Where a batch takes twice as long as these would, the time
 goes into rows, and fewer tasks are not tried."""
 
 _FEW = 16
@@ -120,7 +120,7 @@ class TaskCount:
 class TaskCounts:
     """Decides how many tasks each micro-batch of a query gets. Called by Spark's one thread.
 
-    What it has learnt is in memory only: the first batch of a run has the most tasks, and does not count,
+    The counts are in memory only: the first batch of a run has the most tasks, and does not count,
     because it waits for new processes.
 
     Args:
@@ -167,7 +167,7 @@ class _Batch:
         end: its offset.
         tasks: how many it has.
         fewest: how many it might have had.
-        count: what is to learn from it; None when it has, and for the first batch of a run.
+        count: learns from it; None when it has, and for the first batch of a run.
         began_ms: when it was handed out.
     """
 

@@ -16,7 +16,7 @@ The operator, on the task's thread:
 * ``intake``: rows on their way into the queue; gathers bulk calls.
 * ``stream_element_queue``: what went in and has not come out, ordered or unordered; watermarks; outputs.
 * ``completions``: results on their way from the loop's thread to the task's.
-* ``patience``: how long to wait for room, for results, and for more outputs.
+* ``wait_policy``: how long to wait for room, for results, and for more outputs.
 * ``garbage``: Python's garbage collector, rarer while rows are under way.
 * ``watchdog``: names a function that blocks the loop.
 

@@ -18,7 +18,6 @@ from headwater.readers.async_io.garbage import rare_collections
 from headwater.readers.async_io.intake import Intake
 from headwater.readers.async_io.metrics import Metrics, MetricsSnapshot
 from headwater.readers.async_io.opened_calls import opened_calls
-from headwater.readers.async_io.patience import Linger, Patience
 from headwater.readers.async_io.settings import AsyncSettings, OnFailure, OutputMode
 from headwater.readers.async_io.stream_element_queue import (
     OrderedStreamElementQueue,
@@ -30,6 +29,7 @@ from headwater.readers.async_io.stream_element_queue import (
     bulk_values,
     outputs,
 )
+from headwater.readers.async_io.wait_policy import Linger, WaitPolicy
 from headwater.readers.async_io.watchdog import Watchdog
 
 
@@ -172,7 +172,7 @@ class AsyncWaitOperator:
 
     def drain(
         self,
-        patience: Patience | None = None,
+        wait_policy: WaitPolicy | None = None,
         *,
         linger_s: float = 0.05,
         at_least: int = 1000,
@@ -180,7 +180,7 @@ class AsyncWaitOperator:
         """Yield outputs until all are out, or the time is over; what is then left is in `values`.
 
         Args:
-            patience: None: as long as it takes.
+            wait_policy: None: as long as it takes.
             linger_s: no output that is due waits longer than this; less, where batches are cheap.
             at_least: outputs at a time, if they come within ``linger_s``.
 
@@ -189,13 +189,13 @@ class AsyncWaitOperator:
         """
         now = self._host.loop.time
         linger = Linger(linger_s)
-        patience = patience or Patience()
-        timeout_s = patience.seconds()
+        wait_policy = wait_policy or WaitPolicy()
+        timeout_s = wait_policy.seconds()
         deadline = math.inf if timeout_s is None else now() + timeout_s
         self._intake.flush()
         while len(self._queue) > 0 or self._intake.holds:
             left_s = deadline - now()
-            if left_s <= 0 and patience.may_leave(self.rows()):
+            if left_s <= 0 and wait_policy.may_leave(self.rows()):
                 break
             found = self.poll(min(linger.seconds, left_s) if left_s > 0 else linger.seconds, at_least)
             if found:
@@ -210,10 +210,10 @@ class AsyncWaitOperator:
         *,
         linger_s: float = 0.05,
         at_least: int = 1000,
-        patience: Patience | None = None,
+        wait_policy: WaitPolicy | None = None,
         has_room: Callable[[], bool] = lambda: True,
     ) -> Generator[list[Output], None, None]:
-        """Feed all batches and yield outputs as in `drain`, until all are out, or patience ends.
+        """Feed all batches and yield outputs as in `drain`, until all are out, or the wait policy ends.
 
         What is then not out is in `values`; so it is when the generator is closed.
 
@@ -224,7 +224,7 @@ class AsyncWaitOperator:
                 An empty batch lets outputs that are due come out while no rows come in.
             linger_s: as in `drain`.
             at_least: as in `drain`.
-            patience: how long to wait for room, and for results once all rows are in. None: as long as it
+            wait_policy: how long to wait for room, and for results once all rows are in. None: as long as it
                 takes.
             has_room: whether the driver has room for a batch beside those that are not out; a limit of its
                 own, as in bytes. Asked before a batch is taken, and never while nothing is in.
@@ -232,11 +232,11 @@ class AsyncWaitOperator:
         # A part of the room: if outputs filled all of it, the calls would have no row left to ask about.
         enough = max(1, min(at_least, self._settings.most_rows // 4))
         linger = Linger(linger_s)
-        patience = patience or Patience()
+        wait_policy = wait_policy or WaitPolicy()
         for batch in batches:
             self._not_fed.append(batch)
             self._feed_more()
-            while (self._not_fed or self._is_full(has_room)) and patience.waits_for_room():
+            while (self._not_fed or self._is_full(has_room)) and wait_policy.waits_for_room():
                 found = self.poll(linger.seconds, enough)
                 if found:
                     yield from linger.hand_on(found)
@@ -244,7 +244,7 @@ class AsyncWaitOperator:
             found = self.poll()
             if found:
                 yield from linger.hand_on(found)
-        yield from self.drain(patience, linger_s=linger_s, at_least=at_least)
+        yield from self.drain(wait_policy, linger_s=linger_s, at_least=at_least)
 
     def _feed_more(self) -> None:
         """Feed what was not fed, in its order, as far as there is room."""

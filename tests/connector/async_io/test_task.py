@@ -16,8 +16,8 @@ from headwater.connector.async_io.results import ResultFormat
 from headwater.connector.async_io.task import AsyncWait
 from headwater.core.errors import AsyncCallError, ContractError
 from headwater.readers.async_io.function import AsyncArrowFunction
-from headwater.readers.async_io.patience import Patience
 from headwater.readers.async_io.settings import AsyncSettings, Batching, OnFailure, OutputMode
+from headwater.readers.async_io.wait_policy import WaitPolicy
 from tests.connector.async_io.functions import NoServer, wrong_type
 from tests.patience import PATIENCE_S
 
@@ -33,7 +33,7 @@ async def never_if_zero(row: Any) -> tuple[int, int]:
     return row.id, 0
 
 
-class Briefly(Patience):
+class Briefly(WaitPolicy):
     def seconds(self) -> float:
         return 0.2
 

@@ -87,7 +87,7 @@ def test_a_split_out_of_sight_keeps_its_position_and_is_not_live(
 ) -> None:
     planned.keep_splits([("a",), ("never known",)], "not seen")
     assert planned.live(BEFORE) == ({}, {})
-    assert planned.kept(BEFORE, 300) == {("a",): KeptSplit(A, 5, 300)}
+    assert planned.unavailable(BEFORE, 300) == {("a",): KeptSplit(A, 5, 300)}
     assert not planned.changes(BEFORE)
 
 
@@ -95,7 +95,7 @@ def test_a_split_that_is_back_is_kept_no_longer(planned: PlannedRoundContext[Any
     planned.assign_splits({("b",): (B, 2)})
     assert planned.live(OUT_OF_SIGHT) == ({("a",): A, ("b",): B}, {("a",): 5, ("b",): 2})
     assert planned.starts() == {("b",): 2}
-    assert planned.kept(OUT_OF_SIGHT, 300) == {}
+    assert planned.unavailable(OUT_OF_SIGHT, 300) == {}
     assert not planned.changes(OUT_OF_SIGHT)
 
 
@@ -106,7 +106,7 @@ def test_a_kept_split_that_begins_elsewhere_or_leaves_is_a_change(
     assert planned.changes(OUT_OF_SIGHT)
     planned.begin_round(None)
     planned.retire_splits([("b",)], "deselected")
-    assert planned.kept(OUT_OF_SIGHT, 300) == {}
+    assert planned.unavailable(OUT_OF_SIGHT, 300) == {}
     assert planned.changes(OUT_OF_SIGHT)
 
 
@@ -115,11 +115,11 @@ def test_a_split_that_comes_and_goes_within_a_round_is_what_was_said_last(
 ) -> None:
     planned.keep_splits([("a",)], "not seen")
     planned.assign_splits({("a",): (A, 5)})
-    assert planned.kept(BEFORE, 300) == {}
+    assert planned.unavailable(BEFORE, 300) == {}
     assert planned.live(BEFORE) == ({("a",): A}, {("a",): 5})
     planned.retire_splits([("a",)], "gone")
     planned.keep_splits([("a",)], "not seen")
-    assert planned.kept(BEFORE, 300) == {("a",): KeptSplit(A, 5, 300)}
+    assert planned.unavailable(BEFORE, 300) == {("a",): KeptSplit(A, 5, 300)}
 
 
 def test_a_loss_is_a_change_and_a_new_round_forgets_it(planned: PlannedRoundContext[Any, Any]) -> None:
@@ -129,5 +129,5 @@ def test_a_loss_is_a_change_and_a_new_round_forgets_it(planned: PlannedRoundCont
     assert planned.changes(BEFORE)
     planned.begin_round(None)
     assert planned.losses() == []
-    assert planned.kept(BEFORE, 300) == {}
+    assert planned.unavailable(BEFORE, 300) == {}
     assert not planned.changes(BEFORE)

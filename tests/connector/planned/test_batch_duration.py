@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from headwater.connector.planned.batch_duration import FIRST_BATCH_BYTES, BatchSize, Took
+from headwater.connector.planned.batch_duration import FIRST_BATCH_BYTES, BatchDuration, BatchSize
 
 TARGET_MS = 10_000
 FIRST_ROWS = FIRST_BATCH_BYTES // 100
@@ -46,7 +46,7 @@ def run(
         work_ms = overhead_ms + rows * cost_ms(number) * (1 + noise * rng.random())
         worked.append(work_ms)
         is_exact = work_ms > trigger_ms
-        size.learn(rows, Took(work_ms if is_exact else trigger_ms, is_exact), largest=file)
+        size.learn(rows, BatchDuration(work_ms if is_exact else trigger_ms, is_exact), largest=file)
     return worked
 
 
@@ -94,7 +94,7 @@ def test_a_batch_that_was_nearly_full_and_in_time_makes_the_next_one_no_smaller(
     assert size.rows is not None
     before = size.rows
     rows = round(before * part)
-    size.learn(rows, Took(300 + rows * 0.01, is_exact=True))
+    size.learn(rows, BatchDuration(300 + rows * 0.01, is_exact=True))
     assert 0.97 * before < size.rows < 1.03 * before
 
 
@@ -117,7 +117,7 @@ def test_noise_of_a_third_does_not_swing_it() -> None:
 def test_the_first_batch_is_cautious_and_a_slow_one_halves_it_at_the_most() -> None:
     size = BatchSize(TARGET_MS)
     assert size.rows is None
-    size.learn(80_000, Took(10 * TARGET_MS, is_exact=True))
+    size.learn(80_000, BatchDuration(10 * TARGET_MS, is_exact=True))
     assert size.rows == 40_000, "the first batch starts processes"
 
 
@@ -138,7 +138,7 @@ def test_a_sink_that_becomes_faster_is_followed_though_the_wait_hides_it(
 
 def test_a_first_batch_that_is_slow_to_start_does_not_end_the_probing() -> None:
     size = BatchSize(TARGET_MS)
-    size.learn(10_000, Took(3 * TARGET_MS, is_exact=True))
+    size.learn(10_000, BatchDuration(3 * TARGET_MS, is_exact=True))
     assert size.rows == 5_000
     worked = run(lambda _: 0.1, 40, trigger_ms=5_000, size=size)
     assert within(worked[7:], 0.3), worked
@@ -147,10 +147,10 @@ def test_a_first_batch_that_is_slow_to_start_does_not_end_the_probing() -> None:
 def test_a_hidden_batch_that_was_nearly_full_leaves_a_size_that_was_seen_as_it_is() -> None:
     """The end of a backlog, whose batches took a little less than is wanted, and more than the interval."""
     size = BatchSize(TARGET_MS)
-    size.learn(50_000, Took(9_500, is_exact=True))
+    size.learn(50_000, BatchDuration(9_500, is_exact=True))
     before = size.rows
     assert before is not None
-    size.learn(round(0.76 * before), Took(9_000, is_exact=False))
+    size.learn(round(0.76 * before), BatchDuration(9_000, is_exact=False))
     assert size.rows == before
 
 
@@ -159,7 +159,7 @@ def test_a_query_that_overran_once_goes_on_with_small_steps() -> None:
     run(lambda _: 0.02, 30, trigger_ms=TARGET_MS, size=size)
     assert size.rows is not None
     before = size.rows
-    size.learn(before, Took(TARGET_MS, is_exact=False))
+    size.learn(before, BatchDuration(TARGET_MS, is_exact=False))
     assert size.rows == round(before * 1.1)
 
 

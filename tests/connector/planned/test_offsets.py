@@ -153,7 +153,7 @@ def test_after_thirty_days_they_are_forgotten_with_a_warning_or_that_is_an_error
     with caplog.at_level(logging.WARNING):
         assert within_limits(some, NOW_MS, source="numbers", forgets=True) == kept({"b": NOW_MS})
     (record,) = caplog.records
-    assert "the positions of 1 splits that are out of sight cannot be kept any longer" in record.getMessage()
+    assert "the positions of 1 splits that are unavailable cannot be kept any longer" in record.getMessage()
     with pytest.raises(DataLossError, match=r"\(30 days, and 10000 splits, are the most\): a"):
         within_limits(some, NOW_MS, source="numbers", forgets=False)
 

@@ -110,7 +110,7 @@ def test_a_system_without_sockets_to_spare_is_said_and_no_error(
     assert listener.address is None
     listener.close()
     assert caplog.messages == [
-        "what tasks report is not counted; losses are in their logs: too many open files"
+        "reports of tasks are not counted; losses are in their logs: too many open files"
     ]
 
 

@@ -15,9 +15,9 @@ from headwater.readers.async_io.function import (
     Result,
     ResultFuture,
 )
-from headwater.readers.async_io.patience import Patience
 from headwater.readers.async_io.settings import OnFailure, OutputMode, RetryPolicy
 from headwater.readers.async_io.stream_element_queue import Output, Watermark
+from headwater.readers.async_io.wait_policy import WaitPolicy
 from tests.readers.async_io.doubles import ManualHost, Service, operator_of, times_two
 from tests.readers.async_io.outputs import drained, inputs_of, pairs, results_of
 
@@ -388,7 +388,7 @@ def test_watermarks_among_batches_wait_for_room_and_for_their_turn_as_rows_do(ho
 
 
 def test_watermarks_without_room_are_left_in_their_places(host: ManualHost) -> None:
-    class NoWaiting(Patience):
+    class NoWaiting(WaitPolicy):
         def waits_for_room(self) -> bool:
             return False
 
@@ -397,6 +397,6 @@ def test_watermarks_without_room_are_left_in_their_places(host: ManualHost) -> N
 
     batches: list[list[int] | Watermark] = [[2, 1, 4], Watermark(4), [3]]
     with operator_of(times_two, host, mode=UNORDERED, queue_size=2) as operator:
-        assert list(operator.process(batches, patience=NoWaiting())) == []
+        assert list(operator.process(batches, wait_policy=NoWaiting())) == []
         assert operator.values() == [2, 1, 4, Watermark(4), 3]
         assert operator.rows() == [2, 1, 4, 3]

@@ -11,15 +11,15 @@ import pytest
 from headwater.core.errors import AsyncCallError
 from headwater.readers.async_io.async_wait_operator import AsyncWaitOperator
 from headwater.readers.async_io.function import AsyncBatchFunction, AsyncFunction
-from headwater.readers.async_io.patience import Patience
 from headwater.readers.async_io.settings import AsyncSettings, Batching, OutputMode
+from headwater.readers.async_io.wait_policy import WaitPolicy
 from tests.readers.async_io.doubles import ManualHost, Service, operator_of, times_two
 from tests.readers.async_io.outputs import inputs_of, pairs
 
 ORDERED = OutputMode.ORDERED
 
 
-class Until(Patience):
+class Until(WaitPolicy):
     """Waits for so many seconds, and for what may not be left."""
 
     def __init__(self, seconds: float, may_leave: Callable[[Any], bool] = lambda _: True) -> None:
@@ -101,7 +101,7 @@ class TestBackPressureAndEnds:
             assert operator.values() == [1, 3]
 
     def test_a_hung_service_stops_the_intake_at_capacity(self, host: ManualHost) -> None:
-        """Patience for results is none for room: what is left for the snapshot is bounded."""
+        """WaitPolicy for results is none for room: what is left for the snapshot is bounded."""
         service = Service()
         taken: list[int] = []
 
@@ -114,7 +114,7 @@ class TestBackPressureAndEnds:
             host.loop.call_later(60, lambda: service.answer(*range(2)))
             host.loop.call_later(61, lambda: service.answer(*range(2, 4)))
             host.loop.call_later(120, service.fail, 4, ValueError())
-            outs = operator.process(rows(), patience=Until(2.0))
+            outs = operator.process(rows(), wait_policy=Until(2.0))
             out = [*next(outs), *next(outs)]
             assert len(operator.values()) <= 4 + 2, "what the queue holds, and the batch that waits"
             with pytest.raises(AsyncCallError):
@@ -133,12 +133,12 @@ class TestBackPressureAndEnds:
             assert host.loop.now - began == pytest.approx(1.0, abs=0.005)
             assert next(outs) == [(2, "2!")]
 
-    def test_what_may_not_be_left_is_waited_for_beyond_the_patience(self, host: ManualHost) -> None:
+    def test_what_may_not_be_left_is_waited_for_beyond_the_time(self, host: ManualHost) -> None:
         service = Service()
         with operator_of(service, host) as operator:
             host.loop.call_later(30, service.answer, 1)
             began = host.loop.now
-            outs = operator.process([[1, 2, 3]], patience=Until(2.0, lambda rows: 1 not in rows))
+            outs = operator.process([[1, 2, 3]], wait_policy=Until(2.0, lambda rows: 1 not in rows))
             assert [output for outputs in outs for output in outputs] == [(1, "1!")]
             assert host.loop.now - began == pytest.approx(30, abs=0.1)
             assert operator.values() == [2, 3]

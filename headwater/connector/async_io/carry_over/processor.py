@@ -27,7 +27,7 @@ from headwater.connector.async_io.carry_over.queries import check_query, drains,
 from headwater.connector.async_io.task import AsyncWait
 from headwater.connector.async_io.worker_streams import InputThread
 from headwater.connector.readable import readable_rows
-from headwater.readers.async_io.patience import Patience
+from headwater.readers.async_io.wait_policy import WaitPolicy
 
 _MOST_DOUBLINGS = 20
 
@@ -106,14 +106,14 @@ class CarryOver(StatefulProcessor):
         fresh = _Fresh(rows, self._rows, latest_ms)
         carried = [self._rows.taken_up(unpack(bytes(packed))) for (packed,) in self._unfinished.get()]
         # Where nothing may be carried over: as long as it takes.
-        patience_s = self._patience(carried) if self._may_carry_over(key, latest_ms) else None
-        patience = _OfBatch(patience_s, fresh, self._event_time, self._most_bytes)
+        patience_s = self._wait_s(carried) if self._may_carry_over(key, latest_ms) else None
+        wait_policy = _BatchWaitPolicy(patience_s, fresh, self._event_time, self._most_bytes)
         with self._wait.opened() as task:
             # Before the new rows: they have waited longest.
             for batch in carried:
                 task.restore(batch, self._waited_s(batch))
             # On a thread of its own: a failure is heard also while the input is slow.
-            for batch in task.process(InputThread(fresh).items(), patience):
+            for batch in task.process(InputThread(fresh).items(), wait_policy):
                 for packed_rows in pack(batch):
                     yield Row(**{self._column: packed_rows})
             # While the operator is open: closing cancels what is unfinished.
@@ -136,7 +136,7 @@ class CarryOver(StatefulProcessor):
         # not heard of the latest time, which may be of an earlier batch. They cannot see what would be late.
         return key in self._keys and (latest_ms is not None or is_first_batch())
 
-    def _patience(self, carried: list[pa.RecordBatch]) -> float:
+    def _wait_s(self, carried: list[pa.RecordBatch]) -> float:
         return float(self._patience_s * 2 ** min(self._rows.rounds(carried), _MOST_DOUBLINGS))
 
     def _waited_s(self, batch: pa.RecordBatch) -> list[float]:
@@ -159,7 +159,7 @@ class CarryOver(StatefulProcessor):
 
 
 @dataclass(frozen=True)
-class _OfBatch(Patience):
+class _BatchWaitPolicy(WaitPolicy):
     """How long a batch waits for the rows of a key.
 
     Attributes:

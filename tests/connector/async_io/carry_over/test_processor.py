@@ -305,7 +305,7 @@ def test_a_row_is_waited_for_twice_as_long_each_time_until_it_is_done() -> None:
         left = [number for (rows,) in handle.state for number in unpack(rows)["id"].to_pylist()]
         assert 0 in left or rounds > 2
         assert handle.timers == [1000 * rounds + 1]
-        assert processor._patience([unpack(left) for (left,) in handle.state]) == pytest.approx(
+        assert processor._wait_s([unpack(left) for (left,) in handle.state]) == pytest.approx(
             0.06 * 2**rounds
         )
         handle.timers.clear()  # Spark removes those that fired

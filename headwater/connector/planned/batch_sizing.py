@@ -9,7 +9,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Generic
 
-from headwater.connector.planned.batch_duration import FIRST_BATCH_BYTES, BatchSize, TargetDuration, Took
+from headwater.connector.planned.batch_duration import (
+    FIRST_BATCH_BYTES,
+    BatchDuration,
+    BatchSize,
+    TargetDuration,
+)
 from headwater.core.clock import Clock
 from headwater.core.enumerator import SplitRequest
 from headwater.core.errors import OptionError
@@ -33,13 +38,13 @@ class _Planned:
     largest: int
 
 
-class BatchPace(Generic[SplitT]):
+class BatchSizing(Generic[SplitT]):
     """Joins the size of batches with the times that they take. Called by one thread at a time.
 
-    Each part of a chain is learned anew: what its rows cost, and what counts there, is another thing.
+    Each part of a chain is learned anew: its rows have another cost, and another unit.
 
     Args:
-        target: what the user asks for.
+        target: the user's setting.
         source: counts records, or bytes.
         clock: time.
         wall_ms: the wall-clock time in ms since 1970.
@@ -60,7 +65,7 @@ class BatchPace(Generic[SplitT]):
             if target.checkpoint is not None
             else TimesBetweenPlans(target.trigger_interval_ms or 0, clock, wall_ms)
         )
-        # What the size is of: a part of a chain, in which bytes are counted or records.
+        # The part of a chain that the size is of, and whether bytes or records are counted in it.
         self._part = 0
         self._in_bytes = False
         self._planned: _Planned | None = None
@@ -72,15 +77,15 @@ class BatchPace(Generic[SplitT]):
             return
         # Spark asks again and again while there is nothing new.
         self._planned = None
-        took = self._times.took(end)
-        if took is not None:
-            self._size.learn(planned.rows, took, largest=planned.largest)
+        duration = self._times.duration_of(end)
+        if duration is not None:
+            self._size.learn(planned.rows, duration, largest=planned.largest)
 
     def limited(self, request: SplitRequest, splits: Mapping[SplitPath, SplitT]) -> SplitRequest:
-        """Return what the next batch may have; the limits of the user stay hard.
+        """Return the request for the next batch; the limits of the user stay hard.
 
         Args:
-            request: what the user allows.
+            request: the limits of the user.
             splits: those that are read now.
         """
         first = replace(request, max_bytes=_smaller(FIRST_BATCH_BYTES, request.max_bytes))
@@ -92,25 +97,25 @@ class BatchPace(Generic[SplitT]):
         return replace(request, max_rows=_smaller(most, request.max_rows), next_part=first)
 
     def planned(
-        self, end: JsonObject, splits: Mapping[SplitPath, SplitT], taken: Mapping[SplitPath, int]
+        self, end: JsonObject, splits: Mapping[SplitPath, SplitT], admitted: Mapping[SplitPath, int]
     ) -> None:
         """A batch has been planned.
 
         Args:
             end: its offset.
             splits: of this offset.
-            taken: how many records it reads, by split; none that are 0.
+            admitted: how many records it reads, by split; none that are 0.
         """
-        if not taken:
+        if not admitted:
             return
-        of_batch = {path: splits[path] for path in taken}
+        of_batch = {path: splits[path] for path in admitted}
         part = self._part_of(of_batch)
         if part != self._part:
             self._part = part
             self._size = BatchSize(self._target_ms)
         self._in_bytes = all(map(self._source.counts_bytes, of_batch.values()))
-        whole = (rows for path, rows in taken.items() if self._source.is_bounded(splits[path]))
-        self._planned = _Planned(end, sum(taken.values()), max(whole, default=0))
+        whole = (rows for path, rows in admitted.items() if self._source.is_bounded(splits[path]))
+        self._planned = _Planned(end, sum(admitted.values()), max(whole, default=0))
         self._times.planned()
 
     def _part_of(self, splits: Mapping[SplitPath, SplitT]) -> int:
@@ -123,14 +128,14 @@ def _smaller(one: int, other: int | None) -> int:
 
 
 class BatchTimes(ABC):
-    """Tells how long batches took. Called by Spark's one thread."""
+    """Measures how long batches take. Called by Spark's one thread."""
 
     @abstractmethod
     def planned(self) -> None:
         """A batch has been planned: Spark runs it now."""
 
     @abstractmethod
-    def took(self, end: JsonObject) -> Took | None:
+    def duration_of(self, end: JsonObject) -> BatchDuration | None:
         """Return how long the batch took that was planned last, and is committed; None if that is not known.
 
         Args:
@@ -155,8 +160,8 @@ class LoggedTimes(BatchTimes):
     def planned(self) -> None:
         """Spark writes the log."""
 
-    def took(self, end: JsonObject) -> Took | None:
-        """See `BatchTimes.took`. Lists ``commits`` and reads one file of ``offsets``.
+    def duration_of(self, end: JsonObject) -> BatchDuration | None:
+        """See `BatchTimes.duration_of`. Lists ``commits`` and reads one file of ``offsets``.
 
         Raises:
             OptionError: there is no log of this query.
@@ -172,7 +177,7 @@ class LoggedTimes(BatchTimes):
             raise self._wrong("no batch is logged there") from error
         if not any(_is_offset(line, end) for line in logged.splitlines()):
             raise self._wrong(f"its batch {batch} is that of another query")
-        return Took(_ms_between(began, ended), is_exact=True)
+        return BatchDuration(_ms_between(began, ended), is_exact=True)
 
     def _open(self) -> tuple[fsspec.AbstractFileSystem, str]:
         if self._opened is None:
@@ -216,14 +221,14 @@ class TimesBetweenPlans(BatchTimes):
         """Spark begins with the batch."""
         self._began_ms = self._clock.monotonic_ms()
 
-    def took(self, end: JsonObject) -> Took | None:
+    def duration_of(self, end: JsonObject) -> BatchDuration | None:
         if self._began_ms is None:
             return None
         duration_ms = self._clock.monotonic_ms() - self._began_ms
         self._began_ms = None
         at_a_trigger = self._interval_ms > 0 and self._wall_ms() % self._interval_ms < _LATE_MS
         waited = at_a_trigger and duration_ms < self._interval_ms + _LATE_MS
-        return Took(duration_ms, is_exact=not waited)
+        return BatchDuration(duration_ms, is_exact=not waited)
 
 
 def _is_offset(line: str, offset: JsonObject) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from headwater.connector.planned.batch_pace import LoggedTimes, TimesBetweenPlans
+from headwater.connector.planned.batch_sizing import LoggedTimes, TimesBetweenPlans
 from headwater.core.clock import ManualClock
 from headwater.core.errors import OptionError
 
@@ -36,7 +36,7 @@ def test_a_batch_took_from_its_offsets_to_its_commit(tmp_path: Path, prefix: str
     (tmp_path / "commits" / ".10.crc").write_text("")
     times = LoggedTimes(f"{prefix}{tmp_path}")
     times.planned()
-    took = times.took(END)
+    took = times.duration_of(END)
     assert took is not None
     assert (took.duration_ms, took.is_exact) == (7_500, True)
 
@@ -44,17 +44,17 @@ def test_a_batch_took_from_its_offsets_to_its_commit(tmp_path: Path, prefix: str
 def test_the_log_of_another_query_is_refused(tmp_path: Path) -> None:
     log_batch(tmp_path, 3, {"other": 1}, 1_000, 1_001)
     with pytest.raises(OptionError, match=r"checkpointLocation.*its batch 3 is that of another query"):
-        LoggedTimes(str(tmp_path)).took(END)
+        LoggedTimes(str(tmp_path)).duration_of(END)
 
 
 def test_a_folder_without_a_log_is_refused(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match=r"checkpointLocation.*no batch is logged there"):
-        LoggedTimes(str(tmp_path)).took(END)
+        LoggedTimes(str(tmp_path)).duration_of(END)
 
 
 def test_a_file_system_that_is_not_known_is_refused() -> None:
     with pytest.raises(OptionError, match="checkpointLocation"):
-        LoggedTimes("nowhere://bucket/checkpoint").took(END)
+        LoggedTimes("nowhere://bucket/checkpoint").duration_of(END)
 
 
 class TestBetweenPlans:
@@ -63,11 +63,11 @@ class TestBetweenPlans:
     def took(self, interval_ms: int, work_ms: int, asked_at_ms: int) -> tuple[float, bool] | None:
         clock = ManualClock(0)
         times = TimesBetweenPlans(interval_ms, clock, lambda: asked_at_ms)
-        assert times.took(END) is None, "nothing was planned yet"
+        assert times.duration_of(END) is None, "nothing was planned yet"
         times.planned()
         clock.advance(work_ms)
-        took = times.took(END)
-        assert times.took(END) is None, "Spark asks again and again while there is nothing new"
+        took = times.duration_of(END)
+        assert times.duration_of(END) is None, "Spark asks again and again while there is nothing new"
         return None if took is None else (took.duration_ms, took.is_exact)
 
     def test_without_a_trigger_all_of_it_is_work(self) -> None:

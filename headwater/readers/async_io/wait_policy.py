@@ -12,7 +12,7 @@ _EMITTING_SHARE = 10
 _LEAST_LINGER_S = 0.002
 
 
-class Patience:
+class WaitPolicy:
     """How long an operator waits. This one waits for everything; others say when they do not.
 
     Asked by the driving thread.
@@ -40,26 +40,26 @@ class Patience:
         return True
 
 
-class PatienceOfDriver(Patience):
-    """The patience of a driver that has its inputs in another form than the operator.
+class DriverWaitPolicy(WaitPolicy):
+    """The policy of a driver that has its inputs in another form than the operator.
 
     Args:
-        patience: of the driver.
+        wait_policy: of the driver.
         gather: returns the driver's form of the operator's inputs; there is one at least.
     """
 
-    def __init__(self, patience: Patience, gather: Callable[[list[Any]], Any]) -> None:
-        self._patience = patience
+    def __init__(self, wait_policy: WaitPolicy, gather: Callable[[list[Any]], Any]) -> None:
+        self._wait_policy = wait_policy
         self._gather = gather
 
     def waits_for_room(self) -> bool:
-        return self._patience.waits_for_room()
+        return self._wait_policy.waits_for_room()
 
     def seconds(self) -> float | None:
-        return self._patience.seconds()
+        return self._wait_policy.seconds()
 
     def may_leave(self, left: list[Any]) -> bool:
-        return not left or self._patience.may_leave(self._gather(left))
+        return not left or self._wait_policy.may_leave(self._gather(left))
 
 
 class Linger:
