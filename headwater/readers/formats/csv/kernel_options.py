@@ -8,6 +8,7 @@ import numpy as np
 
 from headwater.readers.formats.csv import layout
 from headwater.readers.formats.csv.csv_settings import UNESCAPED_QUOTES, CsvDialect
+from headwater.readers.formats.csv.transitions import transition_table
 from headwater.readers.formats.format_options import FormatOptions
 from headwater.readers.kernels.arrays import address
 
@@ -50,9 +51,19 @@ class KernelOptions:
         for which, (text, room) in enumerate(zip(texts, self._texts, strict=True)):
             table[layout.OPTION_TEXTS + 2 * which] = address(room)
             table[layout.OPTION_TEXTS + 2 * which + 1] = len(text.encode())
-        codes = [ord(character) for character in dialect.separator]
-        table[layout.OPTION_SEPARATORS] = len(codes)
-        table[layout.OPTION_SEPARATORS + 1 : layout.OPTION_SEPARATORS + 1 + len(codes)] = codes
+        separators = tuple(map(ord, dialect.separator))
+        table[layout.OPTION_SEPARATORS] = len(separators)
+        table[layout.OPTION_SEPARATORS + 1 : layout.OPTION_SEPARATORS + 1 + len(separators)] = separators
+        codes = tuple(table[: layout.OPTION_HANDLING + 1].tolist())
+        transitions = transition_table(codes, _newline(dialect), separators)
+        table[layout.OPTION_TABLE] = address(transitions.entries)
+        table[layout.OPTION_COLUMNS] = transitions.entries.shape[1]
+        table[layout.OPTION_CLASS_COUNT] = transitions.class_count
+        table[layout.OPTION_CLASSES] = address(transitions.classes)
+        table[layout.OPTION_WIDE] = address(transitions.wide)
+        table[layout.OPTION_WIDE_COUNT] = transitions.wide_count
+        self.transitions = transitions
+        """The table that the dialect has in common with others like it."""
         self._table = table
 
     @property

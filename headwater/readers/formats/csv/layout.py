@@ -40,7 +40,7 @@ PLACES = 28
 ANY_WIDTH = 29
 """1 if a record may have more or fewer values than there are columns."""
 
-READER_FIELDS = 14
+READER_FIELDS = 19
 CHARACTER = 0
 """The character in hand: a code point, or `WRONG_BYTE` and a byte that is no UTF-8."""
 PREVIOUS = 1
@@ -65,6 +65,15 @@ HERE = 12
 """Where the character in hand begins in the input."""
 SKIPPED = 13
 """1 if the value in hand is left out: it is null."""
+
+MORE = 14
+"""How many separators more the value goes over."""
+CLOSED_AT = 15
+"""Where the value ended in the scratch before its closing quote, if only white space follows."""
+CLOSED_CHARACTERS = 16
+CLOSED_FATAL = 17
+WHITE_END = 18
+"""Where the quote and the white space behind it end, if nothing else follows."""
 
 WRONG_BYTE = 1 << 24
 
@@ -99,10 +108,52 @@ OPTION_TEXTS = 16
 OPTION_NEWLINE = 26
 """What a line separator becomes, and what ends a record; `NO_NEWLINE` for nothing."""
 NO_NEWLINE = -2
-OPTION_SEPARATORS = 27
+OPTION_TABLE = 27
+"""The address of the entries of the transition table: see `transitions`."""
+OPTION_COLUMNS = 28
+"""How many columns a row of it has."""
+OPTION_CLASS_COUNT = 29
+OPTION_CLASSES = 30
+"""The address of the class of each character of ASCII, a byte each."""
+OPTION_WIDE = 31
+"""The address of code points beyond ASCII that have a class of their own, each with the class."""
+OPTION_WIDE_COUNT = 32
+OPTION_SEPARATORS = 33
 """How many characters the separator has, and their code points."""
 MOST_SEPARATORS = 16
 OPTION_FIELDS = OPTION_SEPARATORS + 1 + MOST_SEPARATORS
+
+# Entries of the transition table: operations, the next state, and the one for conditions that do not hold.
+NEXT_SHIFT = 48
+OTHERWISE_SHIFT = 56
+# Operations, in the order in which the kernel does them. DO_IF_EMPTY, DO_PLAIN_.. and DO_LESS are conditions:
+# they may go to the other state.
+DO_BEGIN, DO_IF_EMPTY, DO_QUOTED, DO_PLAIN_TEXT, DO_PLAIN_QUOTED = (1 << bit for bit in range(5))
+"""Begin a value; unless it has text, in quotes; take it as a whole, without quotes or with them."""
+DO_MATCH, DO_NO_MATCH, DO_SAVE_MATCH = (1 << bit for bit in range(5, 8))
+"""Count a character of the separator; forget those that were read; or append them to the value."""
+DO_FAIL, DO_UNESCAPED, DO_BACK = (1 << bit for bit in range(8, 11))
+"""Of a quote that is not escaped: fail; note it; cut the value at the separators before it."""
+DO_MARK, DO_BEGIN_WHITE, DO_APPEND_QUOTE, DO_APPEND_WHITE = (1 << bit for bit in range(11, 15))
+"""White space begins; the same, and the quote before it is appended; append these."""
+DO_APPEND_ESCAPE, DO_WHITE, DO_APPEND, DO_END_WHITE = (1 << bit for bit in range(15, 19))
+"""Append an escape; the next character is white space; append it; take back the white space."""
+DO_PREPEND_QUOTE, DO_SKIP = (1 << bit for bit in range(19, 21))
+"""Put a quote before the value; make it null."""
+DO_MORE, DO_LESS = (1 << bit for bit in range(21, 23))
+"""Let the value go over one more separator; go over one, if it does."""
+DO_TRIM, DO_TRIM_NOW, DO_CLOSE = (1 << bit for bit in range(23, 26))
+"""Let white space at the value's end not count, in the end or now; the quotes are closed."""
+DO_END_VALUE, DO_END_IF_ANY, DO_END_OR_NULL, DO_NULL = (1 << bit for bit in range(26, 30))
+"""End the value; unless it is empty; with null if it is empty; append null."""
+DO_RARE = (1 << 30) - 1
+"""All of these. Those that follow are about single characters."""
+DO_KEEP_CHARACTER, DO_NO_CHARACTER = (1 << bit for bit in range(30, 32))
+"""The character does not become the one in hand, which counts where the input ends; none is in hand."""
+DO_PREVIOUS, DO_NO_PREVIOUS = (1 << bit for bit in range(32, 34))
+"""The character in hand, or none, becomes the previous one."""
+DO_HOLD, DO_STAY, DO_END_RECORD = (1 << bit for bit in range(34, 37))
+"""Go on with the same character; stay in a state that appends it; the record ends."""
 
 TEXT_NULL = 0
 TEXT_EMPTY = 1

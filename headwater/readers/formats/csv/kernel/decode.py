@@ -17,7 +17,7 @@ from headwater.readers.formats.columns.kernel.nodes import (
 from headwater.readers.formats.columns.kernel.text import append_text
 from headwater.readers.formats.csv import layout as L
 from headwater.readers.formats.csv.kernel.cells import put_cell
-from headwater.readers.formats.csv.kernel.exact_tokens import NOTHING, RECORD_READ, exact_record
+from headwater.readers.formats.csv.kernel.machine import NOTHING, RECORD_READ, exact_record
 from headwater.readers.formats.csv.kernel.plain_tokens import plain_record
 from headwater.readers.formats.csv.kernel.reader import newline, option
 from headwater.readers.kernels.memory import (

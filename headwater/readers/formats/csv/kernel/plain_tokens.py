@@ -1,12 +1,19 @@
 """An ordinary record cut into values, many bytes at a time.
 
 A value is ordinary if it stands without quotes, or in quotes with none and no escaped quote between them.
-Whatever else there is makes `exact_tokens` read the record.
+Any other record is read by `machine`, which takes single values as a whole as univocity does.
 """
 
 from __future__ import annotations
 
 from headwater.readers.formats.csv import layout as L
+from headwater.readers.formats.csv.kernel.reader import (
+    SPACE_CHARACTER,
+    add_token,
+    character_at,
+    newline,
+    option,
+)
 from headwater.readers.kernels.memory import (
     CHUNK_BYTES,
     any_of_three,
@@ -105,4 +112,95 @@ def plain_record(state: int) -> bool:
     put(get(state, L.READER), L.CHARACTER, newline)
     put(get(state, L.READER), L.PREVIOUS, 0)
     put(get(state, L.READER), L.TEXT_END, get(state, L.SCRATCH))
+    return True
+
+
+@inlined
+def is_line_end(state: int, character: int, following: int, end: int) -> bool:
+    """Return whether a line separator begins with this character, behind which comes what follows."""
+    if character != option(state, L.OPTION_LINE_END):
+        return False
+    two = option(state, L.OPTION_LINE_END_TWO)
+    return two == 0 or (following < end and character_at(following, end)[0] == two)
+
+
+@inlined
+def _fits(state: int, count: int) -> bool:
+    return option(state, L.OPTION_MOST_CHARACTERS) < 0 or count <= option(state, L.OPTION_MOST_CHARACTERS)
+
+
+@called
+def plain_unquoted(state: int) -> bool:
+    """Take the value that begins with the character in hand as it stands, up to what ends it.
+
+    Return False, and take nothing, if nothing ends it.
+    """
+    separator = option(state, L.OPTION_SEPARATORS + 1)
+    first = get(get(state, L.READER), L.HERE)
+    end = get(state, L.END)
+    at = first
+    count = int64(0)
+    while True:
+        character, size = character_at(at, end)
+        if character == separator:
+            break
+        if at + size >= end:
+            put(state, L.SAW_END, 1)
+            return False
+        if is_line_end(state, character, at + size, end):
+            break
+        at += size
+        count += 1 + int64(character > 0xFFFF)
+    if not _fits(state, count):
+        return False
+    put(state, L.AT, at)
+    if option(state, L.OPTION_TRAILING) == 1:
+        while at > first and load_byte(at - 1) <= SPACE_CHARACTER:
+            at -= 1
+    add_token(state, first if at > first else int64(L.NULL_TOKEN), at - first)
+    return True
+
+
+@called
+def plain_quoted(state: int) -> bool:
+    """Take the value behind the quote in hand as it stands, if it has no escapes and ends as it should."""
+    separator = option(state, L.OPTION_SEPARATORS + 1)
+    quote = option(state, L.OPTION_QUOTE)
+    escape = option(state, L.OPTION_ESCAPE)
+    escape_escape = option(state, L.OPTION_ESCAPE_ESCAPE)
+    normalize = get(get(state, L.READER), L.NORMALIZE) == 1
+    first = get(state, L.AT)
+    end = get(state, L.END)
+    at = first
+    before = quote
+    count = int64(0)
+    while True:
+        if at >= end:
+            put(state, L.SAW_END, 1)
+            return False
+        character, size = character_at(at, end)
+        following = at + size
+        if character == quote:
+            if following >= end:
+                put(state, L.SAW_END, 1)
+            if before == escape or following >= end:
+                return False
+            after = character_at(following, end)[0]
+            if after != separator and after != newline(state):
+                return False
+            break
+        if character == escape:
+            if following < end:
+                after = character_at(following, end)[0]
+                if after == quote or after == escape_escape:
+                    return False
+        elif normalize and is_line_end(state, character, following, end):
+            return False
+        before = character
+        at = following
+        count += 1 + int64(character > 0xFFFF)
+    if not _fits(state, count):
+        return False
+    put(state, L.AT, following)
+    add_token(state, first if at > first else int64(L.EMPTY_TOKEN), at - first)
     return True

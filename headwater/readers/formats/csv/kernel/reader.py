@@ -10,6 +10,7 @@ from headwater.readers.formats.columns import layout as T
 from headwater.readers.formats.csv import layout as L
 from headwater.readers.kernels.memory import (
     called,
+    copy_bytes,
     get,
     inlined,
     int64,
@@ -95,12 +96,33 @@ def append(state: int, character: int) -> None:
     if to + _MOST_BYTES > get(state, L.SCRATCH) + get(state, L.SCRATCH_SIZE):
         put(state, T.STATE_STOP, L.STOP_MORE_SCRATCH)
         return
-    count = get(reader, L.CHARACTERS) + (2 if character > 0xFFFF and character < L.WRONG_BYTE else 1)
+    _count(state, int64(2) if character > 0xFFFF and character < L.WRONG_BYTE else int64(1))
+    put(reader, L.TEXT_END, put_character(to, character))
+
+
+@called
+def append_bytes(state: int, at: int, size: int) -> None:
+    """Append bytes of the input to the value: as many characters, where their number is limited."""
+    reader = get(state, L.READER)
+    if get(reader, L.SKIPPED) == 1:
+        return
+    to = get(reader, L.TEXT_END)
+    if to + size > get(state, L.SCRATCH) + get(state, L.SCRATCH_SIZE):
+        put(state, T.STATE_STOP, L.STOP_MORE_SCRATCH)
+        return
+    _count(state, size)
+    copy_bytes(to, at, size)
+    put(reader, L.TEXT_END, to + size)
+
+
+@inlined
+def _count(state: int, more: int) -> None:
+    """Count UTF-16 units of the value. Too many of them are an error of the record."""
+    count = get(get(state, L.READER), L.CHARACTERS) + more
     most = option(state, L.OPTION_MOST_CHARACTERS)
     if most >= 0 and count > most and get(state, L.FATAL) == 0:
         put(state, L.FATAL, L.REASON_MOST_CHARACTERS)
-    put(reader, L.CHARACTERS, count)
-    put(reader, L.TEXT_END, put_character(to, character))
+    put(get(state, L.READER), L.CHARACTERS, count)
 
 
 @called
@@ -124,41 +146,6 @@ def prepend(state: int, character: int) -> None:
         store_byte(at + size, load_byte(at))
     if size > 0:
         put_character(first, character)
-
-
-@called
-def append_until(state: int, one: int, two: int, three: int) -> bool:
-    """Append the character in hand and those that follow, up to one of three. Return whether it came."""
-    character = get(get(state, L.READER), L.CHARACTER)
-    while character != one and character != two and character != three:
-        append(state, character)
-        character = next_character(state)
-        if character == NO_CHARACTER:
-            return False
-    put(get(state, L.READER), L.CHARACTER, character)
-    return True
-
-
-@called
-def skip_until(state: int, one: int, two: int) -> bool:
-    """Pass by the character in hand and those that follow, up to one of two. Return whether it came."""
-    while get(get(state, L.READER), L.CHARACTER) != one and get(get(state, L.READER), L.CHARACTER) != two:
-        if not advance(state):
-            return False
-    return True
-
-
-@called
-def skip_blanks(state: int, one: int, two: int) -> bool:
-    """Pass by white space, up to a line end or one of two. Return whether there is a character behind it."""
-    reader = get(state, L.READER)
-    while get(reader, L.CHARACTER) <= SPACE_CHARACTER:
-        character = get(reader, L.CHARACTER)
-        if character == one or character == two or character == newline(state):
-            return True
-        if not advance(state):
-            return False
-    return True
 
 
 @inlined
