@@ -381,7 +381,7 @@ def http(
         url: Required: the first page of a list; several with commas between them.
         params: JSON: parameters for the query of `url`, such as `{"limit": 100, "key": "env:KEY"}`. One
             whose value is `env:NAME` or `file:PATH` is a secret: it goes with each request, and stands in
-            no URL that is kept.
+            no URL that is kept. A list is one parameter for each of its values.
         method: How pages are asked for: `POST` for search APIs and GraphQL. Default: `GET`.
         body: What each request carries, as JSON.
         items_field: Where a page's JSON has its list of items, names with dots between them; empty: the

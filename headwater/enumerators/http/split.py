@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Final, cast
+from typing import Any, Final, TypeAlias, cast
 
 from headwater.core.errors import OffsetError
 from headwater.core.jsons import JsonObject, JsonValue
@@ -70,6 +70,10 @@ def current_path(logged: SplitPath) -> SplitPath:
     return (found_in, url)
 
 
+Cursor: TypeAlias = str | int | float
+"""As the page has it: a number stays one, since some servers take nothing else back."""
+
+
 @dataclass(frozen=True, slots=True)
 class PagePosition:
     """The next item to read, as the offset holds it: ``{"page": 3, "row": 0, "url": "https://..."}``.
@@ -89,7 +93,7 @@ class PagePosition:
     page: int
     row: int
     url: str
-    cursor: str | None = None
+    cursor: Cursor | None = None
     skipped: tuple[tuple[int, str], ...] = ()
     is_end: bool = False
     size: int | None = None

@@ -6,6 +6,7 @@ Connections outlive tasks: a Python worker process keeps them from one micro-bat
 from __future__ import annotations
 
 import http.client
+import json
 import os
 import threading
 import time
@@ -13,7 +14,6 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 from urllib.parse import urlencode
 
-import msgspec
 from urllib3 import BaseHTTPResponse, Timeout
 from urllib3.exceptions import HTTPError, NewConnectionError
 from urllib3.exceptions import TimeoutError as SocketTimeoutError
@@ -23,6 +23,7 @@ from headwater.core.clock import Clock, SystemClock
 from headwater.core.errors import SourceError, TransientSourceError
 from headwater.core.secrets import TlsSettings
 from headwater.enumerators.http.origins import origin
+from headwater.enumerators.http.split import Cursor
 from headwater.readers.http.codings import ACCEPTED, TooLargeError, decoded
 from headwater.readers.http.connections import ConnectionPools, Exchange
 from headwater.readers.http.credentials import Credentials
@@ -90,6 +91,8 @@ os.register_at_fork(after_in_child=POOLS.clear)
 
 
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
+_SEE_OTHER: Final = 303
+"""The page is elsewhere, and to be got from there, whatever the method was (RFC 9110, 15.4.4)."""
 _MOST_REDIRECTS: Final = 5
 _MOST_BYTES: Final = 256 << 20
 _OWN_HEADERS: Final = {
@@ -122,7 +125,7 @@ class HttpClient:
         self._exchange = Exchange()
         self._is_closed = False
 
-    def ask(self, url: str, cursor: str | None = None) -> HttpResponse:
+    def ask(self, url: str, cursor: Cursor | None = None) -> HttpResponse:
         """Ask for a page, following redirects.
 
         Args:
@@ -164,10 +167,11 @@ class HttpClient:
         """Let a request that is under way fail. The only method that another thread calls."""
         self._exchange.break_off()
 
-    def _followed(self, url: str, cursor: str | None) -> HttpResponse:
+    def _followed(self, url: str, cursor: Cursor | None) -> HttpResponse:
         at = url
+        method = self._settings.method
         for _ in range(1 + _MOST_REDIRECTS):
-            answer = self._ask_page(at, cursor)
+            answer = self._ask_page(method, at, cursor)
             location = answer.headers.get("location")
             if answer.status not in _REDIRECTS or location is None:
                 return answer
@@ -176,18 +180,20 @@ class HttpClient:
             except ValueError as error:
                 raise SourceError(f"a redirect leads nowhere: {error}", source="http", split=url) from error
             at = without_parameters(target, self._settings.credentials.parameters)
+            if answer.status == _SEE_OTHER:
+                method = "GET"
         raise SourceError(f"more than {_MOST_REDIRECTS} redirects", source="http", split=url)
 
-    def _ask_page(self, url: str, cursor: str | None) -> HttpResponse:
+    def _ask_page(self, method: str, url: str, cursor: Cursor | None) -> HttpResponse:
         if origin(url) not in self._settings.origins:
             return self._ask("GET", url, _OWN_HEADERS, None, shown=url)
         given, parameters = self._credentials.read()
         headers = {**_OWN_HEADERS, **given}
-        body = self._body(cursor)
+        body = self._body(cursor) if method == self._settings.method else None
         if body is not None:
             headers.setdefault("Content-Type", "application/json")
         target = with_parameters(url, parameters)
-        return self._ask(self._settings.method, target, headers, body, shown=url)
+        return self._ask(method, target, headers, body, shown=url)
 
     def _ask(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes | None, *, shown: str
@@ -234,21 +240,22 @@ class HttpClient:
             ) from None
         return HttpResponse(shown, answer.status, answer.headers, content)
 
-    def _body(self, cursor: str | None) -> bytes | None:
+    def _body(self, cursor: Cursor | None) -> bytes | None:
         body = self._settings.body
         if body is None:
             return None
         where = self._settings.paging.cursor_param or ""
         if cursor is None or not where.startswith(_BODY):
             return body.encode()
-        whole = msgspec.json.decode(body)
+        whole = json.loads(body)
         *outer, last = where.removeprefix(_BODY).split(".")
         at = whole
         for name in outer:
-            at = at.setdefault(name, {})
+            # What is null is an object now; that it is nothing else was checked with the options.
+            at[name] = at.get(name) or {}
+            at = at[name]
         at[last] = cursor
-        encoded: bytes = msgspec.json.encode(whole)
-        return encoded
+        return json.dumps(whole, ensure_ascii=False).encode()
 
     def _post_form(
         self, url: str, headers: Mapping[str, str], form: Sequence[tuple[str, str]]

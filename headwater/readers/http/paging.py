@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final, Protocol, TypeVar
 
 from headwater.core.errors import CorruptRecordError
-from headwater.enumerators.http.split import HttpSplit
+from headwater.enumerators.http.split import Cursor, HttpSplit
 from headwater.readers.http.pages import HEADER, HttpPage, raw_at, text_at, value_at
 from headwater.readers.http.response import HttpResponse
 from headwater.readers.http.settings import PagingSettings
@@ -18,8 +19,11 @@ from headwater.readers.http.urls import absolute, parameter, with_parameters
 log = logging.getLogger(__name__)
 
 _BODY: Final = "body:"
-_LINK: Final = re.compile(r'<([^>]*)>((?:[^,"]|"[^"]*")*)')
-_REL: Final = re.compile(r'\brel\s*=\s*(?:"([^"]*)"|([^\s;,"]+))', re.IGNORECASE)
+_TARGET: Final = re.compile(r"[\s,]*<([^>]*)>")
+_PARAMETER: Final = re.compile(
+    r'\s*;\s*([!#$%&\'*+.^_`|~0-9A-Za-z-]*)\s*(?:=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;,"]*)))?', re.DOTALL
+)
+"""Of a link (RFC 8288, 3): a name, and mostly a value, which is quoted or a token."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +36,7 @@ class PageLink:
     """
 
     url: str
-    cursor: str | None = None
+    cursor: Cursor | None = None
 
 
 @dataclass(frozen=True)
@@ -116,7 +120,7 @@ def next_page(asked: PageLink, page: HttpPage, answer: HttpResponse, paging: Pag
     if where is None:
         return NextPage(PageLink(_absolute(answer.url, found), asked.cursor))
     if where.startswith(_BODY):
-        return NextPage(PageLink(asked.url, found))
+        return NextPage(PageLink(asked.url, _cursor(page, paging.next_field, found)))
     return NextPage(PageLink(with_parameters(asked.url, {where: found})))
 
 
@@ -151,6 +155,15 @@ def _found(page: HttpPage, answer: HttpResponse, where: str) -> str | None:
     return text_at(page.fields, where)
 
 
+def _cursor(page: HttpPage, where: str, written: str) -> Cursor:
+    """Return a cursor that is a number in the page as one."""
+    number = None if where.startswith(HEADER) else value_at(page.fields, where)
+    if isinstance(number, float) and str(number) != written:
+        # It has more digits than a float.
+        return written
+    return number if isinstance(number, int | float) else written
+
+
 def _has_more(page: HttpPage, answer: HttpResponse, where: str) -> bool:
     """Return whether a page says that there is another one; an absent field says no."""
     if where.startswith(HEADER):
@@ -162,11 +175,24 @@ def _has_more(page: HttpPage, answer: HttpResponse, where: str) -> bool:
 
 def _header_link(asked: PageLink, answer: HttpResponse) -> PageLink | None:
     for line in answer.headers.getlist("link"):
-        for target, parameters in _LINK.findall(line):
-            relation = _REL.search(parameters)
-            if relation and "next" in (relation.group(1) or relation.group(2) or "").lower().split():
+        for target, relation in _links(line):
+            if "next" in relation.lower().split():
                 return PageLink(_absolute(answer.url, target), asked.cursor)
     return None
+
+
+def _links(line: str) -> Iterator[tuple[str, str]]:
+    """Yield the targets of a Link header, each with its relation: the first ``rel`` counts."""
+    at = 0
+    while link := _TARGET.match(line, at):
+        at = link.end()
+        relation: str | None = None
+        while parameter_of_link := _PARAMETER.match(line, at):
+            at = parameter_of_link.end()
+            name, quoted, token = parameter_of_link.groups()
+            if name.lower() == "rel" and relation is None:
+                relation = re.sub(r"\\(.)", r"\1", quoted) if quoted is not None else token or ""
+        yield link.group(1), relation or ""
 
 
 def _absolute(base: str, link: str) -> str:

@@ -27,12 +27,15 @@ def absolute(base: str, link: str) -> str:
     return url
 
 
-def with_parameters(url: str, parameters: Mapping[str, str]) -> str:
-    """Return a URL whose query has these parameters, in place of others of their names."""
+def with_parameters(url: str, parameters: Mapping[str, str | tuple[str, ...]]) -> str:
+    """Return a URL whose query has these parameters, in place of others of their names.
+
+    One with several values comes as often.
+    """
     if not parameters:
         return url
     kept = urlsplit(without_parameters(url, parameters))
-    query = "&".join(filter(None, (kept.query, urlencode(parameters))))
+    query = "&".join(filter(None, (kept.query, urlencode(parameters, doseq=True))))
     return urlunsplit(kept._replace(query=query))
 
 

@@ -32,6 +32,7 @@ class Scripted(ThreadingHTTPServer):
     Attributes:
         asked: paths and headers, in order.
         bodies: of the requests.
+        methods: of the requests.
         clients: the connections over which it was asked, by the client's port.
         lacks: so many bytes are cut from the end of each answer.
         stalls: whether it says no more in the middle of an answer, until the client goes away.
@@ -46,6 +47,7 @@ class Scripted(ThreadingHTTPServer):
         self.answers: dict[str, list[Answer]] = {}
         self.asked: list[tuple[str, dict[str, str]]] = []
         self.bodies: list[bytes] = []
+        self.methods: list[str] = []
         self.clients: dict[int, socket.socket] = {}
         self.lacks = 0
         self.stalls = False
@@ -85,6 +87,7 @@ class ScriptedHandler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self.server.asked.append((self.path, {name.lower(): value for name, value in self.headers.items()}))
         self.server.clients[self.client_address[1]] = self.connection
+        self.server.methods.append(self.command)
         length = int(self.headers.get("Content-Length") or 0)
         self.server.bodies.append(self.rfile.read(length))
         status, headers, body = self.server.answer(self.path)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from headwater.connector.sources.http.source import HttpSource
 from headwater.core.epoch import Barrier, EpochState, SplitStatus
-from headwater.core.errors import CorruptRecordError
+from headwater.core.errors import CorruptRecordError, OptionError
 from headwater.core.split import SplitRange
 from tests.readers.http.scripted import (
     Answer,
@@ -279,7 +279,7 @@ def test_a_cursor_may_be_in_a_header_or_a_number_and_go_into_the_body(server: Sc
     assert found == [1, 2]
     asked = [json.loads(body) for body in server.bodies if body]
     assert asked[0] == body
-    assert asked[1]["variables"] == {"first": 1, "after": "12345678901234567890"}
+    assert asked[1]["variables"] == {"first": 1, "after": 12345678901234567890}
 
 
 def test_lines_names_with_dots_null_and_no_content(server: Scripted) -> None:
@@ -401,3 +401,72 @@ def test_what_is_no_page_is_one_clear_error(server: Scripted, body: Any) -> None
     server.say("/a", body)
     with pytest.raises(CorruptRecordError, match=r"badPages=skip or column lets a query go on.*split http"):
         read(f"{server.origin}/a")
+
+
+@pytest.mark.parametrize(
+    ("header", "expected"),
+    [
+        ('</p2>; title="go to \\"rel=prev\\""; rel="next"', True),
+        ('</p2>; title="x; rel=prev"; rel=next', True),
+        ('</p0>; rel="prev", </p2>; rel="next"', True),
+        ('</p0>; title="a, <b>; rel=next"; rel="prev" , </p2>;rel=next', True),
+        ("</p2>;rel = Next ; type=text/html", True),
+        ('</p2>; rel="last next"', True),
+        ("</p2>; rel=next; rel=prev", True),
+        ("</p2>; rel=prev; rel=next", False),
+        ('</p2>; title="rel=next"; rel=prev', False),
+        ("</p2>; xrel=next", False),
+        ('</p2>; rel="nexts"', False),
+        ("</p2>", False),
+        ("garbage; rel=next", False),
+    ],
+)
+def test_link_headers_are_read_by_their_grammar(server: Scripted, header: str, expected: bool) -> None:
+    server.say("/a", {"items": [1]}, Link=header)
+    server.say("/p2", {"items": [2]})
+    assert read(f"{server.origin}/a") == ([1, 2] if expected else [1])
+
+
+@pytest.mark.parametrize("cursor", [10, "10", 12345678901234567890123, 1.5, "x"])
+def test_a_cursor_goes_back_into_the_body_as_the_page_has_it(server: Scripted, cursor: Any) -> None:
+    server.say("/a", {"items": [1], "c": cursor})
+    server.say("/a", {"items": [2], "c": f"{cursor}y" if isinstance(cursor, str) else 1 + cursor})
+    server.say("/a", {"items": [3]})
+    options = {"nextField": "c", "cursorParam": "body:variables.after", "method": "POST"}
+    body = {"q": "é", "variables": None}
+    assert read(f"{server.origin}/a", **options, body=json.dumps(body)) == [1, 2, 3]
+    sent = [json.loads(asked)["variables"] for asked in server.bodies]
+    assert sent[:2] == [None, {"after": cursor}]
+    assert type(sent[2]["after"]) is type(cursor)
+
+
+def test_a_page_that_is_to_be_seen_elsewhere_is_got_from_there(server: Scripted) -> None:
+    server.say("/a", b"", status=303, Location="/b")
+    server.say("/b", {"items": [1]})
+    assert read(f"{server.origin}/a", method="POST", body="{}") == [1]
+    assert server.methods == ["POST", "GET"]
+    assert server.bodies == [b"{}", b""]
+
+
+def test_a_parameter_with_several_values_comes_several_times(server: Scripted) -> None:
+    server.say("/a?expand=a&expand=b+c&n=1", {"items": [1]})
+    assert read(f"{server.origin}/a", params='{"expand": ["a", "b c"], "n": 1}') == [1]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"paging": "page", "countParam": "body:page"}, "'countParam': must be a parameter of the query"),
+        (
+            {"method": "POST", "body": '{"a": "x"}', "cursorParam": "body:a.b", "nextField": "n"},
+            "'cursorParam': leads through 'a', which is not an object",
+        ),
+        ({"params": '{"a": ["env:X"]}'}, "'params'.* without secrets"),
+        ({"params": '{"a": [["x"]]}'}, "'params'.* a list of texts"),
+    ],
+)
+def test_places_that_no_request_has_are_refused_before_anything_is_asked(
+    options: dict[str, str], words: str
+) -> None:
+    with pytest.raises(OptionError, match=words):
+        source("http://127.0.0.1:9/a", **options)

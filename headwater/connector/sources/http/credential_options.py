@@ -99,7 +99,11 @@ def credential_settings(parsed: ParsedOptions, options: Mapping[str, str]) -> Cr
         OptionError: options do not go together.
     """
     headers = {key[len(HEADER) :]: value for key, value in options.items() if key.lower().startswith(HEADER)}
-    parameters = {name: value for name, value in parsed[PARAMS].items() if is_elsewhere(value)}
+    parameters = {
+        name: value
+        for name, value in parsed[PARAMS].items()
+        if isinstance(value, str) and is_elsewhere(value)
+    }
     if parsed[_USERNAME] is None:
         _refuse_without(parsed, _PASSWORD, _USERNAME)
     api_key = parsed[_API_KEY]

@@ -35,8 +35,17 @@ def urls(raw: str) -> tuple[str, ...]:
     return found
 
 
-def _params(raw: str) -> Mapping[str, str]:
-    return {name: as_written(value) for name, value in json_object(raw).items()}
+def _params(raw: str) -> Mapping[str, str | tuple[str, ...]]:
+    parameters: dict[str, str | tuple[str, ...]] = {}
+    for name, value in json_object(raw).items():
+        if isinstance(value, list):
+            several = tuple(as_written(each) for each in value)
+            if any(isinstance(each, list | dict) for each in value) or any(map(is_elsewhere, several)):
+                raise ValueError(f"value of {name!r} must be a list of texts and numbers, without secrets")
+            parameters[name] = several
+        else:
+            parameters[name] = as_written(value)
+    return parameters
 
 
 def _template(raw: str) -> str:
@@ -59,13 +68,14 @@ URL: Final = Option(
     kind="names",
     needed_in=tuple(Boundedness),
 )
-_NO_PARAMS: Final[Mapping[str, str]] = {}
+_NO_PARAMS: Final[Mapping[str, str | tuple[str, ...]]] = {}
 PARAMS: Final = Option(
     "params",
     _params,
     _NO_PARAMS,
     'JSON: parameters for the query of `url`, such as `{"limit": 100, "key": "env:KEY"}`. One whose value '
-    "is `env:NAME` or `file:PATH` is a secret: it goes with each request, and stands in no URL that is kept.",
+    "is `env:NAME` or `file:PATH` is a secret: it goes with each request, and stands in no URL that is kept. "
+    "A list is one parameter for each of its values.",
     shown_default="",
     kind="json",
 )
@@ -163,7 +173,11 @@ PAGE_OPTIONS: Final = (
 def first_pages(parsed: ParsedOptions) -> tuple[str, ...]:
     """Return the URLs of the first pages, with the parameters that are no secrets."""
     pages = parsed.require(URL, ": the first page of a list")
-    plain = {name: value for name, value in parsed[PARAMS].items() if not is_elsewhere(value)}
+    plain = {
+        name: value
+        for name, value in parsed[PARAMS].items()
+        if isinstance(value, tuple) or not is_elsewhere(value)
+    }
     return tuple(with_parameters(url, plain) for url in pages)
 
 
@@ -176,6 +190,10 @@ def paging_settings(parsed: ParsedOptions) -> PagingSettings:
     kind = parsed[_PAGING]
     if kind == "link" and parsed[_COUNT_PARAM] is not None:
         raise OptionError("requires option paging=page or offset", option=_COUNT_PARAM.name)
+    if (parsed[_COUNT_PARAM] or "").startswith("body:"):
+        raise OptionError(
+            "must be a parameter of the query: a body has none that counts", option=_COUNT_PARAM.name
+        )
     named = {_NEXT_FIELD.name: _next_field(parsed), _CURSOR_PARAM.name: parsed[_CURSOR_PARAM]}
     for name, value in named.items():
         if kind != "link" and value is not None:
@@ -238,4 +256,20 @@ def request_of(parsed: ParsedOptions) -> tuple[Method, str | None]:
         raise OptionError(f"must be JSON: {error}", option=_BODY.name) from error
     if not is_object:
         raise OptionError("must be a JSON object", option=_BODY.name)
+    _check_cursor_place(json.loads(body), parsed[_CURSOR_PARAM] or "")
     return method, body
+
+
+def _check_cursor_place(body: Any, where: str) -> None:
+    """Refuse a field for the cursor that would lie in something else than an object."""
+    if not where.startswith("body:"):
+        return
+    at = body
+    for name in where.removeprefix("body:").split(".")[:-1]:
+        at = at.get(name)
+        if at is None:
+            return
+        if not isinstance(at, dict):
+            raise OptionError(
+                f"leads through {name!r}, which is not an object in the body", option=_CURSOR_PARAM.name
+            )
