@@ -70,7 +70,7 @@ def current_path(logged: SplitPath) -> SplitPath:
     return (found_in, url)
 
 
-Cursor: TypeAlias = str | int | float
+PageCursor: TypeAlias = str | int | float
 """As the page has it: a number stays one, since some servers take nothing else back."""
 
 
@@ -93,7 +93,7 @@ class PagePosition:
     page: int
     row: int
     url: str
-    cursor: Cursor | None = None
+    cursor: PageCursor | None = None
     skipped: tuple[tuple[int, str], ...] = ()
     is_end: bool = False
     size: int | None = None

@@ -23,7 +23,7 @@ from headwater.core.clock import Clock, SystemClock
 from headwater.core.errors import SourceError, TransientSourceError
 from headwater.core.secrets import TlsSettings
 from headwater.enumerators.http.origins import origin
-from headwater.enumerators.http.split import Cursor
+from headwater.enumerators.http.split import PageCursor
 from headwater.readers.http.codings import ACCEPTED, TooLargeError, decoded
 from headwater.readers.http.connections import ConnectionPools, Exchange
 from headwater.readers.http.credentials import Credentials
@@ -125,7 +125,7 @@ class HttpClient:
         self._exchange = Exchange()
         self._is_closed = False
 
-    def ask(self, url: str, cursor: Cursor | None = None) -> HttpResponse:
+    def ask(self, url: str, cursor: PageCursor | None = None) -> HttpResponse:
         """Ask for a page, following redirects.
 
         Args:
@@ -167,7 +167,7 @@ class HttpClient:
         """Let a request that is under way fail. The only method that another thread calls."""
         self._exchange.break_off()
 
-    def _followed(self, url: str, cursor: Cursor | None) -> HttpResponse:
+    def _followed(self, url: str, cursor: PageCursor | None) -> HttpResponse:
         at = url
         method = self._settings.method
         for _ in range(1 + _MOST_REDIRECTS):
@@ -184,7 +184,7 @@ class HttpClient:
                 method = "GET"
         raise SourceError(f"more than {_MOST_REDIRECTS} redirects", source="http", split=url)
 
-    def _ask_page(self, method: str, url: str, cursor: Cursor | None) -> HttpResponse:
+    def _ask_page(self, method: str, url: str, cursor: PageCursor | None) -> HttpResponse:
         if origin(url) not in self._settings.origins:
             return self._ask("GET", url, _OWN_HEADERS, None, shown=url)
         given, parameters = self._credentials.read()
@@ -240,7 +240,7 @@ class HttpClient:
             ) from None
         return HttpResponse(shown, answer.status, answer.headers, content)
 
-    def _body(self, cursor: Cursor | None) -> bytes | None:
+    def _body(self, cursor: PageCursor | None) -> bytes | None:
         body = self._settings.body
         if body is None:
             return None

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Final, Protocol, TypeVar
 
 from headwater.core.errors import CorruptRecordError
-from headwater.enumerators.http.split import Cursor, HttpSplit
+from headwater.enumerators.http.split import HttpSplit, PageCursor
 from headwater.readers.http.pages import HEADER, HttpPage, raw_at, text_at, value_at
 from headwater.readers.http.response import HttpResponse
 from headwater.readers.http.settings import PagingSettings
@@ -36,7 +36,7 @@ class PageLink:
     """
 
     url: str
-    cursor: Cursor | None = None
+    cursor: PageCursor | None = None
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ def _found(page: HttpPage, answer: HttpResponse, where: str) -> str | None:
     return text_at(page.fields, where)
 
 
-def _cursor(page: HttpPage, where: str, written: str) -> Cursor:
+def _cursor(page: HttpPage, where: str, written: str) -> PageCursor:
     """Return a cursor that is a number in the page as one."""
     number = None if where.startswith(HEADER) else value_at(page.fields, where)
     if isinstance(number, float) and str(number) != written:
