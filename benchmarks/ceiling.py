@@ -33,8 +33,7 @@ from headwater.enumerators.kafka.client.client_config import ClientConfig
 from headwater.enumerators.kafka.client.cluster import Cluster
 from headwater.enumerators.kafka.client.connection import BrokerConnection
 from headwater.enumerators.kafka.client.metadata import Broker
-from headwater.enumerators.kafka.open_range import OpenRange
-from headwater.enumerators.kafka.split import KafkaPartitionSplit
+from headwater.enumerators.kafka.split import KafkaPartitionSplit, OpenRange
 from headwater.readers.kafka.chunks import chunks
 from headwater.readers.kafka.leaders import Leaders
 from headwater.readers.kafka.record_set import RecordSet, as_bytes, next_offset

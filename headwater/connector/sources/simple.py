@@ -32,7 +32,7 @@ from headwater.core.simple_source import NamedSplit, SimpleSource
 from headwater.core.source import Boundedness, Source
 from headwater.core.split import SplitPath
 from headwater.enumerators.event_time.settings import AlignmentSettings
-from headwater.enumerators.simple.barrier_enumerator import BarrierSimpleSplitEnumerator
+from headwater.enumerators.simple.enumerator import BarrierSimpleSplitEnumerator
 from headwater.enumerators.simple.planned_enumerator import PlannedSimpleSplitEnumerator
 from headwater.readers.simple.settings import SimpleReadSettings
 

@@ -11,9 +11,8 @@ from typing import Final
 import numpy as np
 
 from headwater.core.split import SplitPath
-from headwater.enumerators.event_time.backlog import Backlog, Offsets
 from headwater.enumerators.event_time.time_index import TimeIndex, TimeSpan
-from headwater.enumerators.event_time.timeline import Knot, time_for
+from headwater.enumerators.event_time.timeline import Backlog, Knot, Offsets, time_for
 
 log = logging.getLogger(__name__)
 

@@ -1,4 +1,4 @@
-"""Which files exist, which of them were read, and what is done with them afterwards.
+"""Files to read: discovery, the state of a query, and the cleaning of committed files.
 
 In reading order:
 
@@ -6,14 +6,15 @@ In reading order:
 - ``selection``: which paths and names are read.
 - ``filesystem``: file systems of fsspec, and their errors.
 - ``listing``: lists one path, page by page.
-- ``object_events``, ``event_queue``, ``arrivals``: files that notifications tell of.
+- ``event_queue``, ``arrivals``: files that notifications announce.
 - ``discovery``: runs the listings on a thread of its own, beside the query.
-- ``names``: what is remembered of a file that was read, its packed form, and a place for what does not fit
-  into the offset.
+- ``names``: the identity of a file that was read, its packed form, and a store for names that do not fit into
+  the offset.
 - ``backlog``: the files that wait for a batch.
-- ``archive``: moves a file and never overwrites one.
 - ``cleaner``: deletes or archives committed files.
-- ``settings``: what the options say about all of this.
-- ``seen``: all that a query has read, in bounded space, and so which of the listed files are to be read.
+- ``settings``: the settings of discovery.
+- ``seen``: all files that a query has read, in bounded space, and with it which listed files are new.
+- ``fixed_listing``: the files of a batch, listed once.
+- ``folder_columns``: columns from names of folders.
 - ``enumerator``: puts it together, on the coordinator's thread.
 """

@@ -9,8 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from headwater.core.clock import Clock, RareWarning
 from headwater.core.errors import HeadwaterError, SourceError, TransientSourceError
-from headwater.enumerators.files.event_queue import EventQueue, QueueMessage
-from headwater.enumerators.files.object_events import arrived_objects
+from headwater.enumerators.files.event_queue import EventQueue, QueueMessage, arrived_objects
 from headwater.enumerators.files.split import FileStatus
 
 log = logging.getLogger(__name__)

@@ -1,12 +1,14 @@
-"""A queue of Amazon SQS with events about objects."""
+"""A queue of Amazon SQS with events about objects, in all the formats that notifications have."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
+from urllib.parse import unquote_plus
 
 from headwater.core.errors import AuthenticationError, AuthorizationError, OptionError, TransientSourceError
 from headwater.core.imports import importing
@@ -138,3 +140,45 @@ class EventQueue:
 def _code(error: Exception) -> str:
     response = getattr(error, "response", None)
     return str(response.get("Error", {}).get("Code", "")) if isinstance(response, dict) else ""
+
+
+_TEST_EVENT = "s3:TestEvent"
+"""What S3 sends once when a bucket is told where to send events."""
+
+
+def arrived_objects(body: str) -> list[tuple[str, str]]:
+    """Return bucket and key of each object that a message says was written.
+
+    Of S3's own events, as they are or wrapped by SNS, and of EventBridge's. Events of another kind, such as
+    deletions and S3's test event, tell of no object.
+
+    Raises:
+        ValueError: this is no message about objects.
+    """
+    try:
+        message = json.loads(body)
+        if message.get("Type") == "Notification":
+            message = json.loads(message["Message"])
+        if message.get("Event") == _TEST_EVENT:
+            return []
+        if message.get("source") == "aws.s3":
+            return _of_event_bridge(message)
+        return [_place(record["s3"]) for record in message["Records"] if _is_created(record)]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"no event about objects of S3: {error!r}") from error
+
+
+def _is_created(record: Any) -> bool:
+    return str(record["eventName"]).removeprefix("s3:").startswith("ObjectCreated")
+
+
+def _place(about: Any) -> tuple[str, str]:
+    # As in the body of a form: a blank is a plus.
+    return str(about["bucket"]["name"]), unquote_plus(about["object"]["key"])
+
+
+def _of_event_bridge(message: Any) -> list[tuple[str, str]]:
+    if message["detail-type"] != "Object Created":
+        return []
+    detail = message["detail"]
+    return [(str(detail["bucket"]["name"]), str(detail["object"]["key"]))]

@@ -1,14 +1,15 @@
-"""What the options say about finding files."""
+"""The settings of file discovery, and the check that a batch's pattern matches something, as in Spark."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Literal, TypeAlias
 
 from headwater.core.clock import Clock
+from headwater.core.errors import UnknownSplitError
 from headwater.core.retry import Backoff, retrying
 from headwater.core.state_store import StateStore
 from headwater.enumerators.files.arrivals import ArrivalWatch
@@ -16,11 +17,50 @@ from headwater.enumerators.files.backlog import BatchLimits
 from headwater.enumerators.files.cleaner import CleanSource
 from headwater.enumerators.files.discovery import FileDiscovery
 from headwater.enumerators.files.event_queue import EventQueue, QueueSettings
+from headwater.enumerators.files.filesystem import file_errors, open_file_system, status_url
 from headwater.enumerators.files.folder_columns import FolderColumns
 from headwater.enumerators.files.listing import FileLister, S3Lister, lister_for
-from headwater.enumerators.files.pattern_check import MatchingLister
-from headwater.enumerators.files.selection import FileSelection
+from headwater.enumerators.files.selection import FileSelection, SelectedPath
 from headwater.enumerators.files.split import FileStatus
+
+
+@dataclass(frozen=True)
+class MatchingLister(FileLister):
+    """Lists a path with wildcards, which must match a file or a folder, if only an empty one.
+
+    Attributes:
+        lister: of the path.
+        path: what it lists.
+        storage_options: for the file system.
+    """
+
+    lister: FileLister
+    path: SelectedPath
+    storage_options: Mapping[str, object]
+
+    def pages(self) -> Iterator[list[FileStatus]]:
+        has_files = False
+        for page in self.lister.pages():
+            has_files = has_files or bool(page)
+            yield page
+        if not has_files and not self._has_match():
+            raise UnknownSplitError(
+                "no file and no folder matches this pattern", source="files", split=self.path.url
+            )
+
+    def _has_match(self) -> bool:
+        fs, root = open_file_system(self.path.root, self.storage_options)
+        found = [root.rstrip("/")]
+        for pattern in self.path.patterns:
+            below: list[str] = []
+            for folder in found:
+                with file_errors("listing", status_url(fs, folder)):
+                    entries = fs.ls(folder, detail=False) if fs.isdir(folder) else []
+                names = (entry.rstrip("/") for entry in entries)
+                below += [name for name in names if pattern.fullmatch(name.rpartition("/")[2])]
+            found = below
+        return bool(found)
+
 
 OnChange: TypeAlias = Literal["error", "ignore", "read"]
 """What to do with a path that was read and has another content now: fail, go on, or read it again."""

@@ -1,4 +1,4 @@
-"""The enumerator of a REST API: assigns the lists that the user named, once in the life of a checkpoint."""
+"""The enumerators of a REST API: the lists that the user named, read once or in rounds."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from headwater.core.clock import Clock, SystemClock
 from headwater.core.enumerator import BarrierSplitEnumerator, BarrierSplitEnumeratorContext, Checkpoint
-from headwater.core.jsons import JsonValue
+from headwater.core.jsons import JsonObject, JsonValue
+from headwater.enumerators.http.log_position import LogPosition
 from headwater.enumerators.http.origins import OriginWaits, origin
 from headwater.enumerators.http.split import HttpSplit, PagePosition
 
@@ -76,3 +77,31 @@ class HttpSplitEnumerator(BarrierSplitEnumerator[HttpSplit, JsonValue]):
 
     def _first_position(self, split: HttpSplit) -> JsonValue:
         return PagePosition.first_of(split).to_json()
+
+
+class IncrementalEnumerator(HttpSplitEnumerator):
+    """Keeps in the checkpoint what tells changes: by that was stored what is known.
+
+    Args:
+        context: the coordinator.
+        urls: of the lists.
+        rules: what tells changes.
+        left_out: how many pages were left out so far.
+    """
+
+    def __init__(
+        self,
+        context: BarrierSplitEnumeratorContext[HttpSplit, JsonValue],
+        urls: Sequence[str],
+        rules: JsonObject,
+        *,
+        left_out: int,
+    ) -> None:
+        super().__init__(context, urls, left_out=left_out)
+        self._rules = rules
+
+    def snapshot_state(self) -> JsonValue:
+        return {"left_out": self._left_out, "incremental": self._rules}
+
+    def _first_position(self, split: HttpSplit) -> JsonValue:
+        return LogPosition().to_json()

@@ -26,11 +26,14 @@ from headwater.enumerators.kafka.lookup_settings import LookupSettings
 from headwater.enumerators.kafka.lost_records import (
     Known,
     LostRecords,
+    accepted_topics,
     incarnations_of,
     is_created_anew,
+    logged_cluster_id,
     lost_records,
+    other_cluster,
+    ways_out,
 )
-from headwater.enumerators.kafka.mirrors import accepted_topics, logged_cluster_id, other_cluster, ways_out
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
 
 if TYPE_CHECKING:

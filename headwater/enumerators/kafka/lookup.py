@@ -22,7 +22,7 @@ from headwater.enumerators.kafka.client.cluster import Cluster
 from headwater.enumerators.kafka.client.metadata import EARLIEST, LATEST, TopicPartition
 from headwater.enumerators.kafka.cluster_view import ClusterView
 from headwater.enumerators.kafka.lookup_settings import LookupSettings
-from headwater.enumerators.kafka.mirrors import NewTopicIds
+from headwater.enumerators.kafka.lost_records import NewTopicIds
 from headwater.enumerators.kafka.partition_list import PartitionList
 from headwater.enumerators.kafka.record_sizes import RecordSizes
 from headwater.enumerators.kafka.split import KafkaPartitionSplit

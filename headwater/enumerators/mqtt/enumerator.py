@@ -10,8 +10,7 @@ from headwater.core.enumerator import BarrierSplitEnumerator, BarrierSplitEnumer
 from headwater.core.errors import OptionError
 from headwater.core.jsons import JsonValue
 from headwater.core.split import SplitPath
-from headwater.enumerators.mqtt.sessions import MqttSessions, MqttSessionSplit
-from headwater.enumerators.mqtt.subscription_note import SubscriptionNote
+from headwater.enumerators.mqtt.sessions import MqttSessions, MqttSessionSplit, SubscriptionNote
 
 log = logging.getLogger(__name__)
 

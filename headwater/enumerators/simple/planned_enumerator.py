@@ -1,4 +1,4 @@
-"""The enumerator of a simple source that knows its heads."""
+"""The enumerator of a simple source that knows where its splits end, and its index of times."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from headwater.core.abilities import Heads, Retires
+from headwater.core.abilities import FindsTimestamps, Heads, Retires
 from headwater.core.clock import Clock, RareWarning, SystemClock
 from headwater.core.enumerator import (
     Checkpoint,
@@ -21,11 +21,48 @@ from headwater.core.planned_source import DEFAULT_ROW_BYTES
 from headwater.core.simple_source import NamedSplit, SimpleSource
 from headwater.core.split import SplitPath
 from headwater.enumerators.event_time.settings import AlignmentSettings
+from headwater.enumerators.event_time.time_index import TimeIndex
 from headwater.enumerators.simple.enumerator import Look, SimpleSplitEnumerator
 
 if TYPE_CHECKING:
     # It needs NumPy, which takes a while to load.
     from headwater.enumerators.event_time.alignment import EventTimeAlignment
+
+
+class SimpleTimeIndex(TimeIndex):
+    """Asks the source, one split after the other (`FindsTimestamps.position_at`). On the worker thread.
+
+    Args:
+        source: finds the positions of times.
+        seen: returns the splits that the last look found, and where they end.
+    """
+
+    def __init__(
+        self,
+        source: SimpleSource,
+        seen: Callable[[], tuple[Mapping[SplitPath, NamedSplit], Mapping[SplitPath, int]]],
+    ) -> None:
+        self._source = source
+        self._seen = seen
+
+    def first_at(self, paths: Sequence[SplitPath], time_ms: int) -> Mapping[SplitPath, int]:
+        splits, heads = self._seen()
+        found = {path: self._position_at(splits[path], time_ms) for path in paths if path in splits}
+        # At the end there is no record yet.
+        return {path: position for path, position in found.items() if position < heads[path]}
+
+    def _position_at(self, split: NamedSplit, time_ms: int) -> int:
+        source = self._source
+        assert isinstance(source, FindsTimestamps), "only such a source has the option"
+        with outside(f"{type(source).__name__}.position_at", source=source.name, split=split.name):
+            position = source.position_at(split, time_ms)
+        if type(position) is not int:
+            raise ContractError(
+                f"FindsTimestamps.position_at: with Heads positions are integers; split {split.name!r} of "
+                f"source {source.name!r}: {position!r}"
+            )
+        return position
+
 
 log = logging.getLogger(__name__)
 
@@ -88,7 +125,7 @@ class PlannedSimpleSplitEnumerator(SimpleSplitEnumerator, PlannedSplitEnumerator
 
     def _aligned(self, settings: AlignmentSettings, state: JsonValue) -> EventTimeAlignment:
         from headwater.enumerators.event_time.alignment import EventTimeAlignment
-        from headwater.enumerators.simple.time_index import SimpleTimeIndex
+        from headwater.enumerators.simple.planned_enumerator import SimpleTimeIndex
 
         return EventTimeAlignment(
             self._planned_context,

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from headwater.core.split import SplitRange
-from headwater.enumerators.kafka.open_range import OpenRange
-from headwater.enumerators.kafka.split import KafkaPartitionSplit
+from headwater.enumerators.kafka.split import KafkaPartitionSplit, OpenRange
 
 
 @dataclass(slots=True, eq=False)

@@ -22,8 +22,7 @@ from headwater.enumerators.kafka.client.metadata import (
     TopicPartition,
 )
 from headwater.enumerators.kafka.client.pool import ConnectionPool
-from headwater.enumerators.kafka.open_range import OpenRange
-from headwater.enumerators.kafka.split import KafkaPartitionSplit
+from headwater.enumerators.kafka.split import KafkaPartitionSplit, OpenRange
 
 
 class NoLeader(Enum):

@@ -14,8 +14,7 @@ from headwater.core.split import SplitPath, SplitRange
 from headwater.enumerators.kafka.client.client_config import ClientConfig
 from headwater.enumerators.kafka.client.errors import Permission, from_code, metadata_is_stale
 from headwater.enumerators.kafka.client.pool import POOL, ConnectionPool
-from headwater.enumerators.kafka.open_range import OpenRange
-from headwater.enumerators.kafka.split import KafkaPartitionSplit
+from headwater.enumerators.kafka.split import KafkaPartitionSplit, OpenRange
 from headwater.readers.kafka.cursor import Cursor
 from headwater.readers.kafka.fetching import BrokerFetchers, FetchedPartition
 from headwater.readers.kafka.leaders import Leaders, NoLeader

@@ -1,18 +1,26 @@
-"""A session at an MQTT broker, with acknowledgements by hand."""
+"""A session at an MQTT broker with manual acknowledgements, and its messages as rows with keys."""
 
 from __future__ import annotations
 
+import contextlib
+import json
+import struct
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
+import pyarrow as pa
+from paho.mqtt.exception import MQTTException
+from paho.mqtt.packettypes import PacketTypes
+from paho.mqtt.properties import Properties
+
 from headwater.core.errors import SourceError
 from headwater.core.split import Split
-from headwater.enumerators.mqtt.subscription_note import Subscribed, SubscriptionNote
+from headwater.enumerators.mqtt.sessions import Subscribed, SubscriptionNote
 from headwater.readers.mqtt.connection import MqttConnection
-from headwater.readers.mqtt.messages import Token, delivery
-from headwater.readers.mqtt.settings import MqttSettings
+from headwater.readers.mqtt.packets import MqttMessage
+from headwater.readers.mqtt.settings import MQTT_SCHEMA, MqttSettings
 from headwater.readers.runtime.staging.staged_client import Delivery, StagedClient
 
 _LINGER_STEP_S: Final = 0.005
@@ -21,6 +29,11 @@ _LINGER_STEPS: Final = 20
 
 Where the broker sends few before it wants an acknowledgement, waiting for more would slow it down.
 """
+
+_KEY_ENCODER: Final = json.JSONEncoder(sort_keys=True)
+
+Token = tuple[int, int]
+"""Packet id and quality of service, which an acknowledgement needs."""
 
 
 @dataclass(frozen=True)
@@ -155,3 +168,50 @@ class MqttClient(StagedClient[Token]):
         if not session_present:
             return Subscribed()
         return Subscribed(self._settings.topics) if noted is None else noted
+
+
+def delivery(messages: Sequence[MqttMessage], key: tuple[str, str] | None) -> Delivery[Token]:
+    """Return messages as they are staged.
+
+    Args:
+        messages: at least one.
+        key: where the key of a message is, as `MqttSettings.key` has it.
+    """
+    topics, payloads, packet_ids, qualities, retained, received, _ = zip(*messages, strict=True)
+    columns = (topics, payloads, qualities, retained, received)
+    rows = pa.RecordBatch.from_arrays(
+        [pa.array(column, field.type) for column, field in zip(columns, MQTT_SCHEMA, strict=True)],
+        schema=MQTT_SCHEMA,
+    )
+    return Delivery(
+        rows,
+        [None] * len(messages) if key is None else [key_of(message, *key) for message in messages],
+        list(zip(packet_ids, qualities, strict=True)),
+    )
+
+
+def key_of(message: MqttMessage, kind: str, name: str) -> bytes | None:
+    """Return the key of a message; None if it has none: a second delivery of it is not noticed."""
+    return (
+        _of_payload(message.payload, name) if kind == "payload" else _of_properties(message.properties, name)
+    )
+
+
+def _of_payload(payload: bytes, name: str) -> bytes | None:
+    # A payload that is no JSON, or is nested too deep to be read, has no key.
+    with contextlib.suppress(ValueError, RecursionError):
+        value = json.loads(payload)
+        for step in name.split("."):
+            value = value.get(step) if isinstance(value, dict) else None
+        return None if value is None else _KEY_ENCODER.encode(value).encode()
+    return None
+
+
+def _of_properties(encoded: bytes, name: str) -> bytes | None:
+    properties = Properties(PacketTypes.PUBLISH)  # type: ignore[no-untyped-call]
+    # Properties that cannot be read have no key.
+    with contextlib.suppress(MQTTException, ValueError, LookupError, struct.error):
+        properties.unpack(encoded)  # type: ignore[no-untyped-call]
+        pairs = getattr(properties, "UserProperty", [])
+        return next((value.encode() for key, value in pairs if key == name), None)
+    return None

@@ -21,8 +21,14 @@ from paho.mqtt.subscribeoptions import SubscribeOptions
 
 from headwater.core.errors import AuthenticationError, TransientSourceError
 from headwater.readers.mqtt.broker_client import BrokerClient, new_client
-from headwater.readers.mqtt.packets import MalformedPacketError, MqttMessage, PacketStream, acknowledgements
-from headwater.readers.mqtt.refusals import loss, refusal
+from headwater.readers.mqtt.packets import (
+    MalformedPacketError,
+    MqttMessage,
+    PacketStream,
+    acknowledgements,
+    loss,
+    refusal,
+)
 from headwater.readers.mqtt.settings import MqttSettings, MqttVersion
 
 _NEVER_EXPIRES: Final = 0xFFFFFFFF

@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from headwater.connector.planned.shares import share_rows
 from headwater.core.split import SplitPath
-from headwater.enumerators.event_time.backlog import Backlog
 from headwater.enumerators.event_time.bound_search import BoundSearch
 from headwater.enumerators.event_time.time_index import TimeIndex, TimeSpan
+from headwater.enumerators.event_time.timeline import Backlog
 
 MINUTE_MS = 60_000
 HOUR_MS = 60 * MINUTE_MS

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headwater.core.split import SplitPath
-from headwater.enumerators.event_time.backlog import Backlog
 from headwater.enumerators.event_time.bound_search import BoundSearch
+from headwater.enumerators.event_time.timeline import Backlog
 from tests.enumerators.event_time.simulation import (
     BEGIN_MS,
     HOUR_MS,

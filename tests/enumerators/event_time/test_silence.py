@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headwater.core.clock import ManualClock
-from headwater.enumerators.event_time.silence import Silence
+from headwater.enumerators.event_time.late_splits import Silence
 
 
 def test_a_split_is_waited_for_until_nothing_has_come_for_the_time_out() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import fsspec
 import pytest
 
-from headwater.enumerators.files.archive import move_without_loss
+from headwater.enumerators.files.cleaner import move_without_loss
 
 
 @pytest.fixture(params=["file", "other disk", "memory"])

@@ -25,8 +25,8 @@ from headwater.enumerators.files import listing
 from headwater.enumerators.files.cleaner import CleanSource, FileCleaner
 from headwater.enumerators.files.filesystem import file_errors, open_file_system
 from headwater.enumerators.files.listing import FileLister, S3Lister, lister_for, present_status
-from headwater.enumerators.files.pattern_check import MatchingLister
 from headwater.enumerators.files.selection import SelectedPath
+from headwater.enumerators.files.settings import MatchingLister
 from headwater.enumerators.files.split import FileStatus
 from tests.s3_server import S3Server
 

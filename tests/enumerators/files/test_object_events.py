@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from headwater.enumerators.files.object_events import arrived_objects
+from headwater.enumerators.files.event_queue import arrived_objects
 
 BUCKET = "spark"
 

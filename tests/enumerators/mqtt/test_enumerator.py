@@ -14,8 +14,7 @@ from headwater.core.jsons import JsonValue
 from headwater.core.split import SplitPath
 from headwater.core.state_location import LocalStateStore
 from headwater.enumerators.mqtt.enumerator import MqttSplitEnumerator
-from headwater.enumerators.mqtt.sessions import MqttSessions, MqttSessionSplit
-from headwater.enumerators.mqtt.subscription_note import Subscribed, SubscriptionNote
+from headwater.enumerators.mqtt.sessions import MqttSessions, MqttSessionSplit, Subscribed, SubscriptionNote
 
 
 class Rounds(BarrierSplitEnumeratorContext[MqttSessionSplit, int]):

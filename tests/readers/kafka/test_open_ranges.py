@@ -10,7 +10,7 @@ import pytest
 
 from headwater.core.errors import DataLossError, TransientSourceError, UnknownSplitError
 from headwater.enumerators.kafka.client.metadata import EARLIEST, LATEST, BrokerAddress
-from headwater.enumerators.kafka.open_range import OpenRange
+from headwater.enumerators.kafka.split import OpenRange
 from headwater.readers.kafka.settings import KafkaReadSettings
 from headwater.readers.kafka.split_reader import KafkaSplitReader
 from tests.enumerators.kafka.client.listeners import Listen, client

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from headwater.readers.mqtt.buffered_socket import BufferedSocket
+from headwater.readers.mqtt.broker_client import BufferedSocket
 from headwater.readers.mqtt.packets import MqttMessage, PacketStream
 from headwater.readers.mqtt.settings import MqttVersion
 

@@ -24,10 +24,8 @@ from headwater.core.errors import (
 )
 from headwater.core.source import Boundedness
 from headwater.enumerators.mqtt.sessions import MqttSessionSplit
-from headwater.readers.mqtt.client import MqttClient
-from headwater.readers.mqtt.messages import key_of
-from headwater.readers.mqtt.packets import MqttMessage
-from headwater.readers.mqtt.refusals import loss
+from headwater.readers.mqtt.client import MqttClient, key_of
+from headwater.readers.mqtt.packets import MqttMessage, loss
 from headwater.readers.runtime.staging.staged_client import QueueTakenError
 from local_kafka_tls import TlsFiles, make_certificates
 from local_mqtt import LocalMqtt

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties, VariableByteIntegers
 
-from headwater.readers.mqtt.messages import delivery, key_of
+from headwater.readers.mqtt.client import delivery, key_of
 from headwater.readers.mqtt.packets import (
     MalformedPacketError,
     MqttMessage,

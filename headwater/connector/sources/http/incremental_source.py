@@ -15,7 +15,7 @@ from headwater.core.imports import importing
 from headwater.core.jsons import JsonObject, JsonValue, dumps
 from headwater.core.split import SplitPath
 from headwater.core.state_store import StateStore
-from headwater.enumerators.http.incremental_enumerator import IncrementalEnumerator
+from headwater.enumerators.http.enumerator import IncrementalEnumerator
 from headwater.enumerators.http.log_position import LogPosition
 from headwater.enumerators.http.split import HttpSplit
 from headwater.readers.http.client import RequestRate

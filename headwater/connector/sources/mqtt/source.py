@@ -18,8 +18,7 @@ from headwater.core.source import Boundedness
 from headwater.core.split import Split, SplitPath
 from headwater.core.state_store import MemoryStateStore, StateStore
 from headwater.enumerators.mqtt.enumerator import MqttSplitEnumerator
-from headwater.enumerators.mqtt.sessions import MqttSessions, MqttSessionSplit
-from headwater.enumerators.mqtt.subscription_note import SubscriptionNote
+from headwater.enumerators.mqtt.sessions import MqttSessions, MqttSessionSplit, SubscriptionNote
 from headwater.readers.mqtt.settings import MQTT_SCHEMA, MqttSettings
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 From the ground up::
 
-    metadata        what a cluster consists of, as values
+    metadata        brokers, topics and partitions, as values
     tls             TLS: settings and contexts          sasl_config     SASL: settings
     property_kinds  the table's types and parsers       properties      the table of kafka.*
     client_config   all settings of a connection
@@ -11,5 +11,5 @@ From the ground up::
     sasl            logging in                          requests        Metadata, ListOffsets, DescribeLogDirs
     connection      one broker
     cluster         all brokers: metadata, offsets      pool            connections that outlive tasks
-    consumer_group  a group's committed offsets         group_requests  its three requests
+    consumer_group  a group's committed offsets, and its three requests
 """

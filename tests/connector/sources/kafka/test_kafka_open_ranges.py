@@ -11,8 +11,7 @@ from headwater.connector.sources.kafka.source import KafkaSource, configure_kafk
 from headwater.core.source import Boundedness
 from headwater.core.split import SplitRange
 from headwater.enumerators.kafka.client.metadata import EARLIEST, LATEST
-from headwater.enumerators.kafka.open_range import OpenRange
-from headwater.enumerators.kafka.split import KafkaPartitionSplit
+from headwater.enumerators.kafka.split import KafkaPartitionSplit, OpenRange
 
 SPLIT = KafkaPartitionSplit("t", 0, "5d9d4c2e-9f5f-4a0b-8d0e-0a6c7f2f8f11")
 NO_ID = KafkaPartitionSplit("t", 0)
