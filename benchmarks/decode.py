@@ -33,8 +33,7 @@ from headwater.core.emitter import SplitState
 from headwater.core.split import SplitRange
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
 from headwater.readers.formats.avro.avro_format import AvroValueFormat
-from headwater.readers.formats.decoded_part import DecodedPart
-from headwater.readers.formats.format_options import FormatOptions
+from headwater.readers.formats.format import DecodedPart, FormatOptions
 from headwater.readers.formats.json.json_format import JsonValueFormat
 from headwater.readers.formats.protobuf.format import ProtobufFormat
 from headwater.readers.kafka.columns import KAFKA_COLUMNS

@@ -16,8 +16,7 @@ from pyspark.sql.types import StructType
 
 from headwater.readers.formats.csv.csv_format import CsvValueFormat
 from headwater.readers.formats.csv.csv_settings import CsvDialect
-from headwater.readers.formats.format import ValueDecoder
-from headwater.readers.formats.format_options import FormatOptions
+from headwater.readers.formats.format import FormatOptions, ValueDecoder
 from tests.parity.files.plain import plain_rows
 from tests.readers.formats.json.json_values import spans
 

@@ -16,7 +16,7 @@ from pyspark.sql.functions import col, expr, from_json
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StringType, StructField, StructType
 
-from headwater.readers.formats.format_options import FormatOptions
+from headwater.readers.formats.format import FormatOptions
 from headwater.readers.formats.json.json_format import JsonValueFormat
 from tests.formats.json_differences import DIFFERENCES, TIME_ONLY, is_meant
 from tests.formats.json_texts import SCHEMAS, json_texts

@@ -13,7 +13,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import col, from_json
 
-from headwater.readers.formats.format_options import FormatOptions
+from headwater.readers.formats.format import FormatOptions
 from headwater.readers.formats.json.json_format import JsonValueFormat
 from headwater.readers.formats.values.time_pattern import PatternError, program_of
 from tests.formats.time_patterns import USUAL, random_pattern, random_text

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from headwater.connector.formats.options import FORMATS, PartOptions
 from headwater.connector.options import ParsedOptions
-from headwater.readers.formats.format_options import FormatOptions
+from headwater.readers.formats.format import FormatOptions
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType

@@ -30,7 +30,7 @@ from headwater.connector.formats.format_request import ChosenFormat, FormatReque
 from headwater.connector.formats.options import PartOptions
 from headwater.core.errors import FormatSchemaError, OptionError
 from headwater.core.options import Option
-from headwater.readers.formats.format_options import FormatOptions
+from headwater.readers.formats.format import FormatOptions
 
 if TYPE_CHECKING:
     from headwater.readers.formats.format import Format

@@ -25,7 +25,7 @@ from headwater.core.errors import OptionError
 from headwater.core.jsons import JsonValue
 from headwater.core.options import Option, names, one_of
 from headwater.readers.formats.bad_records import BadRecordsLocation
-from headwater.readers.formats.decoded_part import DecodedPart, is_spread, part_of
+from headwater.readers.formats.format import DecodedPart, is_spread, part_of
 from headwater.readers.formats.registry.settings import REGISTRY_OPTIONS
 
 if TYPE_CHECKING:

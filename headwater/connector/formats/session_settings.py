@@ -7,7 +7,7 @@ from dataclasses import replace
 from pyspark import TaskContext
 
 from headwater.core.errors import OptionError
-from headwater.readers.formats.decoded_part import DecodedPart
+from headwater.readers.formats.format import DecodedPart
 
 _SESSION_ZONE = "spark.sql.session.timeZone"
 

@@ -21,7 +21,7 @@ from headwater.connector.options import ParsedOptions
 from headwater.core.errors import OptionError
 from headwater.core.jsons import JsonValue
 from headwater.readers.formats.bad_records import BadRecordsLocation
-from headwater.readers.formats.decoded_part import DecodedPart, OnBadValue
+from headwater.readers.formats.format import DecodedPart, OnBadValue
 
 _ON_BAD: Final[dict[str, OnBadValue]] = {
     "PERMISSIVE": "keep",

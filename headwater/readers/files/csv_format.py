@@ -33,8 +33,7 @@ from headwater.readers.files.settings import ReadSettings, is_metadata
 from headwater.readers.formats.columns.row_arrays import without_rows
 from headwater.readers.formats.csv import layout as L
 from headwater.readers.formats.csv.csv_decoder import CsvDecoder
-from headwater.readers.formats.format import BadValues
-from headwater.readers.formats.format_options import FormatOptions
+from headwater.readers.formats.format import BadValues, FormatOptions
 
 
 class CsvFormat(LineFormat):

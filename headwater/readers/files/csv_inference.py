@@ -18,7 +18,7 @@ from headwater.readers.files.lines import line_ends
 from headwater.readers.files.settings import ReadSettings
 from headwater.readers.formats.csv.csv_decoder import CsvDecoder
 from headwater.readers.formats.csv.type_inference import ColumnTypes
-from headwater.readers.formats.format_options import FormatOptions
+from headwater.readers.formats.format import FormatOptions
 
 
 def csv_schema(files: Sequence[FileStatus], opener: Opener, settings: ReadSettings) -> pa.Schema:

@@ -12,8 +12,7 @@ import pyarrow.compute
 from headwater.readers.files.rescue_json import json_objects
 from headwater.readers.formats.csv.csv_decoder import CsvDecoder
 from headwater.readers.formats.csv.csv_settings import CsvDialect
-from headwater.readers.formats.format import Spans
-from headwater.readers.formats.format_options import FormatOptions
+from headwater.readers.formats.format import FormatOptions, Spans
 from headwater.readers.kernels.arrays import Int64Array
 
 compute: Any = pyarrow.compute

@@ -18,8 +18,7 @@ from headwater.readers.formats.columns.kernel_runs import BEHIND
 from headwater.readers.formats.csv import layout as L
 from headwater.readers.formats.csv.csv_decoder import CsvDecoder
 from headwater.readers.formats.csv.csv_settings import CsvDialect
-from headwater.readers.formats.format import BadValues
-from headwater.readers.formats.format_options import FormatOptions
+from headwater.readers.formats.format import BadValues, FormatOptions
 from headwater.readers.kernels.arrays import ByteArray
 
 _PIECE_BYTES: Final = 1 << 20

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from headwater.readers.files.lines import UTF_8, Bytes, LineSettings
 from headwater.readers.files.text_settings import JsonSettings
 from headwater.readers.formats.format import Spans
-from headwater.readers.formats.json import documents_layout as layout
+from headwater.readers.formats.json import layout
 from headwater.readers.formats.json.documents import JsonValues, json_values
 from headwater.readers.formats.lines.lines import line_spans
 from headwater.readers.kernels.arrays import ByteArray, Int64Array

@@ -11,8 +11,8 @@ import pyarrow as pa
 from headwater.core.options import Spec, one_of, option, text
 from headwater.readers.formats.bad_records import BadRecordsLocation
 from headwater.readers.formats.csv.csv_settings import CsvDialect
-from headwater.readers.formats.format_options import FormatOptions
-from headwater.readers.formats.json import documents_layout as layout
+from headwater.readers.formats.format import FormatOptions
+from headwater.readers.formats.json import layout
 from headwater.readers.formats.values.time_pattern import datetime_pattern
 
 CorruptMode: TypeAlias = Literal["permissive", "dropmalformed", "failfast"]

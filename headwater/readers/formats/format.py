@@ -1,15 +1,56 @@
-"""The contract of formats: bytes of records in, typed Arrow columns out."""
+"""The contract of formats: bytes of records in, typed Arrow columns out. Loads no Arrow by itself."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from headwater.readers.kernels.arrays import ByteArray, Int64Array
+
+OnBadValue: TypeAlias = Literal["keep", "drop", "fail"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FormatOptions:
+    """How values are decoded, whatever their format. Immutable and picklable.
+
+    Attributes:
+        corrupt_column: the name of a column of strings that holds the text of each bad value, bytes that are
+            no UTF-8 as U+FFFD; of a binary format as Base64. None: there is no such column.
+        rescued_column: the name of a column of strings that holds, as a JSON object, what the schema does not
+            name and what it could not take. None: there is no such column, and a value that does not fit its
+            field makes the whole value bad.
+        time_zone: the zone of times without one, as the time zone database names it or as an offset such as
+            ``+01:00``. None: such a time cannot become a point in time.
+        timestamp_format: how times are written, as Java's `DateTimeFormatter` has it. None: as ISO 8601.
+        timestamp_ntz_format: how times without a zone are written.
+        date_format: how dates are written.
+        time_fallback: whether dates and times that do not follow their pattern are read as Spark casts text.
+            None: where there is no pattern. CSV has it in its dialect.
+    """
+
+    corrupt_column: str | None = None
+    rescued_column: str | None = None
+    time_zone: str | None = None
+    timestamp_format: str | None = None
+    timestamp_ntz_format: str | None = None
+    date_format: str | None = None
+    time_fallback: bool | None = None
+
+    @property
+    def date_fallback(self) -> bool:
+        """Whether dates are read in another way if they do not follow ``date_format``."""
+        return self.date_format is None if self.time_fallback is None else self.time_fallback
+
+    @property
+    def timestamp_fallback(self) -> bool:
+        """Whether times are read in another way if they do not follow ``timestamp_format``."""
+        return self.timestamp_format is None if self.time_fallback is None else self.time_fallback
 
 
 class Spans(NamedTuple):
@@ -117,3 +158,33 @@ class ValueDecoder(ABC):
 
         The arrays keep their memory alive.
         """
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecodedPart:
+    """A key or value that a format decodes.
+
+    Attributes:
+        format: makes its columns.
+        prefix: comes before their names where each is a column of the row.
+        on_bad: what becomes of a row whose key or value the format cannot decode.
+        zone_option: the option that names the time zone, if the format needs one and the user gave none;
+            else empty.
+        names_schemas: whether each value has the id of its schema in front.
+    """
+
+    format: Format
+    prefix: str = ""
+    on_bad: OnBadValue = "keep"
+    zone_option: str = ""
+    names_schemas: bool = False
+
+
+def part_of(column: str) -> str:
+    """Return ``value`` for ``value.*``, and the name of any other column as it is."""
+    return column.removesuffix(".*")
+
+
+def is_spread(column: str) -> bool:
+    """Whether a name stands for all columns of a decoded part, each as one of the row."""
+    return column.endswith(".*")

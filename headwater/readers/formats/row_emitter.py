@@ -14,8 +14,7 @@ from headwater.core.emitter import RecordEmitter, SplitState
 from headwater.core.errors import CorruptRecordError, OptionError, SourceError
 from headwater.readers.formats.bad_records import BadRecordsLocation, BadRowFiles
 from headwater.readers.formats.columns.row_arrays import struct_of, without_rows
-from headwater.readers.formats.decoded_part import DecodedPart, is_spread, part_of
-from headwater.readers.formats.format import BadValues, Spans
+from headwater.readers.formats.format import BadValues, DecodedPart, Spans, is_spread, part_of
 
 
 class DecodingEmitter(RecordEmitter[EpochRecord, Any, Any]):

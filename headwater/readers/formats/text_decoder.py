@@ -11,8 +11,7 @@ import pyarrow as pa
 from headwater.readers.formats.columns import layout
 from headwater.readers.formats.columns.kernel_runs import run_kernel, value_addresses
 from headwater.readers.formats.columns.table import ColumnTable
-from headwater.readers.formats.format import BadValues, Spans, ValueDecoder
-from headwater.readers.formats.format_options import FormatOptions
+from headwater.readers.formats.format import BadValues, FormatOptions, Spans, ValueDecoder
 from headwater.readers.formats.values.time_tables import KnownZones, TimePatterns
 from headwater.readers.kernels.arrays import Int64Array, address
 from headwater.readers.kernels.cache import Kernel

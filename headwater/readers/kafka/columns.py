@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from headwater.readers.formats.decoded_part import DecodedPart, is_spread, part_of
+from headwater.readers.formats.format import DecodedPart, is_spread, part_of
 from headwater.readers.kafka.layout import BinaryBuffers, HeadersBuffers
 from headwater.readers.kernels.arrays import ByteArray
 

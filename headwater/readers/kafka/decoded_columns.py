@@ -12,8 +12,7 @@ import pyarrow as pa
 from headwater.core.errors import CorruptRecordError, SourceError
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
 from headwater.readers.formats.columns.row_arrays import struct_of, without_rows
-from headwater.readers.formats.decoded_part import DecodedPart, part_of
-from headwater.readers.formats.format import BadValues, Spans
+from headwater.readers.formats.format import BadValues, DecodedPart, Spans, part_of
 from headwater.readers.kafka.bad_records import BadRecord, BadRecordFiles
 from headwater.readers.kernels.arrays import ByteArray, Int64Array
 

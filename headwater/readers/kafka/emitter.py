@@ -13,7 +13,7 @@ import pyarrow as pa
 from headwater.core.emitter import RecordEmitter, SplitState
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
 from headwater.readers.formats.bad_records import BadRecordsLocation
-from headwater.readers.formats.decoded_part import DecodedPart
+from headwater.readers.formats.format import DecodedPart
 from headwater.readers.kafka.bad_records import BadRecordFiles
 from headwater.readers.kafka.chunks import Chunk, chunks, lone_chunk
 from headwater.readers.kafka.columns import row_schema

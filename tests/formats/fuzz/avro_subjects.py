@@ -9,7 +9,7 @@ import struct
 from typing import Any, Final
 
 from headwater.readers.formats.avro.avro_format import AvroValueFormat, ConfluentAvroFormat
-from headwater.readers.formats.format_options import FormatOptions
+from headwater.readers.formats.format import FormatOptions
 from headwater.readers.formats.registry.settings import RegistrySettings
 from tests.formats.fuzz.subject import Subject
 from tests.readers.formats.scripted_registry import ScriptedRegistry

@@ -25,7 +25,7 @@ from pyspark.sql.types import (
 
 from headwater.readers.formats.csv.csv_format import CsvValueFormat
 from headwater.readers.formats.csv.csv_settings import UNESCAPED_QUOTES, CsvDialect
-from headwater.readers.formats.format_options import FormatOptions
+from headwater.readers.formats.format import FormatOptions
 from tests.formats.fuzz.subject import Subject
 from tests.formats.json_texts import NUMBERS, TIMES
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from google.protobuf import descriptor_pb2
 
-from headwater.readers.formats.format_options import FormatOptions
+from headwater.readers.formats.format import FormatOptions
 from headwater.readers.formats.protobuf.descriptors import find_message
 from headwater.readers.formats.protobuf.format import ConfluentProtobufFormat, ProtobufFormat
 from headwater.readers.formats.registry.settings import RegistrySettings

@@ -26,7 +26,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from headwater.readers.formats.format_options import FormatOptions
+from headwater.readers.formats.format import FormatOptions
 from headwater.readers.formats.json.json_format import ConfluentJsonFormat, JsonValueFormat
 from headwater.readers.formats.text import TextValueFormat
 from tests.formats.fuzz.subject import Subject

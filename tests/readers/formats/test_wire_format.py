@@ -8,8 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from headwater.readers.formats.format import Spans
-from headwater.readers.formats.format_options import FormatOptions
+from headwater.readers.formats.format import FormatOptions, Spans
 from headwater.readers.formats.json.json_format import ConfluentJsonFormat, JsonValueFormat
 from tests.readers.formats.avro.values import decode, rows, spans
 

@@ -18,8 +18,7 @@ from kafka.record.legacy_records import LegacyRecordBatchBuilder
 
 from headwater.core.errors import CorruptRecordError, DeadlineError, SourceError
 from headwater.readers.formats.bad_records import BadRecordsLocation
-from headwater.readers.formats.decoded_part import DecodedPart, OnBadValue
-from headwater.readers.formats.format import Spans
+from headwater.readers.formats.format import DecodedPart, OnBadValue, Spans
 from headwater.readers.formats.text import TextValueFormat
 from headwater.readers.kafka.decoded_columns import schema_header
 from headwater.readers.kafka.emitter import KafkaRecordEmitter

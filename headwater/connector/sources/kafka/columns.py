@@ -24,7 +24,7 @@ from headwater.connector.formats.settings import PartSettings
 from headwater.connector.options import ParsedOptions
 from headwater.core.errors import OptionError
 from headwater.core.options import Option, boolean, names
-from headwater.readers.formats.decoded_part import is_spread, part_of
+from headwater.readers.formats.format import is_spread, part_of
 
 KAFKA_TYPE: Final = StructType(
     [

@@ -44,7 +44,7 @@ from headwater.enumerators.kafka.lookup_settings import LookupSettings
 from headwater.enumerators.kafka.offsets_initializer import AtTimestamp, OffsetsInitializer, check_timestamps
 from headwater.enumerators.kafka.split import KafkaPartitionSplit, OpenRange
 from headwater.readers.formats.bad_records import BadRecordsLocation, block_start
-from headwater.readers.formats.decoded_part import DecodedPart
+from headwater.readers.formats.format import DecodedPart
 from headwater.readers.kafka.settings import KafkaReadSettings
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ from headwater.core.imports import importing
 from headwater.readers.formats.avro.columns import arrow_schema, value_record
 from headwater.readers.formats.avro.schema import parse_schema
 from headwater.readers.formats.avro.types import AvroType
-from headwater.readers.formats.format import Format, ValueDecoder
-from headwater.readers.formats.format_options import FormatOptions
+from headwater.readers.formats.format import Format, FormatOptions, ValueDecoder
 from headwater.readers.formats.registry.settings import RegistrySettings
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ import pyarrow as pa
 from headwater.readers.formats.csv import layout
 from headwater.readers.formats.csv.csv_settings import CsvDialect
 from headwater.readers.formats.csv.kernel_options import KernelOptions
-from headwater.readers.formats.format import BadValues, Spans
-from headwater.readers.formats.format_options import FormatOptions
+from headwater.readers.formats.format import BadValues, FormatOptions, Spans
 from headwater.readers.formats.text_decoder import TextDecoder
 from headwater.readers.kernels.arrays import ByteArray, address
 from headwater.readers.kernels.cache import Kernel

@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from headwater.readers.formats.csv.csv_settings import CsvDialect
-from headwater.readers.formats.format import Format
-from headwater.readers.formats.format_options import FormatOptions
+from headwater.readers.formats.format import Format, FormatOptions
 
 if TYPE_CHECKING:
     import pyarrow as pa

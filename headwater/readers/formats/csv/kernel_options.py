@@ -9,7 +9,7 @@ import numpy as np
 from headwater.readers.formats.csv import layout
 from headwater.readers.formats.csv.csv_settings import UNESCAPED_QUOTES, CsvDialect
 from headwater.readers.formats.csv.transitions import transition_table
-from headwater.readers.formats.format_options import FormatOptions
+from headwater.readers.formats.format import FormatOptions
 from headwater.readers.kernels.arrays import address
 
 

@@ -14,7 +14,7 @@ from headwater.readers.formats.csv import inference_layout as kinds
 from headwater.readers.formats.csv import layout
 from headwater.readers.formats.csv.csv_settings import CsvDialect
 from headwater.readers.formats.csv.kernel_options import KernelOptions
-from headwater.readers.formats.format_options import FormatOptions
+from headwater.readers.formats.format import FormatOptions
 from headwater.readers.formats.values.time_tables import KnownZones, TimePatterns
 from headwater.readers.kernels.arrays import address
 from headwater.readers.kernels.cache import Kernel

@@ -11,7 +11,6 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from headwater.readers.formats.format import Spans
-from headwater.readers.formats.json import documents_layout as layout
 from headwater.readers.formats.json import layout as L
 from headwater.readers.kernels.arrays import ByteArray, Int32Array, Int64Array, address
 from headwater.readers.kernels.cache import Kernel
@@ -54,7 +53,7 @@ class JsonValues(NamedTuple):
     rewriting: Rewriting | None = None
 
 
-def json_values(documents: Spans, rules: int = layout.AS_IT_IS, *, whole: bool = False) -> JsonValues:
+def json_values(documents: Spans, rules: int = L.AS_IT_IS, *, whole: bool = False) -> JsonValues:
     """Return the values of documents.
 
     Args:
@@ -62,7 +61,7 @@ def json_values(documents: Spans, rules: int = layout.AS_IT_IS, *, whole: bool =
         rules: some of ``ALLOW_...``, by which documents are rewritten.
         whole: whether arrays of objects stay one value each.
     """
-    if rules == layout.AS_IT_IS:
+    if rules == L.AS_IT_IS:
         kept = documents.sizes > 0
         if (documents.data[documents.starts[kept]] == _OPEN_OBJECT).all():
             if kept.all():
@@ -79,16 +78,16 @@ def _split(documents: Spans, rules: int, *, whole: bool) -> JsonValues:
     levels = np.zeros(L.LEVEL_BYTES, np.uint8)
     text: ByteArray = documents.data
     rewriting: Rewriting | None = None
-    state = np.zeros(layout.DOCUMENTS_FIELDS, np.int64)
-    state[layout.DOCUMENTS_RULES] = rules
-    state[layout.DOCUMENTS_ARE_WHOLE] = int(whole)
-    if rules != layout.AS_IT_IS:
-        most = layout.TEXT_GROWTH * int(sizes.sum()) + layout.TEXT_EXTRA * count + layout.BEHIND
+    state = np.zeros(L.DOCUMENTS_FIELDS, np.int64)
+    state[L.DOCUMENTS_RULES] = rules
+    state[L.DOCUMENTS_ARE_WHOLE] = int(whole)
+    if rules != L.AS_IT_IS:
+        most = L.TEXT_GROWTH * int(sizes.sum()) + L.TEXT_EXTRA * count + L.BEHIND
         text = np.empty(most, np.uint8)
         rewriting = Rewriting(documents.data, np.zeros(most, np.int32))
-        state[layout.DOCUMENTS_TEXT] = address(text)
-        state[layout.DOCUMENTS_PLACES] = address(rewriting.places)
-        state[layout.DOCUMENTS_SOURCE] = address(documents.data)
+        state[L.DOCUMENTS_TEXT] = address(text)
+        state[L.DOCUMENTS_PLACES] = address(rewriting.places)
+        state[L.DOCUMENTS_SOURCE] = address(documents.data)
     notes = np.empty(count + 1024, _NOTE)
     done = 0
     while True:
@@ -97,7 +96,7 @@ def _split(documents: Spans, rules: int, *, whole: bool) -> JsonValues:
             *(address(array) if count else 0 for array in (starts, sizes)),
             *(done, count, address(levels), begin, begin + notes.nbytes, address(state)),
         )
-        filled = int(state[layout.DOCUMENTS_FILLED]) // layout.NOTE_BYTES
+        filled = int(state[L.DOCUMENTS_FILLED]) // L.NOTE_BYTES
         if done == count:
             break
         notes = np.concatenate([notes, np.empty(len(notes), _NOTE)])

@@ -9,8 +9,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from headwater.readers.formats.format import BadValues, Spans
-from headwater.readers.formats.format_options import FormatOptions
+from headwater.readers.formats.format import BadValues, FormatOptions, Spans
 from headwater.readers.formats.json import layout
 from headwater.readers.formats.json.documents import Rewriting
 from headwater.readers.formats.text_decoder import TextDecoder

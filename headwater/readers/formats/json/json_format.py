@@ -8,8 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from headwater.readers.formats.format import Format, Spans, ValueDecoder
-from headwater.readers.formats.format_options import FormatOptions
+from headwater.readers.formats.format import Format, FormatOptions, Spans, ValueDecoder
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from headwater.core.errors import FormatSchemaError
 from headwater.readers.formats.format import Spans
-from headwater.readers.formats.json import documents_layout as D
 from headwater.readers.formats.json import layout as L
 from headwater.readers.formats.json import shapes_layout as layout
 from headwater.readers.kernels.arrays import ByteArray, Int64Array, address
@@ -97,7 +96,7 @@ class ShapeInference:
     def add_each(self, values: Sequence[bytes]) -> None:
         """Take values that lie anywhere."""
         sizes = np.array([len(value) for value in values], np.int64)
-        data = np.frombuffer(b"".join([*values, bytes(D.BEHIND)]), np.uint8)
+        data = np.frombuffer(b"".join([*values, bytes(L.BEHIND)]), np.uint8)
         self.add(Spans(data, np.cumsum(sizes) - sizes, sizes))
 
     def schema(self, texts: pa.DataType = _TEXT) -> pa.Schema:

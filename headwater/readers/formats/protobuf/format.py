@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 from headwater.core.errors import FormatSchemaError, OptionError, SourceError
 from headwater.core.imports import importing
-from headwater.readers.formats.format import Format, ValueDecoder
-from headwater.readers.formats.format_options import FormatOptions
+from headwater.readers.formats.format import Format, FormatOptions, ValueDecoder
 from headwater.readers.formats.registry.settings import RegistrySettings
 
 if TYPE_CHECKING:

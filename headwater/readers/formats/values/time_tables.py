@@ -9,7 +9,7 @@ import numpy as np
 
 from headwater.core.errors import OptionError
 from headwater.readers.formats.columns import layout as T
-from headwater.readers.formats.format_options import FormatOptions
+from headwater.readers.formats.format import FormatOptions
 from headwater.readers.formats.values import layout as V
 from headwater.readers.formats.values.time_pattern import program_of
 from headwater.readers.formats.values.zones import offsets_of

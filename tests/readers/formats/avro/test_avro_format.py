@@ -15,7 +15,7 @@ import pytest
 
 from headwater.core.errors import FormatSchemaError
 from headwater.readers.formats.avro.avro_format import AvroValueFormat
-from headwater.readers.formats.format_options import FormatOptions
+from headwater.readers.formats.format import FormatOptions
 from tests.readers.formats.avro.values import decode, encode, record, resolved, rows, spans
 
 UTC = dt.UTC

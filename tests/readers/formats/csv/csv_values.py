@@ -11,7 +11,7 @@ import pyarrow as pa
 from headwater.readers.formats.columns.kernel_runs import BEHIND
 from headwater.readers.formats.csv.csv_decoder import CsvDecoder
 from headwater.readers.formats.csv.csv_settings import CsvDialect
-from headwater.readers.formats.format_options import FormatOptions
+from headwater.readers.formats.format import FormatOptions
 from tests.readers.formats.json.json_values import Decoded, plain, spans
 
 TEXT: Mapping[str, Any] = {name: pa.string() for name in "abc"}

@@ -8,7 +8,7 @@ import math
 import pyarrow as pa
 import pytest
 
-from headwater.readers.formats.format_options import FormatOptions
+from headwater.readers.formats.format import FormatOptions
 from tests.readers.formats.csv.csv_values import decode
 
 MISMATCH = "has a value that does not fit the type of its column"

@@ -10,7 +10,7 @@ import pytest
 
 from headwater.readers.formats.csv.csv_settings import CsvDialect
 from headwater.readers.formats.csv.type_inference import ColumnTypes
-from headwater.readers.formats.format_options import FormatOptions
+from headwater.readers.formats.format import FormatOptions
 
 
 def inferred(values: Sequence[str | None], *, prefer_date: bool = True, **options: Any) -> str:

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from headwater.readers.formats.format import Spans
-from headwater.readers.formats.format_options import FormatOptions
+from headwater.readers.formats.format import FormatOptions, Spans
 from headwater.readers.formats.json.json_format import JsonValueFormat
 
 CORRUPT = "corrupt"

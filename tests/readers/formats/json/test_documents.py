@@ -6,9 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from headwater.readers.formats.format import Spans
-from headwater.readers.formats.format_options import FormatOptions
-from headwater.readers.formats.json import documents_layout as layout
+from headwater.readers.formats.format import FormatOptions, Spans
+from headwater.readers.formats.json import layout
 from headwater.readers.formats.json.documents import json_values
 from headwater.readers.formats.json.json_decoder import JsonDecoder
 

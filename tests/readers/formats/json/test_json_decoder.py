@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headwater.core.errors import OptionError
-from headwater.readers.formats.format_options import FormatOptions
+from headwater.readers.formats.format import FormatOptions
 from headwater.readers.formats.json.json_format import JsonValueFormat
 from tests.readers.formats.json.json_values import CORRUPT, decode, spans
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headwater.readers.formats.format_options import FormatOptions
+from headwater.readers.formats.format import FormatOptions
 from headwater.readers.formats.json.json_format import JsonValueFormat
 from tests.readers.formats.json.json_values import plain, spans
 

@@ -12,7 +12,7 @@ from google.protobuf import descriptor_pb2, type_pb2
 from google.protobuf.message import Message
 
 from headwater.core.errors import DeadlineError, FormatSchemaError, SourceError
-from headwater.readers.formats.format_options import FormatOptions
+from headwater.readers.formats.format import FormatOptions
 from headwater.readers.formats.protobuf import descriptors
 from headwater.readers.formats.protobuf.descriptors import MessageNames, serialized_descriptor
 from headwater.readers.formats.protobuf.format import (

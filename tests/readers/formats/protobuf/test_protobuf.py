@@ -10,7 +10,7 @@ import pytest
 from google.protobuf import descriptor_pb2
 
 from headwater.core.errors import OptionError
-from headwater.readers.formats.format_options import FormatOptions
+from headwater.readers.formats.format import FormatOptions
 from headwater.readers.formats.protobuf.format import ProtobufFormat
 from tests.readers.formats.protobuf.decoding import appended, decoded, finished
 from tests.readers.formats.protobuf.messages import (

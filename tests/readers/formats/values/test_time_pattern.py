@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pyarrow as pa
 import pytest
 
-from headwater.readers.formats.format_options import FormatOptions
+from headwater.readers.formats.format import FormatOptions
 from headwater.readers.formats.json.json_format import JsonValueFormat
 from headwater.readers.formats.values.time_pattern import PatternError, program_of
 from tests.readers.formats.json.json_values import plain, spans

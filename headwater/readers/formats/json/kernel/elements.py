@@ -5,7 +5,7 @@ Any other document is one value, as it stands; a document of white space has no 
 
 from __future__ import annotations
 
-from headwater.readers.formats.json import documents_layout as D
+from headwater.readers.formats.json import layout as L
 from headwater.readers.formats.json.kernel.relaxed import put_relaxed
 from headwater.readers.formats.json.kernel.scanner import skip_space, skip_value
 from headwater.readers.formats.values.kernel import characters as C
@@ -39,7 +39,7 @@ def _put_elements(at: int, end: int, document: int, levels: int, to: int, limit:
         if to == limit:
             return int64(_NO_ROOM)
         _note(to, at, after - at, document)
-        to += D.NOTE_BYTES
+        to += L.NOTE_BYTES
         at = skip_space(after, end)
         byte = peek(at, end)
         if byte == C.CLOSE_LIST:
@@ -65,15 +65,15 @@ def split_documents(
         limit: the end of the room for them.
         state: the address of the fields ``DOCUMENTS_...``.
     """
-    rules = get(state, D.DOCUMENTS_RULES)
+    rules = get(state, L.DOCUMENTS_RULES)
     for document in range(first, count):
-        filled = get(state, D.DOCUMENTS_FILLED)
+        filled = get(state, L.DOCUMENTS_FILLED)
         at = get(starts, document)
         end = at + get(sizes, document)
-        text = get(state, D.DOCUMENTS_TEXT)
-        places = get(state, D.DOCUMENTS_PLACES)
-        if rules != D.AS_IT_IS:
-            end = put_relaxed(at, end, text, levels, rules, places, get(state, D.DOCUMENTS_SOURCE))
+        text = get(state, L.DOCUMENTS_TEXT)
+        places = get(state, L.DOCUMENTS_PLACES)
+        if rules != L.AS_IT_IS:
+            end = put_relaxed(at, end, text, levels, rules, places, get(state, L.DOCUMENTS_SOURCE))
             at = text
             text = end
             places += 4 * (end - at)
@@ -81,16 +81,16 @@ def split_documents(
         last = begin + filled
         if value < end:
             last = int64(_NO_OBJECTS)
-            if load_byte(value) == C.OPEN_LIST and get(state, D.DOCUMENTS_ARE_WHOLE) == 0:
+            if load_byte(value) == C.OPEN_LIST and get(state, L.DOCUMENTS_ARE_WHOLE) == 0:
                 last = _put_elements(value, end, document, levels, begin + filled, limit)
             if last == _NO_OBJECTS:
                 last = int64(_NO_ROOM)
                 if begin + filled < limit:
                     _note(begin + filled, at, end - at, document)
-                    last = begin + filled + D.NOTE_BYTES
+                    last = begin + filled + L.NOTE_BYTES
             if last == _NO_ROOM:
                 return document
-        put(state, D.DOCUMENTS_FILLED, last - begin)
-        put(state, D.DOCUMENTS_TEXT, text)
-        put(state, D.DOCUMENTS_PLACES, places)
+        put(state, L.DOCUMENTS_FILLED, last - begin)
+        put(state, L.DOCUMENTS_TEXT, text)
+        put(state, L.DOCUMENTS_PLACES, places)
     return count

@@ -7,7 +7,6 @@ finds an error where Jackson does. Only documents that need it are rewritten.
 
 from __future__ import annotations
 
-from headwater.readers.formats.json import documents_layout as D
 from headwater.readers.formats.json import layout as L
 from headwater.readers.formats.json.kernel.scanner import escape_size, hexadecimal, skip_special
 from headwater.readers.formats.json.kernel.text import put_escape
@@ -93,20 +92,20 @@ def put_string(at: int, end: int, to: int, rules: int) -> tuple[int, int]:
     while at < end:
         byte = load_byte(at)
         if byte >= 0x80:
-            at, to = _put_high(at, end, to, allows(rules, D.ALLOW_HALVES))
+            at, to = _put_high(at, end, to, allows(rules, L.ALLOW_HALVES))
             if at == 0:
                 return at, to
             continue
-        if byte < 32 and allows(rules, D.ALLOW_CONTROL_CHARACTERS):
+        if byte < 32 and allows(rules, L.ALLOW_CONTROL_CHARACTERS):
             to = put_escape(to, byte)
             at += 1
             continue
         if byte == C.BACKSLASH:
             size = escape_size(at, end)
-            if peek(at + 1, end) == C.APOSTROPHE and not allows(rules, D.ALLOW_SINGLE_QUOTES):
+            if peek(at + 1, end) == C.APOSTROPHE and not allows(rules, L.ALLOW_SINGLE_QUOTES):
                 size = int64(0)
             if size == 0:
-                if not allows(rules, D.ALLOW_ANY_ESCAPE) or peek(at + 1, end) == 0x75 or at + 1 >= end:
+                if not allows(rules, L.ALLOW_ANY_ESCAPE) or peek(at + 1, end) == 0x75 or at + 1 >= end:
                     return int64(0), to
                 at += 1
                 if load_byte(at) < 32:
@@ -116,7 +115,7 @@ def put_string(at: int, end: int, to: int, rules: int) -> tuple[int, int]:
                 if load_byte(at) >= 0x80:
                     continue
                 size = int64(1)
-            if size == 6 and allows(rules, D.WHOLE_NAMES):
+            if size == 6 and allows(rules, L.WHOLE_NAMES):
                 size = _whole_escape_size(at, end)
                 if size == 0:
                     return int64(0), to
@@ -189,7 +188,7 @@ def _put_number(at: int, end: int, to: int, rules: int) -> tuple[int, int]:
         store_byte(to, C.MINUS)
         at += 1
         to += 1
-    if allows(rules, D.ALLOW_LEADING_ZEROS):
+    if allows(rules, L.ALLOW_LEADING_ZEROS):
         while peek(at, end) == 48 and is_digit(peek(at + 1, end)):
             at += 1
     while at < end:
@@ -229,7 +228,7 @@ def put_relaxed(at: int, end: int, to: int, levels: int, rules: int, places: int
             at += 1
             to += 1
             continue
-        if byte == _SLASH and allows(rules, D.ALLOW_COMMENTS):
+        if byte == _SLASH and allows(rules, L.ALLOW_COMMENTS):
             at = _skip_comment(at, end)
             if at == 0:
                 break
@@ -237,12 +236,12 @@ def put_relaxed(at: int, end: int, to: int, levels: int, rules: int, places: int
             to += 1
             continue
         in_name = False
-        if byte == C.QUOTE or (byte == C.APOSTROPHE and allows(rules, D.ALLOW_SINGLE_QUOTES)):
-            at, to = put_string(at, end, to, rules & ~(D.ALLOW_HALVES if is_name else D.WHOLE_NAMES))
+        if byte == C.QUOTE or (byte == C.APOSTROPHE and allows(rules, L.ALLOW_SINGLE_QUOTES)):
+            at, to = put_string(at, end, to, rules & ~(L.ALLOW_HALVES if is_name else L.WHOLE_NAMES))
             if at == 0:
                 break
             continue
-        if is_name and byte != C.CLOSE_OBJECT and allows(rules, D.ALLOW_UNQUOTED_NAMES):
+        if is_name and byte != C.CLOSE_OBJECT and allows(rules, L.ALLOW_UNQUOTED_NAMES):
             if not _is_name_byte(byte):
                 at = int64(0)
                 break
@@ -256,7 +255,7 @@ def put_relaxed(at: int, end: int, to: int, levels: int, rules: int, places: int
             continue
         special = skip_special(at, end)
         if special != 0:
-            if not allows(rules, D.ALLOW_NON_NUMERIC):
+            if not allows(rules, L.ALLOW_NON_NUMERIC):
                 at = int64(0)
                 break
             while at < special:

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from headwater.readers.formats.json import shapes_layout as S
 from headwater.readers.formats.json.kernel.scanner import skip_scalar, skip_space, skip_string, skip_value
-from headwater.readers.formats.json.kernel.shape_scalars import note_scalar, text_of
 from headwater.readers.formats.json.kernel.shape_tree import (
     NO_ROOM,
     add_kind,
     child_of,
     new_shape,
+    note_scalar,
     put_into_table,
     shape_at,
+    text_of,
 )
 from headwater.readers.formats.values.kernel import characters as C
 from headwater.readers.formats.values.kernel.characters import peek
