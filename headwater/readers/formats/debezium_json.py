@@ -86,15 +86,15 @@ class _EnvelopeDecoder(ValueDecoder):
     def finish(self) -> Sequence[pa.Array[Any]]:
         import pyarrow as pa
 
-        made = [
+        columns = [
             pa.concat_arrays([part[at] for part in self._parts]) if self._parts else pa.array([], kind)
             for at, kind in enumerate(self._types[: len(ENVELOPE)])
         ]
         if self._corrupt is not None:
-            made.append(self._corrupt.finish(self._rows))
+            columns.append(self._corrupt.finish(self._rows))
         self._parts = []
         self._rows = 0
-        return made
+        return columns
 
 
 def _unwrapped(columns: Sequence[pa.Array[Any]]) -> Sequence[pa.Array[Any]]:

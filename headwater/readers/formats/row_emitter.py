@@ -62,10 +62,14 @@ class DecodingEmitter(RecordEmitter[EpochRecord, Any, Any]):
             bad = self._decoder.append(spans)
         except SourceError as error:
             raise self._not_now(error, state) from error
-        made = list(self._decoder.finish())
+        values = list(self._decoder.finish())
         columns: list[pa.Array[Any]] = []
         for name in self._columns:
-            columns += self._made(made, spans) if name == self._column else self._others(name, rows, made)
+            columns += (
+                self._value_columns(values, spans)
+                if name == self._column
+                else self._others(name, rows, values)
+            )
         batch = pa.RecordBatch.from_arrays(columns, schema=self._schema)
         if bad is None or not len(bad.rows):
             return batch
@@ -83,14 +87,14 @@ class DecodingEmitter(RecordEmitter[EpochRecord, Any, Any]):
             files.add(state, row, self._decoder.reason(code), spans.value(row))
         files.write(state)
 
-    def _made(self, made: list[pa.Array[Any]], spans: Spans) -> list[pa.Array[Any]]:
+    def _value_columns(self, columns: list[pa.Array[Any]], spans: Spans) -> list[pa.Array[Any]]:
         """Return the decoded value as one column."""
         if self._part.format.is_single_value:
-            return made
-        return [struct_of(self._format_schema, made, spans.sizes < 0)]
+            return columns
+        return [struct_of(self._format_schema, columns, spans.sizes < 0)]
 
-    def _others(self, name: str, rows: pa.RecordBatch, made: list[pa.Array[Any]]) -> list[pa.Array[Any]]:
-        return made if is_spread(name) else [rows.column(name)]
+    def _others(self, name: str, rows: pa.RecordBatch, columns: list[pa.Array[Any]]) -> list[pa.Array[Any]]:
+        return columns if is_spread(name) else [rows.column(name)]
 
     def _refusal(self, bad: BadValues, state: SplitState[Any, Any]) -> CorruptRecordError:
         return CorruptRecordError(
@@ -132,17 +136,17 @@ def decoded_schema(rows: pa.Schema, column: str, columns: Sequence[str], part: D
     kind = rows.field(column).type
     if not (pa.types.is_binary(kind) or pa.types.is_string(kind)):
         raise OptionError(f"the column {column!r} is {kind}, and only bytes or strings can be decoded")
-    made = part.format.schema()
+    schema = part.format.schema()
     fields: list[pa.Field[Any]] = []
     for name in columns:
         if part_of(name) != column:
             fields.append(rows.field(name))
         elif is_spread(name):
-            fields += [field.with_name(part.prefix + field.name) for field in made]
+            fields += [field.with_name(part.prefix + field.name) for field in schema]
         elif part.format.is_single_value:
-            fields.append(made.field(0).with_name(column))
+            fields.append(schema.field(0).with_name(column))
         else:
-            fields.append(pa.field(column, pa.struct(list(made))))
+            fields.append(pa.field(column, pa.struct(list(schema))))
     lower = [field.name.lower() for field in fields]
     if twice := [name for at, name in enumerate(lower) if name in lower[:at]]:
         raise OptionError(
@@ -155,14 +159,14 @@ def decoded_schema(rows: pa.Schema, column: str, columns: Sequence[str], part: D
 
 def spans_of(column: pa.Array[Any]) -> Spans:
     """Return where the values of a column of bytes or strings lie. Copies no value."""
-    known, offsets_buffer, data_buffer = column.buffers()
+    present, offsets_buffer, data_buffer = column.buffers()
     rows = len(column)
     assert offsets_buffer is not None
     ends: npt.NDArray[np.int32] = np.frombuffer(memoryview(offsets_buffer), np.int32)
     offsets = ends[column.offset : column.offset + rows + 1].astype(np.int64)
     sizes = np.diff(offsets)
-    if column.null_count and known is not None:
-        bits = np.unpackbits(np.frombuffer(memoryview(known), np.uint8), bitorder="little")
+    if column.null_count and present is not None:
+        bits = np.unpackbits(np.frombuffer(memoryview(present), np.uint8), bitorder="little")
         sizes[bits[column.offset : column.offset + rows] == 0] = -1
     data = memoryview(data_buffer) if data_buffer is not None else b""
     return Spans(np.frombuffer(data, np.uint8), offsets[:-1], sizes)

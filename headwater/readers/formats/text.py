@@ -83,6 +83,6 @@ def _copied(spans: Spans) -> pa.Array[Any]:
     places = [None, pa.py_buffer(offsets.data), pa.py_buffer(spans.data.data)]
     everything = pa.Array.from_buffers(pa.binary(), len(borders), places, 0)
     # Made of buffers: pa.array would import pandas to look at an array of numpy.
-    known = pa.py_buffer(np.packbits(~nulls, bitorder="little").data)
+    present = pa.py_buffer(np.packbits(~nulls, bitorder="little").data)
     every_second = pa.py_buffer(np.arange(0, 2 * rows, 2, dtype=np.int64).data)
-    return everything.take(pa.Array.from_buffers(pa.int64(), rows, [known, every_second]))
+    return everything.take(pa.Array.from_buffers(pa.int64(), rows, [present, every_second]))

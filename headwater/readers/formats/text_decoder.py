@@ -79,8 +79,8 @@ class TextDecoder(ValueDecoder):
         self._state[layout.STATE_BAD] = 0
         fixed = (address(self._state), address(rows), address(reasons))
 
-        def call(done: int) -> int:
-            return self._kernel(address(self._table.nodes), starts(), sizes, done, count, *fixed)
+        def call(row: int) -> int:
+            return self._kernel(address(self._table.nodes), starts(), sizes, row, count, *fixed)
 
         return run_kernel(call, self._state, self._table, self._answers)
 

@@ -42,10 +42,10 @@ def schema_id(header: bytes) -> int:
 
 def have_header(spans: Spans) -> npt.NDArray[np.bool_]:
     """Return which values have a header."""
-    found = spans.sizes >= HEADER_BYTES
-    if found.any():
-        found &= spans.data[np.where(found, spans.starts, spans.starts[found][0])] == 0
-    return found
+    is_header = spans.sizes >= HEADER_BYTES
+    if is_header.any():
+        is_header &= spans.data[np.where(is_header, spans.starts, spans.starts[is_header][0])] == 0
+    return is_header
 
 
 class Reasons:
@@ -109,16 +109,16 @@ class BehindHeader(ValueDecoder):
 
     def append(self, spans: Spans) -> BadValues | None:
         there = have_header(spans)
-        found = self._headers(spans, there)
-        good = there & (found.bad == 0)
-        codes = np.where(there, found.bad, 0)
+        headers = self._headers(spans, there)
+        good = there & (headers.bad == 0)
+        codes = np.where(there, headers.bad, 0)
         for row in np.flatnonzero(~there & (spans.sizes >= 0)).tolist():
             codes[row] = self._without_header(spans, row)
         # A value with a bad header is a null for the format.
         behind = Spans(
             spans.data,
-            spans.starts + np.where(good, found.sizes, 0),
-            np.where(good, spans.sizes - found.sizes, -1),
+            spans.starts + np.where(good, headers.sizes, 0),
+            np.where(good, spans.sizes - headers.sizes, -1),
         )
         of_format = self._inner.append(behind)
         is_bad = codes < 0
@@ -182,11 +182,11 @@ class CorruptColumn:
         bad = np.fromiter(texts, np.int64)
         places = np.zeros(rows, np.int64)
         places[bad] = np.arange(len(bad))
-        known = np.zeros(rows, np.bool_)
-        known[bad] = True
+        is_bad = np.zeros(rows, np.bool_)
+        is_bad[bad] = True
         # Made of buffers: pa.array would import pandas to look at an array of numpy.
         buffers: list[pa.Buffer | None] = [
-            pa.py_buffer(np.packbits(known, bitorder="little").data),
+            pa.py_buffer(np.packbits(is_bad, bitorder="little").data),
             pa.py_buffer(places.data),
         ]
         texts_of_bad: pa.Array[Any] = pa.array(texts.values(), pa.string())

@@ -166,14 +166,14 @@ def cache_folder() -> Path | None:
         try:
             candidate.parent.mkdir(parents=True, exist_ok=True)
             candidate.mkdir(mode=0o700, exist_ok=True)
-            found = candidate.lstat()
+            status = candidate.lstat()
         except OSError as error:
             log.debug("%s cannot hold the compiled kernel: %s", candidate, error)
             continue
         if (
-            stat.S_ISDIR(found.st_mode)
-            and found.st_uid == os.getuid()
-            and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+            stat.S_ISDIR(status.st_mode)
+            and status.st_uid == os.getuid()
+            and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
         ):
             if os.access(candidate, os.R_OK | os.W_OK | os.X_OK):
                 return candidate

@@ -31,12 +31,12 @@ def array_of(element: Any) -> Callable[..., Any]:
 
     @intrinsic  # type: ignore[untyped-decorator]
     def view(_typing: Any, address: Any, length: Any) -> Any:
-        def codegen(context: Any, builder: Any, _signature: Any, given: Any) -> Any:
+        def codegen(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
             array = arrayobj.make_array(kind)(context, builder)
             size = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(element)))
-            data = builder.inttoptr(given[0], array.data.type)
+            data = builder.inttoptr(arguments[0], array.data.type)
             arrayobj.populate_array(
-                array, data=data, shape=[given[1]], strides=[size], itemsize=size, meminfo=None
+                array, data=data, shape=[arguments[1]], strides=[size], itemsize=size, meminfo=None
             )
             return array._getvalue()  # noqa: SLF001 - how numba's own constructors end
 
@@ -107,14 +107,14 @@ def _machine_code(name: str, library: Any) -> bytes:
 
 def _with_called(library: Any) -> Iterator[Any]:
     """Return numba's library of a function, and those of all functions that it calls."""
-    found = {id(library): library}
+    libraries = {id(library): library}
     waiting = [library]
     while waiting:
         for called in waiting.pop()._linking_libraries:  # noqa: SLF001 - there is no other way to them
-            if id(called) not in found:
-                found[id(called)] = called
+            if id(called) not in libraries:
+                libraries[id(called)] = called
                 waiting.append(called)
-    return iter(found.values())
+    return iter(libraries.values())
 
 
 class _Replacement(NamedTuple):
@@ -142,16 +142,16 @@ def _replacements() -> Sequence[_Replacement]:
 
         template_of = Dispatcher.get_call_template
 
-        def template_without_constants(function: Any, arguments: Sequence[Any], named: Any) -> Any:
-            return template_of(function, [types.unliteral(each) for each in arguments], named)
+        def template_without_constants(function: Any, arguments: Sequence[Any], keywords: Any) -> Any:
+            return template_of(function, [types.unliteral(each) for each in arguments], keywords)
 
-        found = [
+        replacements = [
             _Replacement(Dispatcher, "get_call_template", template_without_constants),
             _Replacement(config, "OPT", type(config.OPT)(0)),
             _Replacement(CPUCodeLibrary, "finalize", _finish),
             _Replacement(JITCPUCodegen, "set_env", _leave),
         ]
-        for owner, name, _ in found:
+        for owner, name, _ in replacements:
             getattr(owner, name)
         library: Any = cpu_target.target_context.codegen().create_library("empty")
         for owner, name in (
@@ -165,21 +165,21 @@ def _replacements() -> Sequence[_Replacement]:
             "numba %s has other internals (%s): kernels take longer to compile", numba.__version__, error
         )
         return []
-    return found
+    return replacements
 
 
 @contextlib.contextmanager
 def _replaced(replacements: Sequence[_Replacement]) -> Iterator[None]:
     from numba.core.compiler_lock import global_compiler_lock
 
-    kept = [getattr(owner, name) for owner, name, _ in replacements]
+    originals = [getattr(owner, name) for owner, name, _ in replacements]
     with global_compiler_lock:  # no other thread compiles
         for owner, name, value in replacements:
             setattr(owner, name, value)
         try:
             yield
         finally:
-            for (owner, name, _), value in zip(replacements, kept, strict=True):
+            for (owner, name, _), value in zip(replacements, originals, strict=True):
                 setattr(owner, name, value)
 
 

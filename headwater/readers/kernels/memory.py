@@ -64,8 +64,8 @@ def called(function: F) -> F:
 def _load(kind: Any, stored: Any, widen: str | None = None) -> Callable[..., Any]:
     @intrinsic  # type: ignore[untyped-decorator]
     def load(_typing: Any, _address: Any) -> Any:
-        def codegen(_context: Any, builder: Any, _signature: Any, given: Any) -> Any:
-            value = builder.load(builder.inttoptr(given[0], stored.as_pointer()), align=1)
+        def codegen(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+            value = builder.load(builder.inttoptr(arguments[0], stored.as_pointer()), align=1)
             return value if widen is None else getattr(builder, widen)(value, _INT64)
 
         return kind(types.int64), codegen
@@ -76,9 +76,9 @@ def _load(kind: Any, stored: Any, widen: str | None = None) -> Callable[..., Any
 def _store(kind: Any, stored: Any, narrow: str | None = None) -> Callable[..., Any]:
     @intrinsic  # type: ignore[untyped-decorator]
     def store(_typing: Any, _address: Any, _value: Any) -> Any:
-        def codegen(context: Any, builder: Any, _signature: Any, given: Any) -> Any:
-            value = given[1] if narrow is None else getattr(builder, narrow)(given[1], stored)
-            builder.store(value, builder.inttoptr(given[0], stored.as_pointer()), align=1)
+        def codegen(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+            value = arguments[1] if narrow is None else getattr(builder, narrow)(arguments[1], stored)
+            builder.store(value, builder.inttoptr(arguments[0], stored.as_pointer()), align=1)
             return context.get_dummy_value()
 
         return types.none(types.int64, kind), codegen
@@ -107,8 +107,10 @@ store_double = _store(types.float64, _DOUBLE)
 def _get(_typing: Any, _base: Any, _index: Any) -> Any:
     """Return one of the 64-bit numbers that begin at an address."""
 
-    def codegen(_context: Any, builder: Any, _signature: Any, given: Any) -> Any:
-        return builder.load(builder.gep(builder.inttoptr(given[0], _INT64.as_pointer()), [given[1]]), align=1)
+    def codegen(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return builder.load(
+            builder.gep(builder.inttoptr(arguments[0], _INT64.as_pointer()), [arguments[1]]), align=1
+        )
 
     return types.int64(types.int64, types.int64), codegen
 
@@ -117,9 +119,9 @@ def _get(_typing: Any, _base: Any, _index: Any) -> Any:
 def _put(_typing: Any, _base: Any, _index: Any, _value: Any) -> Any:
     """Set one of the 64-bit numbers that begin at an address."""
 
-    def codegen(context: Any, builder: Any, _signature: Any, given: Any) -> Any:
-        place = builder.gep(builder.inttoptr(given[0], _INT64.as_pointer()), [given[1]])
-        builder.store(given[2], place, align=1)
+    def codegen(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        place = builder.gep(builder.inttoptr(arguments[0], _INT64.as_pointer()), [arguments[1]])
+        builder.store(arguments[2], place, align=1)
         return context.get_dummy_value()
 
     return types.none(types.int64, types.int64, types.int64), codegen
@@ -133,9 +135,9 @@ put = cast("Callable[[int, int, int], None]", _put)
 def copy_bytes(_typing: Any, _to: Any, _source: Any, _size: Any) -> Any:
     """Copy so many bytes, which do not overlap, with the C library's memcpy."""
 
-    def codegen(context: Any, builder: Any, _signature: Any, given: Any) -> Any:
-        to, source = (builder.inttoptr(address, _INT8.as_pointer()) for address in given[:2])
-        cgutils.raw_memcpy(builder, to, source, given[2], 1)
+    def codegen(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        to, source = (builder.inttoptr(address, _INT8.as_pointer()) for address in arguments[:2])
+        cgutils.raw_memcpy(builder, to, source, arguments[2], 1)
         return context.get_dummy_value()
 
     return types.none(types.int64, types.int64, types.int64), codegen
@@ -145,8 +147,8 @@ def copy_bytes(_typing: Any, _to: Any, _source: Any, _size: Any) -> Any:
 def copy_chunk(_typing: Any, _to: Any, _source: Any) -> Any:
     """Copy `CHUNK_BYTES` bytes."""
 
-    def codegen(context: Any, builder: Any, _signature: Any, given: Any) -> Any:
-        to, source = (builder.inttoptr(address, _CHUNK.as_pointer()) for address in given)
+    def codegen(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        to, source = (builder.inttoptr(address, _CHUNK.as_pointer()) for address in arguments)
         builder.store(builder.load(source, align=1), to, align=1)
         return context.get_dummy_value()
 
@@ -158,10 +160,10 @@ def _mask(find: Callable[[Any, Any, Callable[[int], Any]], Any]) -> Callable[...
 
     @intrinsic  # type: ignore[untyped-decorator]
     def mask(_typing: Any, _address: Any) -> Any:
-        def codegen(_context: Any, builder: Any, _signature: Any, given: Any) -> Any:
-            chunk = builder.load(builder.inttoptr(given[0], _CHUNK.as_pointer()), align=1)
-            found = find(builder, chunk, lambda byte: ir.Constant(_CHUNK, [byte] * CHUNK_BYTES))
-            return builder.zext(builder.bitcast(found, _INT32), _INT64)
+        def codegen(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+            chunk = builder.load(builder.inttoptr(arguments[0], _CHUNK.as_pointer()), align=1)
+            mask_bits = find(builder, chunk, lambda byte: ir.Constant(_CHUNK, [byte] * CHUNK_BYTES))
+            return builder.zext(builder.bitcast(mask_bits, _INT32), _INT64)
 
         return types.int64(types.int64), codegen
 
@@ -185,18 +187,18 @@ non_ascii = _mask(lambda builder, chunk, splat: builder.icmp_signed("<", chunk, 
 def any_of_three(_typing: Any, _address: Any, _one: Any, _two: Any, _three: Any) -> Any:
     """Return which of `CHUNK_BYTES` bytes are one of three, as a mask, bit 0 for the first one."""
 
-    def codegen(_context: Any, builder: Any, _signature: Any, given: Any) -> Any:
-        chunk = builder.load(builder.inttoptr(given[0], _CHUNK.as_pointer()), align=1)
-        found = None
-        for value in given[1:]:
+    def codegen(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        chunk = builder.load(builder.inttoptr(arguments[0], _CHUNK.as_pointer()), align=1)
+        matches = None
+        for value in arguments[1:]:
             byte = builder.trunc(value, _INT8)
             one = builder.insert_element(ir.Constant(_CHUNK, ir.Undefined), byte, ir.Constant(_INT32, 0))
             all_same = builder.shuffle_vector(
                 one, ir.Constant(_CHUNK, ir.Undefined), ir.Constant(ir.VectorType(_INT32, 32), [0] * 32)
             )
             equal = builder.icmp_unsigned("==", chunk, all_same)
-            found = equal if found is None else builder.or_(found, equal)
-        return builder.zext(builder.bitcast(found, _INT32), _INT64)
+            matches = equal if matches is None else builder.or_(matches, equal)
+        return builder.zext(builder.bitcast(matches, _INT32), _INT64)
 
     return types.int64(*[types.int64] * 4), codegen
 
@@ -205,8 +207,8 @@ def any_of_three(_typing: Any, _address: Any, _one: Any, _two: Any, _three: Any)
 def trailing_zeros(_typing: Any, _bits: Any) -> Any:
     """Return the place of the lowest bit that is set; 64 if none is."""
 
-    def codegen(_context: Any, builder: Any, _signature: Any, given: Any) -> Any:
-        return builder.cttz(given[0], ir.Constant(ir.IntType(1), 0))
+    def codegen(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
 
     return types.int64(types.int64), codegen
 
@@ -215,8 +217,8 @@ def trailing_zeros(_typing: Any, _bits: Any) -> Any:
 def leading_zeros(_typing: Any, _bits: Any) -> Any:
     """Return how many bits above the highest one that is set are 0; 64 if none is set."""
 
-    def codegen(_context: Any, builder: Any, _signature: Any, given: Any) -> Any:
-        return builder.ctlz(given[0], ir.Constant(ir.IntType(1), 0))
+    def codegen(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return builder.ctlz(arguments[0], ir.Constant(ir.IntType(1), 0))
 
     return types.int64(types.int64), codegen
 
@@ -225,8 +227,8 @@ def leading_zeros(_typing: Any, _bits: Any) -> Any:
 def multiply_high(_typing: Any, _one: Any, _other: Any) -> Any:
     """Return the upper 64 bits of the product of two unsigned numbers."""
 
-    def codegen(_context: Any, builder: Any, _signature: Any, given: Any) -> Any:
-        one, other = (builder.zext(value, _INT128) for value in given)
+    def codegen(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        one, other = (builder.zext(value, _INT128) for value in arguments)
         return builder.trunc(builder.lshr(builder.mul(one, other), ir.Constant(_INT128, 64)), _INT64)
 
     return types.uint64(types.uint64, types.uint64), codegen
@@ -236,8 +238,8 @@ def multiply_high(_typing: Any, _one: Any, _other: Any) -> Any:
 def double_of_bits(_typing: Any, _bits: Any) -> Any:
     """Return the double that these 64 bits are."""
 
-    def codegen(_context: Any, builder: Any, _signature: Any, given: Any) -> Any:
-        return builder.bitcast(given[0], _DOUBLE)
+    def codegen(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return builder.bitcast(arguments[0], _DOUBLE)
 
     return types.float64(types.uint64), codegen
 
@@ -246,8 +248,8 @@ def double_of_bits(_typing: Any, _bits: Any) -> Any:
 def bits_of_double(_typing: Any, _value: Any) -> Any:
     """Return the 64 bits that a double is."""
 
-    def codegen(_context: Any, builder: Any, _signature: Any, given: Any) -> Any:
-        return builder.bitcast(given[0], _INT64)
+    def codegen(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return builder.bitcast(arguments[0], _INT64)
 
     return types.uint64(types.float64), codegen
 
@@ -256,8 +258,8 @@ def bits_of_double(_typing: Any, _value: Any) -> Any:
 def swapped_int32(_typing: Any, _value: Any) -> Any:
     """Return the big-endian number of 32 bits that was loaded as one of this processor."""
 
-    def codegen(_context: Any, builder: Any, _signature: Any, given: Any) -> Any:
-        return builder.sext(builder.bswap(builder.trunc(given[0], _INT32)), _INT64)
+    def codegen(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return builder.sext(builder.bswap(builder.trunc(arguments[0], _INT32)), _INT64)
 
     return types.int64(types.int64), codegen
 
@@ -267,11 +269,11 @@ def _of_text(name: str, kind: Any, returned: Any) -> Callable[..., Any]:
 
     @intrinsic  # type: ignore[untyped-decorator]
     def parse(_typing: Any, _text: Any) -> Any:
-        def codegen(_context: Any, builder: Any, _signature: Any, given: Any) -> Any:
+        def codegen(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
             pointer = _INT8.as_pointer()
             declared = ir.FunctionType(returned, [pointer, pointer.as_pointer()])
             function = cgutils.get_or_insert_function(builder.module, declared, name)
-            text = builder.inttoptr(given[0], pointer)
+            text = builder.inttoptr(arguments[0], pointer)
             return builder.call(function, [text, ir.Constant(pointer.as_pointer(), None)])
 
         return kind(types.int64), codegen
@@ -291,14 +293,14 @@ float_of_text = _of_text("strtof", types.float32, _FLOAT)
 def text_of_double(_typing: Any, _to: Any, _decimals: Any, _value: Any) -> Any:
     """Write a double as C's ``%.*e``, at most 32 bytes with the zero byte at the end."""
 
-    def codegen(context: Any, builder: Any, _signature: Any, given: Any) -> Any:
+    def codegen(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         pointer = _INT8.as_pointer()
         declared = ir.FunctionType(_INT32, [pointer, _INT64, pointer], var_arg=True)
         function = cgutils.get_or_insert_function(builder.module, declared, "snprintf")
         form = context.insert_const_string(builder.module, "%.*e")
-        to = builder.inttoptr(given[0], pointer)
-        decimals = builder.trunc(given[1], _INT32)
-        builder.call(function, [to, ir.Constant(_INT64, 32), form, decimals, given[2]])
+        to = builder.inttoptr(arguments[0], pointer)
+        decimals = builder.trunc(arguments[1], _INT32)
+        builder.call(function, [to, ir.Constant(_INT64, 32), form, decimals, arguments[2]])
         return context.get_dummy_value()
 
     return types.none(types.int64, types.int64, types.float64), codegen

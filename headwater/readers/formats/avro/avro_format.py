@@ -130,14 +130,14 @@ class ConfluentAvroFormat(Format):
         with importing("the confluent-avro format", extra="formats"):
             from headwater.readers.formats.registry.client import registry
         try:
-            found = registry(self.registry).by_id(schema_id)
+            registered = registry(self.registry).by_id(schema_id)
         except SourceError as error:
             raise type(error)(error.message, source=error.source, position=row) from error
-        if found.kind != "AVRO":
+        if registered.kind != "AVRO":
             raise SourceError(
-                f"the schema of id {schema_id} is of the kind {found.kind}, not AVRO", position=row
+                f"the schema of id {schema_id} is of the kind {registered.kind}, not AVRO", position=row
             )
         try:
-            return parse_schema(found.text, [text for _, text in found.references])
+            return parse_schema(registered.text, [text for _, text in registered.references])
         except FormatSchemaError as error:
             raise SourceError(f"the schema of id {schema_id}: {error}", position=row) from error

@@ -27,8 +27,8 @@ _MOST_PRECISION = 38
 
 def value_record(schema: AvroType) -> RecordType | None:
     """Return the record whose fields are the columns; None if the value itself is the one column."""
-    chosen = chosen_type(schema)
-    return chosen if isinstance(chosen, RecordType) else None
+    branches = chosen_type(schema)
+    return branches if isinstance(branches, RecordType) else None
 
 
 def chosen_type(schema: AvroType) -> AvroType:
@@ -94,9 +94,9 @@ def arrow_type(schema: AvroType, path: str) -> pa.DataType:  # noqa: PLR0911 - a
 def _union(union: UnionType, path: str) -> pa.DataType:
     import pyarrow as pa
 
-    chosen = chosen_type(union)
-    if chosen is not union:
-        return arrow_type(chosen, path)
+    branches = chosen_type(union)
+    if branches is not union:
+        return arrow_type(branches, path)
     if number := widened(union):
         return pa.int64() if number == "long" else pa.float64()
     members = [(f"member{i}", branch) for i, branch in enumerate(union.without_null)]

@@ -165,7 +165,7 @@ class ContainerDecoder:
         array = np.frombuffer(count + block.content, np.uint8)
         spans = Spans(array, np.zeros(1, np.int64), np.full(1, array.size, np.int64))
         bad = self._decoder.append(spans)
-        left, begin = self._decoder.reached_element()
+        remaining, begin = self._decoder.reached_element()
         if bad is None:
             self.rows += block.rows
             if begin - address(array) < array.size:
@@ -175,7 +175,7 @@ class ContainerDecoder:
             return
         reason = self._decoder.reason(int(bad.reasons[0]))
         whole = block.content[: begin - address(array) - len(count)]
-        self.append(ContainerBlock(block.rows - left - 1, whole, block.start, block.stop))
+        self.append(ContainerBlock(block.rows - remaining - 1, whole, block.start, block.stop))
         raise ContainerError(f"a block of values cannot be read: {reason}", block.start)
 
     def finish(self) -> pa.RecordBatch:
@@ -213,15 +213,15 @@ def _after_marker(file: Any, header: ContainerHeader, start: int) -> int | None:
     if start <= header.size - _SYNC_BYTES:
         return header.size
     at = start
-    kept: bytes = b""
+    overlap: bytes = b""
     file.seek(at)
     while data := file.read(_SCAN_BYTES):
-        buffer = kept + data
-        found: int = buffer.find(header.sync)
-        if found >= 0:
-            return at + found + _SYNC_BYTES
-        kept = buffer[-(_SYNC_BYTES - 1) :]
-        at += len(buffer) - len(kept)
+        buffer = overlap + data
+        marker_at: int = buffer.find(header.sync)
+        if marker_at >= 0:
+            return at + marker_at + _SYNC_BYTES
+        overlap = buffer[-(_SYNC_BYTES - 1) :]
+        at += len(buffer) - len(overlap)
     return None
 
 

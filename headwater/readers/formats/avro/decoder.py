@@ -62,7 +62,7 @@ class AvroDecoder(ValueDecoder):
         self._ids: list[int] = []
         self._codes: dict[str, int] = {}
         self._state = np.zeros(table.STATE_FIELDS, np.int64)
-        self._given = np.zeros(layout.IN_FIELDS, np.int64)
+        self._inputs = np.zeros(layout.IN_FIELDS, np.int64)
         self._bad = np.empty((2, 0), np.int64)
         self._nulls = np.fromiter(nodes_of_nulls(self._table.nodes, _ROOT), np.int64)
         for at, value in (
@@ -76,7 +76,7 @@ class AvroDecoder(ValueDecoder):
             (layout.IN_SOLE_BLOCK, int(sole_block)),
             (layout.IN_STATE, address(self._state)),
         ):
-            self._given[at] = value
+            self._inputs[at] = value
         self._show_programs()
 
     def append(self, spans: Spans) -> BadValues | None:
@@ -93,7 +93,7 @@ class AvroDecoder(ValueDecoder):
             (layout.IN_BAD_ROWS, address(self._bad[0])),
             (layout.IN_BAD_REASONS, address(self._bad[1])),
         ):
-            self._given[at] = value
+            self._inputs[at] = value
         self._state[:] = 0
         if not self._header and not self._programs:
             self._add_program(PLAIN, 0)
@@ -126,8 +126,8 @@ class AvroDecoder(ValueDecoder):
             begin = int(spans.starts[row])
             self._add_program(schema_id(spans.data[begin : begin + self._header].tobytes()), row)
 
-        def call(done: int) -> int:
-            return KERNEL(address(self._given), done)
+        def call(row: int) -> int:
+            return KERNEL(address(self._inputs), row)
 
         run_kernel(call, self._state, self._table, {layout.STOP_SCHEMA: add_schema})
 
@@ -140,18 +140,18 @@ class AvroDecoder(ValueDecoder):
 
     def _show_programs(self) -> None:
         """Write where the programs are, for the kernel. The last one is of no schema."""
-        shown = np.full((len(self._programs) + 1, layout.PROGRAM_FIELDS), PLAIN, np.int64)
-        for row, writer_id, program in zip(shown, self._ids, self._programs, strict=False):
+        table_rows = np.full((len(self._programs) + 1, layout.PROGRAM_FIELDS), PLAIN, np.int64)
+        for row, writer_id, program in zip(table_rows, self._ids, self._programs, strict=False):
             row[layout.PROGRAM_ID] = writer_id
             row[layout.PROGRAM_OPERATIONS] = address(program.operations)
             row[layout.PROGRAM_NUMBERS] = address(program.numbers)
             row[layout.PROGRAM_TEXTS] = address(program.texts)
         depth = max((program.depth for program in self._programs), default=1)
         self._frames = np.zeros(depth * layout.FRAME_FIELDS, np.int64)
-        self._shown = shown
-        self._given[layout.IN_PROGRAMS] = address(shown)
-        self._given[layout.IN_PROGRAM_COUNT] = len(self._programs)
-        self._given[layout.IN_FRAMES] = address(self._frames)
+        self._shown = table_rows
+        self._inputs[layout.IN_PROGRAMS] = address(table_rows)
+        self._inputs[layout.IN_PROGRAM_COUNT] = len(self._programs)
+        self._inputs[layout.IN_FRAMES] = address(self._frames)
 
     def _code(self, reason: str) -> int:
         return self._codes.setdefault(reason, layout.REASONS_OF_PROGRAMS + len(self._codes))

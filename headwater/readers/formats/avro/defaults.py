@@ -39,8 +39,10 @@ def encoded_default(schema: AvroType, value: Any) -> bytes:
 def _encoded(schema: AvroType, value: Any) -> bytes:  # noqa: PLR0911 - a case for each type
     match schema:
         case RecordType():
-            given = dict(value)
-            return b"".join(_encoded(each.type, given.get(each.name, each.default)) for each in schema.fields)
+            default = dict(value)
+            return b"".join(
+                _encoded(each.type, default.get(each.name, each.default)) for each in schema.fields
+            )
         case ArrayType():
             return _block([_encoded(schema.items, item) for item in _of(list, value)])
         case AvroMapType():

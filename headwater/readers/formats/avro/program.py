@@ -147,9 +147,9 @@ class _Compiler(Operations):
     def _record(self, writer: RecordType, reader: RecordType, node: int, path: str) -> None:
         # The root may have a column for bad values behind those of the fields.
         children = dict(zip((field.name for field in reader.fields), self.children(node), strict=False))
-        found = by_writers_names(writer, reader)
-        known = {field.name for field in found.values()}
-        missing = [field for field in reader.fields if field.name not in known]
+        matches = by_writers_names(writer, reader)
+        reader_names = {field.name for field in matches.values()}
+        missing = [field for field in reader.fields if field.name not in reader_names]
         required = [field.name for field in missing if field.default is NO_DEFAULT]
         if required:
             self._fail(f"{path} has no field {required[0]!r} in the writer's schema, and it has no default")
@@ -157,11 +157,16 @@ class _Compiler(Operations):
         if node != _ROOT:
             self.emit(layout.OP_STRUCT, node)
         for field in writer.fields:
-            wanted = found.get(field.name)
-            if wanted is None:
+            reader_field = matches.get(field.name)
+            if reader_field is None:
                 self.skip(field.type)
             else:
-                self.read(field.type, wanted.type, children[wanted.name], _below(path, wanted.name))
+                self.read(
+                    field.type,
+                    reader_field.type,
+                    children[reader_field.name],
+                    _below(path, reader_field.name),
+                )
         for field in missing:
             self._default(field, children[field.name], _below(path, field.name))
 
@@ -192,9 +197,9 @@ class _Compiler(Operations):
     def _enum(self, writer: EnumType, reader: EnumType, node: int) -> None:
         symbols: list[int] = []
         for symbol in writer.symbols:
-            known = symbol if symbol in reader.symbols else reader.default
-            text = (known or "").encode()
-            symbols += [self.text(text), -1 if known is None else len(text)]
+            target = symbol if symbol in reader.symbols else reader.default
+            text = (target or "").encode()
+            symbols += [self.text(text), -1 if target is None else len(text)]
         self.emit(layout.OP_ENUM, node, self.list_of(symbols), len(writer.symbols))
 
     def _primitive(self, writer: PrimitiveType, reader: PrimitiveType, node: int, path: str) -> None:
@@ -241,9 +246,9 @@ def _factor(writer: PrimitiveType, reader: PrimitiveType) -> int:
     if written_unit not in _UNITS or (family == "time") != (written_family == "time"):
         written_unit = unit
     becomes = "micros" if family != "time" and unit == "millis" else unit
-    wanted = _UNITS[becomes]
-    has = _UNITS[written_unit]
-    return wanted // has if wanted >= has else -(has // wanted)
+    reader_ticks = _UNITS[becomes]
+    writer_ticks = _UNITS[written_unit]
+    return reader_ticks // writer_ticks if reader_ticks >= writer_ticks else -(writer_ticks // reader_ticks)
 
 
 def _below(path: str, name: str) -> str:

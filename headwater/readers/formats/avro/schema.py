@@ -79,7 +79,7 @@ class _Parser:
         self._named: dict[str, NamedType] = {}
         self._open: list[str] = []
         self._weights: dict[int, int] = {}
-        self._kept: list[AvroType] = []
+        self._alive: list[AvroType] = []
 
     def parse(self, schema: Any, namespace: str, depth: int) -> AvroType:
         if depth > _MOST_DEPTH:
@@ -192,18 +192,18 @@ class _Parser:
         within = full.rpartition(".")[0]
         return full, tuple(_full_name(alias, within) for alias in _aliases(schema))
 
-    def _define(self, named: _Named) -> _Named:
-        self._named[named.name] = named
-        return named
+    def _define(self, definition: _Named) -> _Named:
+        self._named[definition.name] = definition
+        return definition
 
-    def _weighed(self, made: _Made, parts: Sequence[AvroType]) -> _Made:
+    def _weighed(self, schema: _Made, parts: Sequence[AvroType]) -> _Made:
         """Count a type with all of its parts; the sum is what columns and operations grow with."""
         weight = 1 + sum(self._weights.get(id(part), 1) for part in parts)
         if weight > MOST_TYPES:
             raise FormatSchemaError(f"the Avro schema has more than {MOST_TYPES} types")
-        self._weights[id(made)] = weight
-        self._kept.append(made)  # so that no other type gets its id
-        return made
+        self._weights[id(schema)] = weight
+        self._alive.append(schema)  # so that no other type gets its id
+        return schema
 
 
 def _part(schema: Mapping[str, Any], key: str, owner: str) -> Any:

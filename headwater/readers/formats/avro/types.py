@@ -126,15 +126,15 @@ def by_writers_names(writer: RecordType, reader: RecordType) -> dict[str, Record
     Avro's library for Java.
     """
     written = {field.name for field in writer.fields}
-    found = {field.name: field for field in reader.fields if field.name in written}
+    fields = {field.name: field for field in reader.fields if field.name in written}
     if not _same_full_name(writer, reader):
-        return found
+        return fields
     for field in reader.fields:
         if field.name not in written:
-            alias = next((alias for alias in field.aliases if alias in written - found.keys()), None)
+            alias = next((alias for alias in field.aliases if alias in written - fields.keys()), None)
             if alias is not None:
-                found[alias] = field
-    return found
+                fields[alias] = field
+    return fields
 
 
 def matching_branch(writer: AvroType, reader: UnionType) -> AvroType | None:
@@ -170,5 +170,5 @@ def _same_structure(writer: AvroType, reader: AvroType) -> bool:
     """Return whether a record has all fields that another one needs."""
     if not (isinstance(writer, RecordType) and isinstance(reader, RecordType)):
         return False
-    known = {field.name for field in by_writers_names(writer, reader).values()}
-    return all(field.name in known or field.default is not NO_DEFAULT for field in reader.fields)
+    writer_names = {field.name for field in by_writers_names(writer, reader).values()}
+    return all(field.name in writer_names or field.default is not NO_DEFAULT for field in reader.fields)

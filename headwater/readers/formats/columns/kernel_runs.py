@@ -33,14 +33,14 @@ def run_kernel(
         answers: by the number ``STOP_...``, other things that it may stop for: a function that supplies it,
             given the number of values that are decoded.
     """
-    done = 0
+    row = 0
     while True:
-        done = call(done)
+        row = call(row)
         stop = int(state[layout.STATE_STOP])
         if stop in _ENDS:
-            return done
+            return row
         if stop in answers:
-            answers[stop](done)
+            answers[stop](row)
         else:
             assert table is not None, f"nothing answers the stop {stop}"
             table.grow(stop, int(state[layout.STATE_NODE]))

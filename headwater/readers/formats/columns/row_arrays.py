@@ -23,14 +23,14 @@ def struct_of(
 
 def without_rows(batch: pa.RecordBatch, dropped: Iterable[Int64Array]) -> pa.RecordBatch | None:
     """Return a batch without some of its rows; None if none is left."""
-    kept = np.ones(batch.num_rows, np.bool_)
+    selection = np.ones(batch.num_rows, np.bool_)
     for rows in dropped:
-        kept[rows] = False
-    if kept.all():
+        selection[rows] = False
+    if selection.all():
         return batch
-    if not kept.any():
+    if not selection.any():
         return None
     # Made of buffers: pa.array would import pandas to look at an array of numpy.
-    bits = pa.py_buffer(np.packbits(kept, bitorder="little").data)
-    mask: Any = pa.Array.from_buffers(pa.bool_(), len(kept), [None, bits], 0)
+    bits = pa.py_buffer(np.packbits(selection, bitorder="little").data)
+    mask: Any = pa.Array.from_buffers(pa.bool_(), len(selection), [None, bits], 0)
     return batch.filter(mask)

@@ -147,9 +147,9 @@ class ColumnTable:
         assert room > 0, f"a kernel wants room in node {node}, which has no such buffer"
         if room >= _MOST:
             raise SourceError("one value has more elements or bytes than an Arrow batch can hold (2 GiB)")
-        wanted = min(2 * room, _MOST)
+        larger = min(2 * room, _MOST)
         for at in [node, *self._same_entries(node)] if field == layout.NODE_MOST_ENTRIES else [node]:
-            self.nodes[at, field] = wanted
+            self.nodes[at, field] = larger
         self._enlarge()
 
     def finish(self) -> list[pa.Array[Any]]:
@@ -174,12 +174,14 @@ class ColumnTable:
     def _divided(self) -> _Division:
         """Divide a region into buffers with the room that the table says."""
         buffers: list[_Buffers] = []
-        used = 0
+        region_size = 0
 
         def take(size: int) -> int:
-            nonlocal used
-            at = used
-            used += (size + layout.SPARE_BYTES + 63) & ~63  # Arrow wants its buffers aligned to 64 bytes
+            nonlocal region_size
+            at = region_size
+            region_size += (
+                size + layout.SPARE_BYTES + 63
+            ) & ~63  # Arrow wants its buffers aligned to 64 bytes
             return at
 
         for code, row in zip(self._codes, self.nodes.tolist(), strict=True):
@@ -187,7 +189,7 @@ class ColumnTable:
             validity = take((entries + 7) // 8)
             values = take(_values_size(code, entries))
             buffers.append(_Buffers(values, validity, take(row[layout.NODE_MOST_DATA])))
-        return _Division(buffers, np.array(buffers, np.int64), used)
+        return _Division(buffers, np.array(buffers, np.int64), region_size)
 
     def _leased(self) -> ByteArray:
         """Return a new region, and write into the table where its buffers lie."""
@@ -201,14 +203,14 @@ class ColumnTable:
     def _enlarge(self) -> None:
         """Divide a new region by the room that the table says now, and move what is filled into it."""
         old = self._region
-        before = self._division
+        division = self._division
         self._division = self._divided()
         self._region = self._leased()
         if old is None:
             return
         rows = self.nodes.tolist()
         for code, row, source, to in zip(
-            self._codes, rows, before.buffers, self._division.buffers, strict=True
+            self._codes, rows, division.buffers, self._division.buffers, strict=True
         ):
             entries = row[layout.NODE_ENTRIES]
             for begin, target, size in (

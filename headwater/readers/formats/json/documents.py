@@ -62,12 +62,12 @@ def json_values(documents: Spans, rules: int = L.AS_IT_IS, *, whole: bool = Fals
         whole: whether arrays of objects stay one value each.
     """
     if rules == L.AS_IT_IS:
-        kept = documents.sizes > 0
-        if (documents.data[documents.starts[kept]] == _OPEN_OBJECT).all():
-            if kept.all():
+        present = documents.sizes > 0
+        if (documents.data[documents.starts[present]] == _OPEN_OBJECT).all():
+            if present.all():
                 return JsonValues(documents, None)
-            spans = Spans(documents.data, documents.starts[kept], documents.sizes[kept])
-            return JsonValues(spans, np.flatnonzero(kept))
+            spans = Spans(documents.data, documents.starts[present], documents.sizes[present])
+            return JsonValues(spans, np.flatnonzero(present))
     return _split(documents, rules, whole=whole)
 
 
@@ -89,17 +89,17 @@ def _split(documents: Spans, rules: int, *, whole: bool) -> JsonValues:
         state[L.DOCUMENTS_PLACES] = address(rewriting.places)
         state[L.DOCUMENTS_SOURCE] = address(documents.data)
     notes = np.empty(count + 1024, _NOTE)
-    done = 0
+    document = 0
     while True:
         begin = address(notes)
-        done = KERNEL(
+        document = KERNEL(
             *(address(array) if count else 0 for array in (starts, sizes)),
-            *(done, count, address(levels), begin, begin + notes.nbytes, address(state)),
+            *(document, count, address(levels), begin, begin + notes.nbytes, address(state)),
         )
         filled = int(state[L.DOCUMENTS_FILLED]) // L.NOTE_BYTES
-        if done == count:
+        if document == count:
             break
         notes = np.concatenate([notes, np.empty(len(notes), _NOTE)])
-    found = notes[:filled]
-    spans = Spans(text, found["at"] - address(text), np.ascontiguousarray(found["size"]))
-    return JsonValues(spans, np.ascontiguousarray(found["document"]), rewriting)
+    values = notes[:filled]
+    spans = Spans(text, values["at"] - address(text), np.ascontiguousarray(values["size"]))
+    return JsonValues(spans, np.ascontiguousarray(values["document"]), rewriting)

@@ -86,9 +86,9 @@ class ShapeInference:
             return
         starts = np.ascontiguousarray(spans.starts + address(spans.data), np.int64)
         sizes = np.ascontiguousarray(spans.sizes, np.int64)
-        done = 0
+        row = 0
         while True:
-            done = KERNEL(address(starts), address(sizes), done, count, address(self._state))
+            row = KERNEL(address(starts), address(sizes), row, count, address(self._state))
             if not self._state[layout.STATE_STOP]:
                 return
             self._grow()
@@ -108,8 +108,8 @@ class ShapeInference:
         Raises:
             FormatSchemaError: two fields of one object have the same name, or objects are nested too deeply.
         """
-        found = self._type(0, 0, texts)
-        return pa.schema(list(found)) if isinstance(found, pa.StructType) else pa.schema([])
+        root = self._type(0, 0, texts)
+        return pa.schema(list(root)) if isinstance(root, pa.StructType) else pa.schema([])
 
     def _grow(self) -> None:
         self._shapes = np.concatenate([self._shapes, np.zeros_like(self._shapes)])
@@ -161,8 +161,8 @@ class ShapeInference:
                     "be told apart"
                 )
             lower.add(name.lower())
-        found = ((name, self._type(child, depth + 1, texts)) for _, name, child in children if name)
-        fields = [pa.field(name, kind) for name, kind in found if kind is not None]
+        members = ((name, self._type(child, depth + 1, texts)) for _, name, child in children if name)
+        fields = [pa.field(name, kind) for name, kind in members if kind is not None]
         return pa.struct(fields) if fields else None
 
     def _children(self, number: int) -> Iterator[tuple[bytes, str, int]]:

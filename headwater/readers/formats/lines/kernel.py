@@ -64,9 +64,9 @@ def split_lines(
 def _line_end(at: int, end: int, one: int, other: int) -> int:
     """Return the address of the first byte that ends a line; ``end`` if none does."""
     while end - at >= CHUNK_BYTES:
-        found: int = any_of_three(at, one, other, other)
-        if found != 0:
-            return at + trailing_zeros(found)
+        matches: int = any_of_three(at, one, other, other)
+        if matches != 0:
+            return at + trailing_zeros(matches)
         at += CHUNK_BYTES
     while at < end:
         byte = load_byte(at)

@@ -100,8 +100,8 @@ def _line_ends_of(separator: bytes | None) -> tuple[int, int] | None:
 
 def _spans_between(data: ByteArray, separator: bytes) -> Spans:
     """Return where lines lie that a separator of several bytes ends."""
-    found = re.finditer(re.escape(separator), data.data)
-    ends = np.fromiter((one.start() for one in found), np.int64)
+    separators = re.finditer(re.escape(separator), data.data)
+    ends = np.fromiter((one.start() for one in separators), np.int64)
     starts = np.concatenate([np.zeros(1, np.int64), ends + len(separator)])
     sizes = np.append(ends, data.size) - starts
     # What comes after the last end is no line if it is empty.

@@ -37,18 +37,20 @@ def find_message(descriptor_set: bytes, name: str) -> Descriptor:
     """
     files = _files(descriptor_set)
     names = [each for file in files.values() for each in _message_names(file.package, file.message_type)]
-    found = [each for each in names if each == name] or [each for each in names if each.endswith(f".{name}")]
-    if len(found) != 1:
+    matches = [each for each in names if each == name] or [
+        each for each in names if each.endswith(f".{name}")
+    ]
+    if len(matches) != 1:
         near = nearest(name, names)
         hint = f"; did you mean {near!r}?" if near else ""
-        if len(found) > 1:
-            hint = f", but {' and '.join(found)}: write the package too"
+        if len(matches) > 1:
+            hint = f", but {' and '.join(matches)}: write the package too"
         raise OptionError(f"the descriptor set has no message {name!r}{hint}")
     pool = descriptor_pool.DescriptorPool()
-    added: set[str] = set()
+    loaded: set[str] = set()
     for file_name in files:
-        _add(pool, files, file_name, added)
-    return pool.FindMessageTypeByName(found[0])
+        _add(pool, files, file_name, loaded)
+    return pool.FindMessageTypeByName(matches[0])
 
 
 def _files(descriptor_set: bytes) -> dict[str, descriptor_pb2.FileDescriptorProto]:
@@ -70,19 +72,19 @@ def _add(
     pool: descriptor_pool.DescriptorPool,
     files: dict[str, descriptor_pb2.FileDescriptorProto],
     name: str,
-    added: set[str],
+    loaded: set[str],
 ) -> None:
     """Add a file to the pool, and before it those that it imports."""
-    if name in added:
+    if name in loaded:
         return
-    added.add(name)
+    loaded.add(name)
     file = files.get(name) or _well_known(name)
     if file is None:
         raise OptionError(
             f"the descriptor set lacks the imported file {name!r}: let protoc write it with --include_imports"
         )
     for dependency in file.dependency:
-        _add(pool, files, dependency, added)
+        _add(pool, files, dependency, loaded)
     try:
         pool.AddSerializedFile(file.SerializeToString())
     except TypeError as error:
@@ -136,7 +138,7 @@ def _of_descriptor(file: descriptor_pb2.FileDescriptorProto) -> Iterator[tuple[t
 
 def _of_text(text: str) -> Iterator[tuple[tuple[int, ...], str]]:
     """Yield the messages of a text. Of that only words, braces and semicolons count."""
-    tokens = [found.group(1) for found in _TOKEN.finditer(text) if found.group(1)]
+    tokens = [match.group(1) for match in _TOKEN.finditer(text) if match.group(1)]
     package = _package(tokens)
     scopes: list[tuple[str, tuple[int, ...]] | None] = [(package, ())]
     """Around this place: messages, and None for other braces."""

@@ -142,13 +142,13 @@ def _said(features: descriptor_pb2.FeatureSet) -> bool | None:
 
 def _said_for_java(features: descriptor_pb2.FeatureSet) -> bool | None:
     """Do the same for ``features.(pb.java).utf8_validation``, which Python's library does not know."""
-    said: bool | None = None
+    verifies: bool | None = None
     for extension in _fields(features.SerializeToString()):
         if extension.field_number == _JAVA_FEATURES:
             for field in _fields(extension.data):
                 if field.field_number == _JAVA_UTF8_VALIDATION:
-                    said = field.data == _JAVA_VERIFY
-    return said
+                    verifies = field.data == _JAVA_VERIFY
+    return verifies
 
 
 def _fields(message: bytes) -> UnknownFieldSet:
@@ -210,15 +210,15 @@ class PlanWords:
     def table(self, operations: Mapping[int, int]) -> tuple[int, int]:
         """Append a hash table of operations by tag, and return it with its mask."""
         places = 1 << max(1, (2 * len(operations)).bit_length())
-        found = [0] * (2 * places)
+        rows = [0] * (2 * places)
         references = []
         for tag, operation in operations.items():
             place = (tag >> 3) & (places - 1)
-            while found[2 * place]:
+            while rows[2 * place]:
                 place = (place + 1) & (places - 1)
-            found[2 * place : 2 * place + 2] = tag, operation
+            rows[2 * place : 2 * place + 2] = tag, operation
             references.append(2 * place + 1)
-        return self.block(found, references), places - 1
+        return self.block(rows, references), places - 1
 
     def finish(self) -> Int64Array:
         """Return the plan. It names addresses inside of itself, and cannot be copied."""

@@ -108,13 +108,13 @@ class ConfluentProtobufFormat(Format):
             from headwater.readers.formats.protobuf.message_indexes import MessageHeaders
         from headwater.readers.formats.wire_format import BehindHeader, Reasons, base64_text
 
-        wanted = find_message(self.plain.descriptor_set, self.plain.message).full_name
+        full_name = find_message(self.plain.descriptor_set, self.plain.message).full_name
 
         def refused(header: MessageHeader, row: int) -> str:
             name = self._name(header, row)
             if name is None:
                 return f"has the message indexes {list(header.indexes)}, which its schema does not have"
-            return "" if name == wanted else f"is a message of type {name}, and not {wanted}"
+            return "" if name == full_name else f"is a message of type {name}, and not {full_name}"
 
         reasons = Reasons()
         return BehindHeader(
@@ -130,14 +130,15 @@ class ConfluentProtobufFormat(Format):
         from headwater.readers.formats.registry.client import registry
 
         try:
-            found = registry(self.registry).by_id(header.schema_id, serialized=True)
+            registered = registry(self.registry).by_id(header.schema_id, serialized=True)
         except SourceError as error:
             raise type(error)(error.message, source=error.source, position=row) from error
-        if found.kind != "PROTOBUF":
+        if registered.kind != "PROTOBUF":
             raise SourceError(
-                f"the schema of id {header.schema_id} is of the kind {found.kind}, not PROTOBUF", position=row
+                f"the schema of id {header.schema_id} is of the kind {registered.kind}, not PROTOBUF",
+                position=row,
             )
-        return _names(found.text).at(header.indexes)
+        return _names(registered.text).at(header.indexes)
 
 
 @functools.lru_cache(maxsize=64)

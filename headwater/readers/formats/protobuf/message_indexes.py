@@ -51,39 +51,39 @@ class MessageHeaders:
 
     def __call__(self, spans: Spans, there: npt.NDArray[np.bool_]) -> HeaderSizes:
         """Return the sizes of headers, and which messages are bad."""
-        found = HeaderSizes(np.zeros(len(spans.sizes), np.int64), np.zeros(len(spans.sizes), np.int64))
+        headers = HeaderSizes(np.zeros(len(spans.sizes), np.int64), np.zeros(len(spans.sizes), np.int64))
         rows = np.flatnonzero(there)
         for _ in range(_MOST_KINDS):
             if not len(rows):
                 break
-            rows = self._alike(spans, rows, found)
+            rows = self._alike(spans, rows, headers)
         for row in rows.tolist():
-            self._one(spans, row, found)
-        return found
+            self._one(spans, row, headers)
+        return headers
 
-    def _alike(self, spans: Spans, rows: Int64Array, found: HeaderSizes) -> Int64Array:
+    def _alike(self, spans: Spans, rows: Int64Array, headers: HeaderSizes) -> Int64Array:
         """Take together what begins as the first one does, mostly all of a topic. Return the others."""
         first = int(rows[0])
-        begin = self._one(spans, first, found)
+        begin = self._one(spans, first, headers)
         if not begin:
             return rows[1:]
         same = spans.sizes[rows] >= len(begin)
         for at, byte in enumerate(begin):
             same[same] = spans.data[spans.starts[rows[same]] + at] == byte
-        found.sizes[rows[same]] = found.sizes[first]
-        found.bad[rows[same]] = found.bad[first]
+        headers.sizes[rows[same]] = headers.sizes[first]
+        headers.bad[rows[same]] = headers.bad[first]
         return rows[~same]
 
-    def _one(self, spans: Spans, row: int, found: HeaderSizes) -> bytes:
+    def _one(self, spans: Spans, row: int, headers: HeaderSizes) -> bytes:
         """Take one value; return its header, nothing if it has none."""
         start = int(spans.starts[row])
         begin = spans.data[start : start + min(int(spans.sizes[row]), _MOST_BYTES)].tobytes()
         header = _parsed(begin)
         if header is None:
-            found.bad[row] = self._reasons.code(_NO_INDEXES)
+            headers.bad[row] = self._reasons.code(_NO_INDEXES)
             return b""
-        found.sizes[row] = header.size
-        found.bad[row] = self._code(header, row)
+        headers.sizes[row] = header.size
+        headers.bad[row] = self._code(header, row)
         return begin[: header.size]
 
     def _code(self, header: MessageHeader, row: int) -> int:

@@ -80,8 +80,8 @@ class SchemaRegistry:
             key = schema_id, serialized
             if key not in self._schemas:
                 path = f"schemas/ids/{schema_id}{_query(serialized)}"
-                asked = self._ask_until_known(path, f"the schema of id {schema_id}")
-                self._schemas[key] = self._schema({"id": schema_id} | asked, serialized)
+                answer = self._ask_until_known(path, f"the schema of id {schema_id}")
+                self._schemas[key] = self._schema({"id": schema_id} | answer, serialized)
             return self._schemas[key]
 
     def by_version(self, subject: str, version: str, *, serialized: bool = False) -> RegisteredSchema:
@@ -103,17 +103,17 @@ class SchemaRegistry:
         except (KeyError, TypeError, ValueError) as error:
             raise SourceError(f"an answer has no schema: {error!r}", source=_SOURCE) from error
 
-    def _collect(self, answer: dict[str, Any], found: dict[str, str], serialized: bool) -> None:
+    def _collect(self, answer: dict[str, Any], schema: dict[str, str], serialized: bool) -> None:
         """Fetch what a schema refers to, and what that refers to, each after its own references."""
         for reference in answer.get("references") or ():
-            if reference["name"] in found:
+            if reference["name"] in schema:
                 continue
-            if len(found) >= _MOST_REFERENCES:
+            if len(schema) >= _MOST_REFERENCES:
                 raise SourceError(f"a schema has more than {_MOST_REFERENCES} references", source=_SOURCE)
             path = _path(reference["subject"], str(reference["version"]), serialized)
             other = self._ask_again(path, f"the reference {reference['name']!r}")
-            self._collect(other, found, serialized)
-            found[reference["name"]] = str(other.get("schema"))
+            self._collect(other, schema, serialized)
+            schema[reference["name"]] = str(other.get("schema"))
 
     def _ask_until_known(self, path: str, what: str) -> dict[str, Any]:
         """Ask again also for what the registry does not know: this server may not know it yet."""
@@ -205,15 +205,15 @@ def _parsed(body: bytes, url: str) -> dict[str, Any]:
 
 
 def _refusal(status: int, body: bytes, url: str, what: str) -> SourceError:
-    said = f"{url} answered {status}: {body[:200].decode(errors='replace')}"
+    answer = f"{url} answered {status}: {body[:200].decode(errors='replace')}"
     if status == 401:
         return AuthenticationError(
-            f"the schema registry does not accept the credentials; {said}", source=_SOURCE
+            f"the schema registry does not accept the credentials; {answer}", source=_SOURCE
         )
     if status == 403:
-        return AuthorizationError(f"the schema registry refuses to show {what}; {said}", source=_SOURCE)
+        return AuthorizationError(f"the schema registry refuses to show {what}; {answer}", source=_SOURCE)
     if status == 404:
-        return UnknownSplitError(f"the schema registry does not have {what}; {said}", source=_SOURCE)
+        return UnknownSplitError(f"the schema registry does not have {what}; {answer}", source=_SOURCE)
     if status in _TRANSIENT:
-        return TransientSourceError(f"the schema registry has no answer; {said}", source=_SOURCE)
-    return SourceError(f"the schema registry does not show {what}; {said}", source=_SOURCE)
+        return TransientSourceError(f"the schema registry has no answer; {answer}", source=_SOURCE)
+    return SourceError(f"the schema registry does not show {what}; {answer}", source=_SOURCE)

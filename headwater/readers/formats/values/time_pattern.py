@@ -71,8 +71,8 @@ def program_of(pattern: str) -> PatternProgram:
     """
     steps = _Steps()
     _check_quotes(pattern)
-    for found in _TOKEN.finditer(pattern):
-        quoted, letters, letter, other = found.groups()
+    for program in _TOKEN.finditer(pattern):
+        quoted, letters, letter, other = program.groups()
         if letters is not None:
             steps.add_letters(letter, len(letters))
         elif quoted is not None:
@@ -173,18 +173,18 @@ class _Steps:
 
     def _add_number(self, field: int, least: int, most: int, sign: int, base: int = 0) -> None:
         """Add a number, whose digits the numbers before it leave to it if it has always as many."""
-        before = self._adjacent
+        previous = self._adjacent
         at = len(self._steps)
         self._add(layout.STEP_NUMBER, field, least, most, 0, sign, base)
         self._adjacent = at
-        if before is None:
+        if previous is None:
             return
         if least == most and sign == layout.SIGN_NONE:
-            self._leave_digits(before, most)
+            self._leave_digits(previous, most)
         else:
             # As in Java: the number before it forgets that others followed, too.
-            step = self._steps[before]
-            self._steps[before] = (*step[:4], 0, *step[5:])
+            step = self._steps[previous]
+            self._steps[previous] = (*step[:4], 0, *step[5:])
 
     def _leave_digits(self, to: int, count: int) -> None:
         step = self._steps[to]
@@ -192,10 +192,10 @@ class _Steps:
         self._adjacent = to
 
     def _add_fraction(self, count: int) -> None:
-        before = self._adjacent
+        previous = self._adjacent
         self._add(layout.STEP_FRACTION, count)
-        if count == 1 and before is not None:
-            self._leave_digits(before, 1)
+        if count == 1 and previous is not None:
+            self._leave_digits(previous, 1)
 
     def _add_words(self, field: int, words: Sequence[str], first: int) -> None:
         self._add(layout.STEP_WORDS, field, len(words))

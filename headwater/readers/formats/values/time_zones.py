@@ -44,10 +44,10 @@ def zone_of(name: str) -> tzinfo | None:
 
 
 def _fixed(text: str) -> tzinfo | None:
-    found = _OFFSET.fullmatch(text)
-    if found is None:
+    match = _OFFSET.fullmatch(text)
+    if match is None:
         return None
-    sign, only, *parts = found.groups()
+    sign, only, *parts = match.groups()
     hours, minutes, seconds = (
         (int(parts[i] or parts[i + 3] or 0) for i in range(3)) if only is None else (int(only), 0, 0)
     )

@@ -52,10 +52,10 @@ def _of_region(key: str) -> tuple[Int64Array, Int64Array]:
 def _computed(zone: tzinfo) -> tuple[Int64Array, Int64Array]:
     until: list[int] = []
     offsets: list[int] = []
-    for change, before, after in _changes(zone):
-        local = change.replace(tzinfo=None) - _EPOCH + max(before, after)
+    for change, old_offset, new_offset in _changes(zone):
+        local = change.replace(tzinfo=None) - _EPOCH + max(old_offset, new_offset)
         until.append(local // _MICROSECOND)
-        offsets.append(before // _MICROSECOND)
+        offsets.append(old_offset // _MICROSECOND)
     until.append(np.iinfo(np.int64).max)
     offsets.append(_offset(zone, _LAST) // _MICROSECOND)
     return np.array(until, np.int64), np.array(offsets, np.int64)
@@ -70,20 +70,20 @@ def _changes(zone: tzinfo) -> Iterator[tuple[datetime, timedelta, timedelta]]:
     if isinstance(zone, timezone):
         return
     at = _FIRST
-    before = _offset(zone, at)
+    old_offset = _offset(zone, at)
     while at < _LAST:
         following = at + _STEP
-        after = _offset(zone, following)
-        if after != before:
+        new_offset = _offset(zone, following)
+        if new_offset != old_offset:
             low, high = at, following
             while high - low > timedelta(seconds=1):
                 middle = low + timedelta(seconds=(high - low) // timedelta(seconds=2))
-                if _offset(zone, middle) == before:
+                if _offset(zone, middle) == old_offset:
                     low = middle
                 else:
                     high = middle
-            yield high, before, after
-        at, before = following, after
+            yield high, old_offset, new_offset
+        at, old_offset = following, new_offset
 
 
 class OldClock:
@@ -113,8 +113,8 @@ class OldClock:
 
     def ahead_us(self, local: Any) -> Any:
         """Return how far clocks were ahead of UTC that showed these times."""
-        shown = local.fill_null(0).to_numpy(zero_copy_only=False)
-        return pa.array(self._offsets[np.searchsorted(self._until, shown, side="right")])
+        clock_us = local.fill_null(0).to_numpy(zero_copy_only=False)
+        return pa.array(self._offsets[np.searchsorted(self._until, clock_us, side="right")])
 
 
 def _without_summer_time(zone: tzinfo) -> timedelta:

@@ -264,7 +264,7 @@ def scan(data: ByteArray, batches: BatchArray) -> int:
     Return how many there are. One with a broken header is the last: where the next one begins is not known.
     """
     pos = 0
-    found = 0
+    count = 0
     while pos + _MAGIC_AT < data.size:
         length = _big_endian(data, pos + 8, 4)
         magic = _big_endian(data, pos + _MAGIC_AT, 1)
@@ -274,8 +274,8 @@ def scan(data: ByteArray, batches: BatchArray) -> int:
         fault = (
             layout.FAULT_MAGIC if magic < 0 or magic > 2 else layout.FAULT_BATCH_TOO_SHORT if too_short else 0
         )
-        if found < batches.size:
-            batch = batches[found]
+        if count < batches.size:
+            batch = batches[count]
             batch.magic = magic
             batch.end = pos + _LOG_OVERHEAD + length
             batch.fault = fault
@@ -286,8 +286,8 @@ def scan(data: ByteArray, batches: BatchArray) -> int:
             else:
                 _read_v2(data, pos, batch)
             fault = batch.fault
-        found += 1
+        count += 1
         if fault != 0:
             break
         pos += _LOG_OVERHEAD + length
-    return found
+    return count

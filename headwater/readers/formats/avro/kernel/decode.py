@@ -17,59 +17,59 @@ from headwater.readers.kernels.memory import called, get, load_byte, load_int32,
 _PROGRAM_BYTES = 8 * L.PROGRAM_FIELDS
 
 
-def decode(given: int, row: int) -> int:
+def decode(inputs: int, row: int) -> int:
     """Decode values from ``row`` on. Return how many are done; the state says why there are no more.
 
     Args:
-        given: the address of the numbers ``IN_...``.
+        inputs: the address of the numbers ``IN_...``.
         row: the first value.
     """
-    data = get(given, L.IN_DATA)
-    limit = data + get(given, L.IN_DATA_SIZE)
-    starts = get(given, L.IN_STARTS)
-    sizes = get(given, L.IN_SIZES)
-    rows = get(given, L.IN_ROWS)
-    header = get(given, L.IN_HEADER)
-    nodes = get(given, L.IN_NODES)
+    data = get(inputs, L.IN_DATA)
+    limit = data + get(inputs, L.IN_DATA_SIZE)
+    starts = get(inputs, L.IN_STARTS)
+    sizes = get(inputs, L.IN_SIZES)
+    rows = get(inputs, L.IN_ROWS)
+    header = get(inputs, L.IN_HEADER)
+    nodes = get(inputs, L.IN_NODES)
     filled = get(nodes, T.NODE_ENTRIES) - row
-    program = get(given, L.IN_PROGRAMS)
+    program = get(inputs, L.IN_PROGRAMS)
     stop = T.STOP_DONE
     while row < rows:
         size = get(sizes, row)
         if size < 0:
-            put_nulls(nodes, get(given, L.IN_NULLS), get(given, L.IN_NULL_COUNT), filled + row)
+            put_nulls(nodes, get(inputs, L.IN_NULLS), get(inputs, L.IN_NULL_COUNT), filled + row)
             row += 1
             continue
-        put_nulls(nodes, given + 8 * L.IN_CORRUPT, get(given, L.IN_CORRUPT_COUNT), filled + row)
+        put_nulls(nodes, inputs + 8 * L.IN_CORRUPT, get(inputs, L.IN_CORRUPT_COUNT), filled + row)
         begin = data + get(starts, row)
         outcome = L.REASON_HEADER
         if header == 0:
-            outcome = read_value(begin, begin + size, filled + row, program, given, limit)
+            outcome = read_value(begin, begin + size, filled + row, program, inputs, limit)
         elif size >= header and load_byte(begin) == 0:
             schema: int = swapped_int32(load_int32(begin + 1))
             if schema >= 0:
                 if schema != get(program, L.PROGRAM_ID):
-                    program = _program_of(given, schema)
+                    program = _program_of(inputs, schema)
                     if program == 0:
                         stop = L.STOP_SCHEMA
                         break
-                outcome = read_value(begin + header, begin + size, filled + row, program, given, limit)
+                outcome = read_value(begin + header, begin + size, filled + row, program, inputs, limit)
         if outcome >= 0:
-            outcome = _put_bad(given, row, filled + row, outcome)
+            outcome = _put_bad(inputs, row, filled + row, outcome)
         if outcome != GOOD:
             stop = T.STOP_MORE_ENTRIES if outcome == MORE_ENTRIES else T.STOP_MORE_DATA
             break
         row += 1
-    _settle(nodes, get(given, L.IN_NODE_COUNT), filled + row)
-    put(get(given, L.IN_STATE), T.STATE_STOP, stop)
+    _settle(nodes, get(inputs, L.IN_NODE_COUNT), filled + row)
+    put(get(inputs, L.IN_STATE), T.STATE_STOP, stop)
     return row
 
 
 @called
-def _program_of(given: int, schema: int) -> int:
+def _program_of(inputs: int, schema: int) -> int:
     """Return the program of a schema; 0 if there is none yet."""
-    program = get(given, L.IN_PROGRAMS)
-    for _ in range(get(given, L.IN_PROGRAM_COUNT)):
+    program = get(inputs, L.IN_PROGRAMS)
+    for _ in range(get(inputs, L.IN_PROGRAM_COUNT)):
         if get(program, L.PROGRAM_ID) == schema:
             return program
         program += _PROGRAM_BYTES
@@ -77,24 +77,24 @@ def _program_of(given: int, schema: int) -> int:
 
 
 @called
-def _put_bad(given: int, row: int, entry: int, reason: int) -> int:
+def _put_bad(inputs: int, row: int, entry: int, reason: int) -> int:
     """Make nulls of a bad value, and note it. Return `GOOD`, or `MORE_DATA` as `read_value` does."""
-    nodes = get(given, L.IN_NODES)
-    state = get(given, L.IN_STATE)
-    _settle(nodes, get(given, L.IN_NODE_COUNT), entry)
-    put_nulls(nodes, get(given, L.IN_NULLS), get(given, L.IN_NULL_COUNT), entry)
-    if get(given, L.IN_CORRUPT_COUNT) == 1:
-        corrupt = nodes + get(given, L.IN_CORRUPT)
-        at = get(given, L.IN_DATA) + get(get(given, L.IN_STARTS), row)
-        end = write_base64(corrupt, offset(corrupt, entry), at, get(get(given, L.IN_SIZES), row))
+    nodes = get(inputs, L.IN_NODES)
+    state = get(inputs, L.IN_STATE)
+    _settle(nodes, get(inputs, L.IN_NODE_COUNT), entry)
+    put_nulls(nodes, get(inputs, L.IN_NULLS), get(inputs, L.IN_NULL_COUNT), entry)
+    if get(inputs, L.IN_CORRUPT_COUNT) == 1:
+        corrupt = nodes + get(inputs, L.IN_CORRUPT)
+        at = get(inputs, L.IN_DATA) + get(get(inputs, L.IN_STARTS), row)
+        end = write_base64(corrupt, offset(corrupt, entry), at, get(get(inputs, L.IN_SIZES), row))
         if end < 0:
             put(state, T.STATE_NODE, node_index(nodes, corrupt))
             return MORE_DATA
         put_end(corrupt, entry, end)
         put_validity(corrupt, entry, 1)
     bad = get(state, T.STATE_BAD)
-    put(get(given, L.IN_BAD_ROWS), bad, row)
-    put(get(given, L.IN_BAD_REASONS), bad, reason)
+    put(get(inputs, L.IN_BAD_ROWS), bad, row)
+    put(get(inputs, L.IN_BAD_REASONS), bad, reason)
     put(state, T.STATE_BAD, bad + 1)
     return GOOD
 

@@ -52,7 +52,7 @@ def _reason(at: int, end: int) -> int:
 
 # One loop over all operations: parts of it as functions would need many results.
 @inlined
-def read_value(at: int, end: int, entry: int, program: int, given: int, limit: int) -> int:
+def read_value(at: int, end: int, entry: int, program: int, inputs: int, limit: int) -> int:
     """Read one value into the entries of a row. Return a reason, or one of the codes below 0.
 
     Args:
@@ -60,13 +60,13 @@ def read_value(at: int, end: int, entry: int, program: int, given: int, limit: i
         end: where it ends. Bytes that are left over are ignored.
         entry: the row's number in the columns.
         program: of the value's schema.
-        given: the address of the numbers ``IN_...``.
+        inputs: the address of the numbers ``IN_...``.
         limit: the end of all bytes that may be loaded.
     """
     operations = get(program, layout.PROGRAM_OPERATIONS)
     numbers = get(program, layout.PROGRAM_NUMBERS)
-    nodes = get(given, layout.IN_NODES)
-    frame = get(given, layout.IN_FRAMES) - _FRAME_BYTES
+    nodes = get(inputs, layout.IN_NODES)
+    frame = get(inputs, layout.IN_FRAMES) - _FRAME_BYTES
     op = operations - _OP_BYTES
     empty_items = 0
     value_at = at
@@ -88,7 +88,7 @@ def read_value(at: int, end: int, entry: int, program: int, given: int, limit: i
             if size < 0 or size > end - at:
                 return layout.REASON_LENGTH
             if not put_bytes(node, entry, at, size, limit, code == layout.OP_STRING):
-                return _wants_data(given, op)
+                return _wants_data(inputs, op)
             at += size
         elif code == layout.OP_UNION:
             branch, at = zigzag_int(at, end)
@@ -140,7 +140,7 @@ def read_value(at: int, end: int, entry: int, program: int, given: int, limit: i
             if not put_bytes(
                 node, entry, get(program, layout.PROGRAM_TEXTS) + get(text, 0), size, limit, False
             ):
-                return _wants_data(given, op)
+                return _wants_data(inputs, op)
         elif code == layout.OP_DECIMAL:
             size = get(op, layout.OP_A)
             if size < 0:
@@ -159,7 +159,7 @@ def read_value(at: int, end: int, entry: int, program: int, given: int, limit: i
             if size > end - at:
                 return layout.REASON_TRUNCATED
             if not put_bytes(node, entry, at, size, limit, False):
-                return _wants_data(given, op)
+                return _wants_data(inputs, op)
             at += size
         elif code == layout.OP_LIST or code == layout.OP_SKIP_LIST:
             frame += _FRAME_BYTES
@@ -168,19 +168,19 @@ def read_value(at: int, end: int, entry: int, program: int, given: int, limit: i
             put(frame, layout.FRAME_IS_LAST, 0)
         elif code == layout.OP_ITEM:
             items = nodes + get(op, layout.OP_A)
-            left = get(frame, layout.FRAME_LEFT)
-            if left == 0 and get(frame, layout.FRAME_IS_LAST) == 0:
-                left, at = zigzag_long(at, end)
-                if left < 0 and at <= end:  # the size of the block follows
-                    left = -left
+            remaining = get(frame, layout.FRAME_LEFT)
+            if remaining == 0 and get(frame, layout.FRAME_IS_LAST) == 0:
+                remaining, at = zigzag_long(at, end)
+                if remaining < 0 and at <= end:  # the size of the block follows
+                    remaining = -remaining
                     _, at = zigzag_long(at, end)
                 if at > end:
                     return _reason(at, end)
-                if left < 0:
+                if remaining < 0:
                     return layout.REASON_LENGTH
-                if frame == get(given, layout.IN_FRAMES):
-                    put(frame, layout.FRAME_IS_LAST, get(given, layout.IN_SOLE_BLOCK))
-            if left == 0:
+                if frame == get(inputs, layout.IN_FRAMES):
+                    put(frame, layout.FRAME_IS_LAST, get(inputs, layout.IN_SOLE_BLOCK))
+            if remaining == 0:
                 put(frame, layout.FRAME_BEGIN, at)
                 entry = get(frame, layout.FRAME_ENTRY)
                 frame -= _FRAME_BYTES
@@ -191,10 +191,10 @@ def read_value(at: int, end: int, entry: int, program: int, given: int, limit: i
                 entry = get(items, T.NODE_ENTRIES)
                 if entry >= get(items, T.NODE_MOST_ENTRIES):
                     store_int64(
-                        get(given, layout.IN_STATE) + 8 * T.STATE_NODE, get(op, layout.OP_A) // NODE_BYTES
+                        get(inputs, layout.IN_STATE) + 8 * T.STATE_NODE, get(op, layout.OP_A) // NODE_BYTES
                     )
                     return MORE_ENTRIES
-                put(frame, layout.FRAME_LEFT, left - 1)
+                put(frame, layout.FRAME_LEFT, remaining - 1)
                 put(frame, layout.FRAME_BEGIN, at)
         elif code == layout.OP_ITEM_END or code == layout.OP_SKIP_ITEM_END:
             if code == layout.OP_ITEM_END:
@@ -245,25 +245,25 @@ def read_value(at: int, end: int, entry: int, program: int, given: int, limit: i
                 return layout.REASON_LENGTH
             at += size
         elif code == layout.OP_SKIP_ITEM:
-            left = get(frame, layout.FRAME_LEFT)
-            while left == 0:
-                left, at = zigzag_long(at, end)
+            remaining = get(frame, layout.FRAME_LEFT)
+            while remaining == 0:
+                remaining, at = zigzag_long(at, end)
                 if at > end:
                     return _reason(at, end)
-                if left >= 0:
+                if remaining >= 0:
                     break
-                left = 0
+                remaining = 0
                 size, at = zigzag_long(at, end)
                 if at > end:
                     return _reason(at, end)
                 if size < 0 or size > end - at:
                     return layout.REASON_LENGTH
                 at += size
-            if left == 0:
+            if remaining == 0:
                 frame -= _FRAME_BYTES
                 op = operations + _OP_BYTES * (get(op, layout.OP_B) - 1)
             else:
-                put(frame, layout.FRAME_LEFT, left - 1)
+                put(frame, layout.FRAME_LEFT, remaining - 1)
                 put(frame, layout.FRAME_BEGIN, at)
         elif code == layout.OP_DEFAULT:
             value_at = at
@@ -280,6 +280,6 @@ def read_value(at: int, end: int, entry: int, program: int, given: int, limit: i
 
 
 @inlined
-def _wants_data(given: int, op: int) -> int:
-    put(get(given, layout.IN_STATE), T.STATE_NODE, get(op, layout.OP_NODE) // NODE_BYTES)
+def _wants_data(inputs: int, op: int) -> int:
+    put(get(inputs, layout.IN_STATE), T.STATE_NODE, get(op, layout.OP_NODE) // NODE_BYTES)
     return MORE_DATA

@@ -133,11 +133,11 @@ def truncate(nodes: int, node: int, entries: int) -> None:
     while first <= last:
         for child in range(first, last + 1, NODE_BYTES):
             parent = node_at(nodes, get(child, T.NODE_PARENT))
-            left = get(parent, T.NODE_ENTRIES)
+            remaining = get(parent, T.NODE_ENTRIES)
             if get(parent, T.NODE_TYPE) != T.TYPE_STRUCT:
-                left = offset(parent, left)
-            if get(child, T.NODE_ENTRIES) > left:
-                _truncate_one(child, left)
+                remaining = offset(parent, remaining)
+            if get(child, T.NODE_ENTRIES) > remaining:
+                _truncate_one(child, remaining)
         first, last = _below(nodes, first, last)
 
 

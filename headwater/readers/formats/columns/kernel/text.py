@@ -36,12 +36,12 @@ _FEW_BYTES = 8 * CHUNK_BYTES
 @called
 def append_bytes(node: int, at: int, size: int) -> bool:
     """Append a value of bytes. Return False, and append nothing, if its data has not enough room."""
-    used = get(node, T.NODE_DATA_SIZE)
-    if size > get(node, T.NODE_MOST_DATA) - used:
+    data_size = get(node, T.NODE_DATA_SIZE)
+    if size > get(node, T.NODE_MOST_DATA) - data_size:
         return False
-    copy_bytes(get(node, T.NODE_DATA) + used, at, size)
-    put(node, T.NODE_DATA_SIZE, used + size)
-    append_end(node, used + size)
+    copy_bytes(get(node, T.NODE_DATA) + data_size, at, size)
+    put(node, T.NODE_DATA_SIZE, data_size + size)
+    append_end(node, data_size + size)
     return True
 
 
@@ -50,11 +50,11 @@ def append_text(node: int, at: int, size: int) -> bool:
     """Append a string, as `put_utf8` makes it. Return False, and append nothing, without enough room."""
     if is_utf8(at, at + size):
         return append_bytes(node, at, size)
-    used = get(node, T.NODE_DATA_SIZE)
-    if REPLACEMENT_GROWTH * size > get(node, T.NODE_MOST_DATA) - used:
+    data_size = get(node, T.NODE_DATA_SIZE)
+    if REPLACEMENT_GROWTH * size > get(node, T.NODE_MOST_DATA) - data_size:
         return False
     data = get(node, T.NODE_DATA)
-    filled = put_utf8(data + used, at, at + size) - data
+    filled = put_utf8(data + data_size, at, at + size) - data
     put(node, T.NODE_DATA_SIZE, filled)
     append_end(node, filled)
     return True
@@ -76,8 +76,8 @@ def write_bytes(node: int, begin: int, at: int, size: int, limit: int) -> int:
     to = get(node, T.NODE_DATA) + begin
     if size <= _FEW_BYTES and at + size + CHUNK_BYTES <= limit:
         copy_chunk(to, at)
-        for done in range(CHUNK_BYTES, size, CHUNK_BYTES):
-            copy_chunk(to + done, at + done)
+        for offset in range(CHUNK_BYTES, size, CHUNK_BYTES):
+            copy_chunk(to + offset, at + offset)
     else:
         copy_bytes(to, at, size)
     return begin + size

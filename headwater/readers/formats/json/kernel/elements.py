@@ -33,14 +33,14 @@ def _put_elements(at: int, end: int, document: int, levels: int, to: int, limit:
     if peek(at, end) == C.CLOSE_LIST:
         return to
     while peek(at, end) == C.OPEN_OBJECT:
-        after = skip_value(at, end, levels, 1)
-        if after == 0:
+        value_end = skip_value(at, end, levels, 1)
+        if value_end == 0:
             return int64(_NO_OBJECTS)
         if to == limit:
             return int64(_NO_ROOM)
-        _note(to, at, after - at, document)
+        _note(to, at, value_end - at, document)
         to += L.NOTE_BYTES
-        at = skip_space(after, end)
+        at = skip_space(value_end, end)
         byte = peek(at, end)
         if byte == C.CLOSE_LIST:
             return to

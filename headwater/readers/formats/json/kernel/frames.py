@@ -65,17 +65,17 @@ def pass_by(state: int, at: int) -> bool:
 @inlined
 def is_name(node: int, at: int, end: int) -> bool:
     """Return whether a node's name and a quotation mark stand here."""
-    left = get(node, T.NODE_NAME_SIZE) + 1
-    if left > end - at:
+    remaining = get(node, T.NODE_NAME_SIZE) + 1
+    if remaining > end - at:
         return False
     name = get(node, T.NODE_NAME)
-    while left >= 8:
+    while remaining >= 8:
         if load_int64(name) != load_int64(at):
             return False
         name += 8
         at += 8
-        left -= 8
-    return (load_int64(name) ^ load_int64(at)) & ((1 << (8 * left)) - 1) == 0
+        remaining -= 8
+    return (load_int64(name) ^ load_int64(at)) & ((1 << (8 * remaining)) - 1) == 0
 
 
 @called
@@ -92,12 +92,12 @@ def find_field(first: int, count: int, at: int, end: int, state: int) -> tuple[i
             if is_name(child, at + 1, end):
                 return child, at + get(child, T.NODE_NAME_SIZE) + 2
             child += NODE_BYTES
-    after = skip_string(at, end)
-    if after == 0:
+    name_end = skip_string(at, end)
+    if name_end == 0:
         return int64(0), int64(0)
-    text, last = unescaped(at, after, state)
+    text, last = unescaped(at, name_end, state)
     if text == 0 or (plain and text == at + 1):
-        return int64(0), after
+        return int64(0), name_end
     child = first
     for _ in range(count):
         if get(child, T.NODE_NAME_SIZE) == last - text:
@@ -106,6 +106,6 @@ def find_field(first: int, count: int, at: int, end: int, state: int) -> tuple[i
             while i < last - text and load_byte(name + i) == load_byte(text + i):
                 i += 1
             if i == last - text:
-                return child, after
+                return child, name_end
         child += NODE_BYTES
-    return int64(0), after
+    return int64(0), name_end

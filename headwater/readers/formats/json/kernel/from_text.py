@@ -29,9 +29,9 @@ _PADDING = 0x3D
 
 @called
 def put_from_text(
-    nodes: int, node: int, kind: int, entry: int, at: int, after: int, text: int, end: int, state: int
+    nodes: int, node: int, kind: int, entry: int, at: int, value_end: int, text: int, end: int, state: int
 ) -> tuple[int, int]:
-    """Write the string between ``at`` and ``after``, whose text is given, into a node of another type."""
+    """Write the string between ``at`` and ``value_end``, whose text is given, into a node of another type."""
     if kind == T.TYPE_BINARY:
         if data_room(node) < end - text:
             return more_data(nodes, node, state), at
@@ -47,7 +47,7 @@ def put_from_text(
                 store_byte(earlier + i, load_byte(to + i))
             last = earlier + last - to
         end_data(node, last)
-        return TAKEN, after
+        return TAKEN, value_end
     if text == end:
         return MISMATCH, at
     if kind == T.TYPE_DOUBLE or kind == T.TYPE_FLOAT:
@@ -55,19 +55,19 @@ def put_from_text(
             return MISMATCH, at
         if get(state, L.STATE_NO_SPECIALS) == 1:
             return MISMATCH, at
-        return put_double(node, kind, entry, to_double(text, end, text)), after
+        return put_double(node, kind, entry, to_double(text, end, text)), value_end
     if kind == T.TYPE_DECIMAL:
         status = put_decimal(node, entry, text, end)
-        return status, after if status == TAKEN else at
+        return status, value_end if status == TAKEN else at
     if kind == T.TYPE_DATE:
         fits, days = _date(text, end, state)
         if not fits:
             return MISMATCH, at
-        return put_int(node, entry, days), after
+        return put_int(node, entry, days), value_end
     if kind == T.TYPE_TIMESTAMP or kind == T.TYPE_LOCAL_TIMESTAMP:
         outcome, micros, zone, size = _timestamp(text, end, kind == T.TYPE_LOCAL_TIMESTAMP, state)
         status = put_moment(node, entry, outcome, micros, zone, size, state)
-        return status, after if status == TAKEN else at
+        return status, value_end if status == TAKEN else at
     return MISMATCH, at
 
 

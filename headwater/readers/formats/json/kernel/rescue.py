@@ -74,7 +74,7 @@ def end_frame(state: int, depth: int) -> None:
 
 
 @called
-def rescue(nodes: int, state: int, depth: int, node: int, name: int, at: int, after: int) -> bool:
+def rescue(nodes: int, state: int, depth: int, node: int, name: int, at: int, value_end: int) -> bool:
     """Write a field of the struct in a frame, and its value between two places.
 
     Args:
@@ -84,7 +84,7 @@ def rescue(nodes: int, state: int, depth: int, node: int, name: int, at: int, af
         node: the field; 0 if the schema does not name it.
         name: where the field's name begins in the row, if the schema does not name it.
         at: where the value begins.
-        after: where it ends.
+        value_end: where it ends.
 
     Returns:
         Whether there was room. If not, the row must be decoded again.
@@ -101,10 +101,10 @@ def rescue(nodes: int, state: int, depth: int, node: int, name: int, at: int, af
             return False
         level += 1
     to = _put_name(state, depth, node, name, at, to, limit)
-    room = 2 * (TEXT_GROWTH * (after - at) + TEXT_SPARE)
+    room = 2 * (TEXT_GROWTH * (value_end - at) + TEXT_SPARE)
     if to == 0 or limit - to < room:
         return False
-    to = put_compact(at, after, to, room, get(state, L.STATE_SCRATCH), True)
+    to = put_compact(at, value_end, to, room, get(state, L.STATE_SCRATCH), True)
     put(state, L.STATE_RESCUE_END, to)
     put(state, L.STATE_RESCUE_DEPTH, depth + 1)
     return True

@@ -43,56 +43,56 @@ def put_scalar(
         if last != 0:
             return put_from_text(nodes, node, kind, entry, at, last + 1, at + 1, last, state)
     if (kind == T.TYPE_LONG or kind == T.TYPE_DOUBLE) and (is_digit(byte) or byte == C.MINUS):
-        after, number, decimals = short_number(at, end)
-        if after != 0 and kind == T.TYPE_DOUBLE:
+        value_end, number, decimals = short_number(at, end)
+        if value_end != 0 and kind == T.TYPE_DOUBLE:
             certain, double = short_double(number, decimals)
             if certain:
                 # An integer has no -0.
                 negative = byte == C.MINUS and (decimals != 0 or number != 0)
-                return put_double(node, kind, entry, -double if negative else double), after
-        if after != 0 and kind == T.TYPE_LONG and decimals == 0:
-            return put_long(node, entry, -number if byte == C.MINUS else number), after
-    after = skip_scalar(at, end)
-    if after == 0:
+                return put_double(node, kind, entry, -double if negative else double), value_end
+        if value_end != 0 and kind == T.TYPE_LONG and decimals == 0:
+            return put_long(node, entry, -number if byte == C.MINUS else number), value_end
+    value_end = skip_scalar(at, end)
+    if value_end == 0:
         last = _base64_end(at, end) if kind == T.TYPE_BINARY else int64(0)
         if last == 0:
             return SYNTAX, at
-        status, after = put_from_text(nodes, node, kind, entry, at, last + 1, at + 1, last, state)
-        return SYNTAX if status == MISMATCH else status, after
+        status, value_end = put_from_text(nodes, node, kind, entry, at, last + 1, at + 1, last, state)
+        return SYNTAX if status == MISMATCH else status, value_end
     if kind == T.TYPE_BOOLEAN:
         if byte == _TRUE or byte == _FALSE:
             begin_entry(node, entry)
             put_boolean(node, entry, 1 if byte == _TRUE else 0)
-            return TAKEN, after
+            return TAKEN, value_end
         return MISMATCH, at
     if is_text:
-        text, last = unescaped(at, after, state)
+        text, last = unescaped(at, value_end, state)
         if text == 0:
             return MISMATCH, at
-        return put_from_text(nodes, node, kind, entry, at, after, text, last, state)
+        return put_from_text(nodes, node, kind, entry, at, value_end, text, last, state)
     if not is_digit(byte) and byte != C.MINUS and kind != T.TYPE_DOUBLE and kind != T.TYPE_FLOAT:
         return MISMATCH, at
-    if byte == C.MINUS and after - at == 2 and load_byte(at + 1) == _ZERO:
+    if byte == C.MINUS and value_end - at == 2 and load_byte(at + 1) == _ZERO:
         at += 1  # an integer has no -0
     if kind == T.TYPE_DOUBLE:
         if byte == _TRUE or byte == _FALSE:
             return MISMATCH, at
-        return put_double(node, kind, entry, to_double(at, after, get(state, L.STATE_SCRATCH))), after
+        return put_double(node, kind, entry, to_double(at, value_end, get(state, L.STATE_SCRATCH))), value_end
     if kind == T.TYPE_FLOAT:
         if byte == _TRUE or byte == _FALSE:
             return MISMATCH, at
-        return put_double(node, kind, entry, to_float(at, after, get(state, L.STATE_SCRATCH))), after
+        return put_double(node, kind, entry, to_float(at, value_end, get(state, L.STATE_SCRATCH))), value_end
     if kind == T.TYPE_DECIMAL:
-        status = put_decimal(node, entry, at, after)
-        return status, after if status == TAKEN else at
-    fits, value = to_integer(at, after)
+        status = put_decimal(node, entry, at, value_end)
+        return status, value_end if status == TAKEN else at
+    fits, value = to_integer(at, value_end)
     if not fits:
         return MISMATCH, at
     if kind == T.TYPE_TIMESTAMP:
-        return put_long(node, entry, value * 1_000_000), after
+        return put_long(node, entry, value * 1_000_000), value_end
     # As Jackson takes a byte: with a sign or without one.
     status = put_integer(node, kind, entry, value, 255)
-    return status, after if status == TAKEN else at
+    return status, value_end if status == TAKEN else at
 
 
 @called

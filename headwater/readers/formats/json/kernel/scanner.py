@@ -60,9 +60,9 @@ def hexadecimal(at: int) -> int:
 @inlined
 def plain_string_end(at: int, end: int) -> int:
     """Return where the closing quotation mark of a short string without escapes is; 0 for other strings."""
-    found = json_text_ends(at + 1)
-    last = at + 1 + trailing_zeros(found)
-    return last if found != 0 and last < end and load_byte(last) == C.QUOTE else int64(0)
+    ends = json_text_ends(at + 1)
+    last = at + 1 + trailing_zeros(ends)
+    return last if ends != 0 and last < end and load_byte(last) == C.QUOTE else int64(0)
 
 
 @called
@@ -71,11 +71,11 @@ def skip_string(at: int, end: int) -> int:
     quote = load_byte(at)
     at += 1
     while at < end:
-        found = json_text_ends(at) if quote == C.QUOTE else int64(1)
-        if found == 0:
+        ends = json_text_ends(at) if quote == C.QUOTE else int64(1)
+        if ends == 0:
             at += CHUNK_BYTES
             continue
-        at += trailing_zeros(found)
+        at += trailing_zeros(ends)
         if at >= end:
             return 0
         byte = load_byte(at)

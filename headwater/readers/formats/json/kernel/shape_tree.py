@@ -67,18 +67,18 @@ def put_into_table(state: int, number: int) -> None:
 def new_shape(state: int, parent: int, at: int, size: int) -> int:
     """Append a shape with a name, or without one if the size is below 0; `NO_ROOM` if there is none."""
     number = get(state, S.STATE_COUNT)
-    used = get(state, S.STATE_NAMES_SIZE)
+    names_size = get(state, S.STATE_NAMES_SIZE)
     length = max(size, 0)
-    if number >= get(state, S.STATE_MOST) or used + length > get(state, S.STATE_NAMES_MOST):
+    if number >= get(state, S.STATE_MOST) or names_size + length > get(state, S.STATE_NAMES_MOST):
         return int64(NO_ROOM)
     shape = shape_at(state, number)
     for field in range(S.SHAPE_FIELDS):
         put(shape, field, 0)
-    copy_bytes(get(state, S.STATE_NAMES) + used, at, length)
-    put(shape, S.SHAPE_NAME, used)
+    copy_bytes(get(state, S.STATE_NAMES) + names_size, at, length)
+    put(shape, S.SHAPE_NAME, names_size)
     put(shape, S.SHAPE_NAME_SIZE, size)
     put(shape, S.SHAPE_PARENT, parent)
-    put(state, S.STATE_NAMES_SIZE, used + length)
+    put(state, S.STATE_NAMES_SIZE, names_size + length)
     put(state, S.STATE_COUNT, number + 1)
     outer = shape_at(state, parent)
     if size < 0:
@@ -106,20 +106,20 @@ def child_of(state: int, parent: int, at: int, size: int) -> int:
 
 
 @inlined
-def text_of(state: int, at: int, after: int) -> tuple[int, int]:
+def text_of(state: int, at: int, value_end: int) -> tuple[int, int]:
     """Return where the text of a string lies, in place if it has no escapes, and its size.
 
     The size is `NO_ROOM` if the scratch is too small.
     """
     escaped = False
-    for i in range(at + 1, after - 1):
+    for i in range(at + 1, value_end - 1):
         escaped = escaped or load_byte(i) == C.BACKSLASH
     if not escaped:
-        return at + 1, after - at - 2
+        return at + 1, value_end - at - 2
     scratch = get(state, S.STATE_SCRATCH)
-    if TEXT_GROWTH * (after - at) + TEXT_SPARE > get(state, S.STATE_SCRATCH_SIZE):
+    if TEXT_GROWTH * (value_end - at) + TEXT_SPARE > get(state, S.STATE_SCRATCH_SIZE):
         return scratch, int64(NO_ROOM)
-    _, last = put_text(at, after, scratch, _QUESTION_MARK)
+    _, last = put_text(at, value_end, scratch, _QUESTION_MARK)
     return scratch, last - scratch
 
 
@@ -131,21 +131,21 @@ def _note_decimal(shape: int, precision: int, scale: int) -> None:
 
 
 @called
-def _note_number(state: int, shape: int, at: int, after: int) -> None:
+def _note_number(state: int, shape: int, at: int, value_end: int) -> None:
     if get(state, S.STATE_PRIMITIVES_AS_STRING) == 1:
         add_kind(shape, S.KIND_AS_STRING)
         return
     is_integer = True
-    for i in range(at, after):
+    for i in range(at, value_end):
         byte = load_byte(i)
         is_integer = is_integer and (is_digit(byte) or byte == C.MINUS)
     if is_integer:
-        is_long, _ = to_integer(at, after)
+        is_long, _ = to_integer(at, value_end)
         if is_long:
             add_kind(shape, S.KIND_LONG)
             return
     if is_integer or get(state, S.STATE_PREFERS_DECIMAL) == 1:
-        fits, precision, scale = decimal_shape(at, after, True)
+        fits, precision, scale = decimal_shape(at, value_end, True)
         if fits and scale >= 0 and max(precision, scale) <= S.MOST_DECIMAL:
             _note_decimal(shape, max(precision, scale), scale)
             return
@@ -153,14 +153,14 @@ def _note_number(state: int, shape: int, at: int, after: int) -> None:
 
 
 @called
-def note_scalar(state: int, shape: int, at: int, after: int) -> bool:
+def note_scalar(state: int, shape: int, at: int, value_end: int) -> bool:
     """Note the kind of a value without members. Return False if there is not enough room."""
     byte = load_byte(at)
     if byte == C.QUOTE or byte == C.APOSTROPHE:
-        if after - at == 2:
+        if value_end - at == 2:
             return True  # an empty string may be how a producer writes null
         if get(state, S.STATE_PREFERS_DECIMAL) == 1:
-            text, size = text_of(state, at, after)
+            text, size = text_of(state, at, value_end)
             if size == NO_ROOM:
                 return False
             fits, precision, scale = decimal_shape(text, text + size, True)
@@ -171,5 +171,5 @@ def note_scalar(state: int, shape: int, at: int, after: int) -> bool:
     elif byte == _TRUE or byte == _FALSE:
         add_kind(shape, S.KIND_AS_STRING if get(state, S.STATE_PRIMITIVES_AS_STRING) == 1 else S.KIND_BOOLEAN)
     elif byte != _NULL:
-        _note_number(state, shape, at, after)
+        _note_number(state, shape, at, value_end)
     return True

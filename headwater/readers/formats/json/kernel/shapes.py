@@ -65,10 +65,10 @@ def _note_object(state: int, at: int, end: int) -> bool:
                     number = get(shape_at(state, number), S.SHAPE_ELEMENT)
                 continue
         else:
-            after = skip_scalar(at, end)
-            if not note_scalar(state, shape_at(state, number), at, after):
+            value_end = skip_scalar(at, end)
+            if not note_scalar(state, shape_at(state, number), at, value_end):
                 return False
-            at = after
+            at = value_end
         while True:
             if depth == 0:
                 return True
@@ -91,8 +91,8 @@ def _note_object(state: int, at: int, end: int) -> bool:
 @called
 def _member(state: int, frame: int, at: int, end: int) -> tuple[int, int]:
     """Return the shape of the member whose name begins here, and where its value begins."""
-    after = skip_string(at, end)
-    text, size = text_of(state, at, after)
+    name_end = skip_string(at, end)
+    text, size = text_of(state, at, name_end)
     if size == NO_ROOM:
         return int64(NO_ROOM), at
     number = child_of(state, load_int64(frame), text, size)
@@ -102,7 +102,7 @@ def _member(state: int, frame: int, at: int, end: int) -> tuple[int, int]:
     if get(shape, S.SHAPE_SEEN) == load_int64(frame + 8):
         add_kind(shape, S.KIND_TWICE)
     put(shape, S.SHAPE_SEEN, load_int64(frame + 8))
-    at = skip_space(after, end)
+    at = skip_space(name_end, end)
     if peek(at, end) == C.COLON:
         at += 1
     return number, skip_space(at, end)
@@ -113,7 +113,7 @@ def _note_list(state: int, at: int, end: int) -> bool:
     """Note the objects of a list, also in lists in it, if there is nothing but objects and nulls in them."""
     levels = get(state, S.STATE_LEVELS)
     first = skip_space(at + 1, end)
-    for noted in range(2):
+    for has_room in range(2):
         at = first
         depth = int64(1)
         while depth > 0:
@@ -122,13 +122,13 @@ def _note_list(state: int, at: int, end: int) -> bool:
                 depth += 1 if byte == C.OPEN_LIST else -1 if byte == C.CLOSE_LIST else 0
                 at = skip_space(at + 1, end)
                 continue
-            if noted == 0 and byte != C.OPEN_OBJECT and byte != _NULL:
+            if has_room == 0 and byte != C.OPEN_OBJECT and byte != _NULL:
                 put(state, S.STATE_OTHER, get(state, S.STATE_OTHER) + 1)
                 return True
-            after = skip_value(at, end, levels, depth)
-            if noted == 1 and byte == C.OPEN_OBJECT and not _note_object(state, at, after):
+            value_end = skip_value(at, end, levels, depth)
+            if has_room == 1 and byte == C.OPEN_OBJECT and not _note_object(state, at, value_end):
                 return False
-            at = skip_space(after, end)
+            at = skip_space(value_end, end)
     return True
 
 
@@ -174,18 +174,18 @@ def note_shapes(starts: int, sizes: int, first: int, count: int, state: int) -> 
         if at == end:
             continue
         byte = load_byte(at)
-        done = True
+        has_room = True
         # Nothing behind the value is looked at: it may be anything, an unfinished string too.
-        after = skip_value(at, end, get(state, S.STATE_LEVELS), 0)
-        if after == 0 or _is_no_decimal(at, after, state):
+        value_end = skip_value(at, end, get(state, S.STATE_LEVELS), 0)
+        if value_end == 0 or _is_no_decimal(at, value_end, state):
             put(state, S.STATE_BROKEN, get(state, S.STATE_BROKEN) + 1)
         elif byte == C.OPEN_OBJECT:
-            done = _note_object(state, at, end)
+            has_room = _note_object(state, at, end)
         elif byte == C.OPEN_LIST:
-            done = _note_list(state, at, end)
+            has_room = _note_list(state, at, end)
         elif byte != _NULL:
             put(state, S.STATE_OTHER, get(state, S.STATE_OTHER) + 1)
-        if not done:
+        if not has_room:
             put(state, S.STATE_STOP, 1)
             return i
     return count

@@ -39,38 +39,38 @@ def put_string(nodes: int, node: int, at: int, end: int, state: int) -> tuple[in
             copy_chunk(to, at + 1)
             end_data(node, to + last - at - 1)
             return TAKEN, last + 1
-    after, last = put_text(at, end, to, QUESTION_MARK)
-    if after == 0:
+    string_end, last = put_text(at, end, to, QUESTION_MARK)
+    if string_end == 0:
         return SYNTAX, at
     end_data(node, last)
-    return TAKEN, after
+    return TAKEN, string_end
 
 
 @called
 def put_other(nodes: int, node: int, at: int, end: int, state: int, depth: int) -> tuple[int, int]:
     """Write a value that is no string into a node of strings."""
-    after = skip_value(at, end, get(state, L.STATE_LEVELS), depth)
-    if after == 0:
+    value_end = skip_value(at, end, get(state, L.STATE_LEVELS), depth)
+    if value_end == 0:
         return SYNTAX, at
     if get(state, L.STATE_EXACT) == 1:
         places = get(state, L.STATE_PLACES)
         if places == 0:
-            return append_exactly(nodes, node, at, after, state)
+            return append_exactly(nodes, node, at, value_end, state)
         # What may follow a value begins a token: that is where the value ends. Of other bytes, as in
         # `-1.5+1`, nobody knows the places; with them the document is broken.
-        if after == end or not _may_follow(load_byte(after)):
+        if value_end == end or not _may_follow(load_byte(value_end)):
             return SYNTAX, at
         source = get(state, L.STATE_SOURCE)
         text = get(state, L.STATE_TEXT)
         begin = source + load_int32(places + 4 * (at - text))
-        last = source + load_int32(places + 4 * (after - text))
-        return _append_source(nodes, node, begin, last, state), after
-    room = 2 * (TEXT_GROWTH * (after - at) + TEXT_SPARE)
+        last = source + load_int32(places + 4 * (value_end - text))
+        return _append_source(nodes, node, begin, last, state), value_end
+    room = 2 * (TEXT_GROWTH * (value_end - at) + TEXT_SPARE)
     if data_room(node) < room:
         return more_data(nodes, node, state), at
     to = get(node, T.NODE_DATA) + get(node, T.NODE_DATA_SIZE)
-    end_data(node, put_compact(at, after, to, room, get(state, L.STATE_SCRATCH), False))
-    return TAKEN, after
+    end_data(node, put_compact(at, value_end, to, room, get(state, L.STATE_SCRATCH), False))
+    return TAKEN, value_end
 
 
 @inlined
@@ -80,14 +80,14 @@ def _may_follow(byte: int) -> bool:
 
 
 @inlined
-def append_exactly(nodes: int, node: int, at: int, after: int, state: int) -> tuple[int, int]:
+def append_exactly(nodes: int, node: int, at: int, value_end: int, state: int) -> tuple[int, int]:
     """Write a value as it stands into a node of strings."""
-    if data_room(node) < after - at:
+    if data_room(node) < value_end - at:
         return more_data(nodes, node, state), at
     to = get(node, T.NODE_DATA) + get(node, T.NODE_DATA_SIZE)
-    copy_bytes(to, at, after - at)
-    end_data(node, to + after - at)
-    return TAKEN, after
+    copy_bytes(to, at, value_end - at)
+    end_data(node, to + value_end - at)
+    return TAKEN, value_end
 
 
 @called
@@ -114,17 +114,17 @@ def _append_source(nodes: int, node: int, at: int, end: int, state: int) -> int:
 
 
 @called
-def unescaped(at: int, after: int, state: int) -> tuple[int, int]:
+def unescaped(at: int, string_end: int, state: int) -> tuple[int, int]:
     """Return where the text of a string lies: in place if it has no escapes; 0 if it is far too long."""
     begin = at + 1
-    end = after - 1
+    end = string_end - 1
     escaped = False
     for i in range(begin, end):
         escaped = escaped or load_byte(i) == C.BACKSLASH
     if not escaped:
         return begin, end
-    if REPLACEMENT_GROWTH * (after - at) > L.SCRATCH_BYTES - TEXT_SPARE:
+    if REPLACEMENT_GROWTH * (string_end - at) > L.SCRATCH_BYTES - TEXT_SPARE:
         return int64(0), int64(0)
     scratch = get(state, L.STATE_SCRATCH)
-    _, last = put_text(at, after, scratch, QUESTION_MARK)
+    _, last = put_text(at, string_end, scratch, QUESTION_MARK)
     return scratch, last

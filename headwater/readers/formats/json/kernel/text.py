@@ -72,13 +72,13 @@ def put_text(at: int, end: int, to: int, lone: int) -> tuple[int, int]:
     begin = at
     high = int64(0)
     while at < end:
-        found = json_text_ends(at) if quote == C.QUOTE else int64(1)
+        ends = json_text_ends(at) if quote == C.QUOTE else int64(1)
         copy_chunk(to, at)
-        size = CHUNK_BYTES if found == 0 else trailing_zeros(found)
+        size = CHUNK_BYTES if ends == 0 else trailing_zeros(ends)
         high |= non_ascii(at) & ((1 << size) - 1)
         at += size
         to += size
-        if found == 0:
+        if ends == 0:
             continue
         if at >= end:
             break
@@ -229,9 +229,9 @@ def put_compact(at: int, end: int, to: int, room: int, scratch: int, exact: bool
             at, last = put_text(at, end, middle, 0)
             to = put_quoted(to, middle, last)
         elif is_digit(byte) or byte == C.MINUS or byte == 0x2B or byte == 0x4E or byte == 0x49:
-            after = skip_scalar(at, end)
-            to = _put_exact(to, at, after) if exact else put_number_text(at, after, to, scratch)
-            at = after
+            value_end = skip_scalar(at, end)
+            to = _put_exact(to, at, value_end) if exact else put_number_text(at, value_end, to, scratch)
+            at = value_end
         else:
             store_byte(to, byte)
             to += 1

@@ -22,8 +22,8 @@ def _clear_bits(at: int, first: int, count: int) -> None:
         at += 8
 
 
-def decode(plan: int, done: int) -> int:
-    """Decode the values from ``done`` on; return how many are done, those before included.
+def decode(plan: int, value: int) -> int:
+    """Decode the values from ``value`` on; return how many are done, those before included.
 
     The plan is as `layout` describes it.
     """
@@ -34,30 +34,30 @@ def decode(plan: int, done: int) -> int:
     members = get(frame, L.FRAME_NODES)
     row = get(nodes, T.NODE_ENTRIES)
     for i in range(get(frame, L.FRAME_NODE_COUNT)):
-        _clear_bits(get(get(members, i), T.NODE_VALIDITY), row, count - done)
+        _clear_bits(get(get(members, i), T.NODE_VALIDITY), row, count - value)
     put(state, T.STATE_STOP, T.STOP_DONE)
-    while done < count:
-        size = get(get(plan, L.PLAN_SIZES), done)
+    while value < count:
+        size = get(get(plan, L.PLAN_SIZES), value)
         if size < 0:
             put_offsets(frame, row)
         else:
-            at = get(plan, L.PLAN_DATA) + get(get(plan, L.PLAN_STARTS), done)
+            at = get(plan, L.PLAN_DATA) + get(get(plan, L.PLAN_STARTS), value)
             status = read_message(plan, at, at + size, row)
             if status == L.GOOD:
                 status = end_entry(plan, frame, row)
             if status != L.GOOD:
                 empty(nodes, nodes, row)
                 if status != L.STOPPED:
-                    status = _put_bad(plan, status, done, row, at, size)
+                    status = _put_bad(plan, status, value, row, at, size)
                 if status == L.STOPPED:
                     break
                 put_offsets(frame, row)
         row += 1
-        done += 1
+        value += 1
     put(nodes, T.NODE_ENTRIES, row)
     for i in range(get(frame, L.FRAME_NODE_COUNT)):
         put(get(members, i), T.NODE_ENTRIES, row)
-    return done
+    return value
 
 
 @called

@@ -60,10 +60,10 @@ def choose(plan: int, op: int, entry: int) -> None:
     """Note which field of a oneof is set: the one that is set last makes the others null."""
     oneof = get(op, L.OP_ONEOF)
     if oneof != 0:
-        before = load_int64(oneof)
+        previous = load_int64(oneof)
         node = get(op, L.OP_NODE)
-        if before not in (0, node) and is_set(before, entry):
-            empty(get(plan, L.PLAN_NODES), before, entry)
+        if previous not in (0, node) and is_set(previous, entry):
+            empty(get(plan, L.PLAN_NODES), previous, entry)
         store_int64(oneof, node)
 
 

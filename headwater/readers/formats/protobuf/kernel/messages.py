@@ -36,10 +36,10 @@ def _operation(plan: int, frame: int, tag: int) -> int:
     table = get(frame, L.FRAME_TABLE)
     place = (tag >> 3) & mask
     while True:
-        found = load_int64(table + 16 * place)
-        if found == tag:
+        operation = load_int64(table + 16 * place)
+        if operation == tag:
             return load_int64(table + 16 * place + 8)
-        if found == 0:
+        if operation == 0:
             return get(plan, L.PLAN_UNKNOWN)
         place = (place + 1) & mask
 
@@ -103,11 +103,11 @@ def read_message(plan: int, at: int, end: int, row: int) -> int:
             if tag == get(expected, L.OP_FIRST_BYTE):
                 at += 1
             else:
-                tag, after = varint(at, end, MOST_INT_BYTES)
+                tag, value_end = varint(at, end, MOST_INT_BYTES)
                 # As protobuf's own library: of 32 bits at most, and no field is number 0.
-                if after > end or tag < 8 or tag > 0xFFFFFFFF:
+                if value_end > end or tag < 8 or tag > 0xFFFFFFFF:
                     return L.BAD_WIRE
-                at = after
+                at = value_end
                 if tag != get(expected, L.OP_TAG):
                     op = _operation(plan, frame, tag)
         wire = tag & 7

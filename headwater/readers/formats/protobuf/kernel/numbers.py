@@ -69,10 +69,10 @@ def enum_value(enum: int, number: int) -> int:
         return values + 8 * L.ENUM_VALUE_FIELDS * number
     while low <= high:
         middle = (low + high) >> 1
-        found = load_int64(values + 8 * L.ENUM_VALUE_FIELDS * middle)
-        if found == number:
+        middle_number = load_int64(values + 8 * L.ENUM_VALUE_FIELDS * middle)
+        if middle_number == number:
             return values + 8 * L.ENUM_VALUE_FIELDS * middle
-        if found < number:
+        if middle_number < number:
             low = middle + 1
         else:
             high = middle - 1

@@ -50,7 +50,7 @@ def to_decimal(at: int, end: int, precision: int, scale: int) -> tuple[bool, int
     low = _U(0)
     high = _U(0)
     digits = int64(0)  # that were read
-    kept = int64(0)  # from the first one on that is not 0
+    significant = int64(0)  # from the first one on that is not 0
     fits = True
     # The exponent comes last, and says which digits count: so it is looked for first.
     exponent = int64(0)
@@ -82,9 +82,9 @@ def to_decimal(at: int, end: int, precision: int, scale: int) -> tuple[bool, int
         if not is_digit(byte):
             continue
         if place >= -scale:
-            if kept > 0 or byte != 48:
-                kept += 1
-            if kept > 38:
+            if significant > 0 or byte != 48:
+                significant += 1
+            if significant > 38:
                 fits = False
             else:
                 high = high * _U(10) + multiply_high(low, _U(10))
@@ -95,9 +95,9 @@ def to_decimal(at: int, end: int, precision: int, scale: int) -> tuple[bool, int
         elif place == -scale - 1:
             round_up = byte >= 53
         place -= 1
-    while kept > 0 and place >= -scale and fits:
-        kept += 1
-        if kept > 38:
+    while significant > 0 and place >= -scale and fits:
+        significant += 1
+        if significant > 38:
             fits = False
         high = high * _U(10) + multiply_high(low, _U(10))
         low *= _U(10)

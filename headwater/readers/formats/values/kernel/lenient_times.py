@@ -58,18 +58,18 @@ def text_as_timestamp(
     """Return what a text is as a time, as `to_timestamp` does; the arguments are those of `text_as_date`."""
     program = get(patterns, which)
     if program != 0:
-        found, micros, zone, size = timestamp_by_pattern(
+        outcome, micros, zone, size = timestamp_by_pattern(
             program, at, end, get(patterns, V.PATTERN_WORK), zones, local
         )
     else:
-        found, micros, zone, size = to_timestamp(at, end, zones, zone_count, local)
-    if found == WRONG and fallback and not local:
+        outcome, micros, zone, size = to_timestamp(at, end, zones, zone_count, local)
+    if outcome == WRONG and fallback and not local:
         if program != 0:
-            found, micros, zone, size = to_timestamp(at, end, zones, zone_count, local)
+            outcome, micros, zone, size = to_timestamp(at, end, zones, zone_count, local)
         begin, last = _without_gmt(at, end, scratch, room)
-        if found == WRONG and begin != 0:
-            found, micros, zone, size = to_timestamp(begin, last, zones, zone_count, local)
-    return found, micros, zone, size
+        if outcome == WRONG and begin != 0:
+            outcome, micros, zone, size = to_timestamp(begin, last, zones, zone_count, local)
+    return outcome, micros, zone, size
 
 
 @called

@@ -96,11 +96,11 @@ def _date(work: int) -> tuple[bool, bool, int]:
 @inlined
 def _month_and_day(year: int, of_year: int) -> tuple[bool, int, int]:
     """Return whether a year has a day of this number, its month and its day."""
-    before = days_of(year, int64(1), int64(1))
+    new_year = days_of(year, int64(1), int64(1))
     month = int64(1)
-    while month < 12 and days_of(year, month + 1, int64(1)) - before < of_year:
+    while month < 12 and days_of(year, month + 1, int64(1)) - new_year < of_year:
         month += 1
-    day = of_year - (days_of(year, month, int64(1)) - before)
+    day = of_year - (days_of(year, month, int64(1)) - new_year)
     return is_day(year, month, day), month, day
 
 

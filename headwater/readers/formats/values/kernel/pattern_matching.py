@@ -64,32 +64,32 @@ def _match(program: int, text: int, end: int, work: int) -> bool:
     depth = int64(0)
     while True:
         kind = load_int64(step)
-        after = int64(0)
+        step_end = int64(0)
         if kind == V.STEP_NUMBER:
-            after = _number(step, at, end, work)
+            step_end = _number(step, at, end, work)
         elif kind == V.STEP_BYTE:
             byte = peek(at, end) | (_LETTER if get(step, 2) == 1 else 0)
-            after = at + 1 if at < end and byte == get(step, 1) else int64(0)
+            step_end = at + 1 if at < end and byte == get(step, 1) else int64(0)
         elif kind == V.STEP_FRACTION:
-            after = _fraction(step, at, end, work)
+            step_end = _fraction(step, at, end, work)
         elif kind == V.STEP_WORDS:
-            after = _word(step, at, end, work)
+            step_end = _word(step, at, end, work)
             step += V.STEP_BYTES * get(step, 2)
         elif kind == V.STEP_OFFSET:
-            after = _offset(step, at, end, work)
+            step_end = _offset(step, at, end, work)
         elif kind == V.STEP_OPEN:
             depth += 1
             _save(work, depth, at, program + V.STEP_BYTES * get(step, 1))
-            after = at
+            step_end = at
         elif kind == V.STEP_CLOSE:
             depth -= 1
-            after = at
+            step_end = at
         elif kind == V.STEP_DONE:
             return at == end
         step += V.STEP_BYTES
-        if after > 0:
-            at = after
-        elif after == 0 and depth > 0:
+        if step_end > 0:
+            at = step_end
+        elif step_end == 0 and depth > 0:
             at, step = _restore(work, depth)
             depth -= 1
         else:
@@ -124,7 +124,7 @@ def _number(step: int, at: int, end: int, work: int) -> int:
     """Read a number, and return its end."""
     least = get(step, 2)
     most = get(step, 3)
-    left = get(step, 4)
+    remaining = get(step, 4)
     sign = get(step, 5)
     first = peek(at, end)
     signed = first == C.MINUS or first == C.PLUS
@@ -133,10 +133,10 @@ def _number(step: int, at: int, end: int, work: int) -> int:
             return int64(0)
         at += 1
     digits = int64(0)
-    while digits < most + left and is_digit(peek(at + digits, end)):
+    while digits < most + remaining and is_digit(peek(at + digits, end)):
         digits += 1
-    if left > 0:
-        digits = max(least, digits - left)
+    if remaining > 0:
+        digits = max(least, digits - remaining)
     value = int64(0)
     for place in range(digits):
         byte = peek(at + place, end)
@@ -186,8 +186,8 @@ def _is_text(at: int, size: int, low: int, high: int) -> bool:
     """Return whether a text stands here, its letters in whatever case."""
     i = 0
     while i < size:
-        wanted = (low if i < 8 else high) >> (8 * (i & 7)) & 0xFF
-        if load_byte(at + i) | (_LETTER if wanted >= 0x61 else 0) != wanted:
+        pattern_byte = (low if i < 8 else high) >> (8 * (i & 7)) & 0xFF
+        if load_byte(at + i) | (_LETTER if pattern_byte >= 0x61 else 0) != pattern_byte:
             return False
         i += 1
     return True
@@ -203,16 +203,16 @@ def _two(at: int, end: int) -> int:
 
 
 @inlined
-def _part(at: int, end: int, colon: int, wanted: int) -> tuple[bool, int, int]:
+def _part(at: int, end: int, colon: int, mode: int) -> tuple[bool, int, int]:
     """Return whether minutes or seconds are as they may be, their number, and where they end."""
-    if wanted == V.PART_NEVER:
+    if mode == V.PART_NEVER:
         return True, int64(0), at
     begin = at
     if colon == 1:
         begin = at + 1 if peek(at, end) == C.COLON else end
     value = _two(begin, end)
     if value < 0:
-        return wanted != V.PART_MUST, int64(0), at
+        return mode != V.PART_MUST, int64(0), at
     return True, value, begin + 2
 
 

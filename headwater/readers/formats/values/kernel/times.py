@@ -75,26 +75,26 @@ def to_date(at: int, end: int) -> tuple[bool, int]:
     sign = peek(at, end)
     if sign == C.PLUS or sign == C.MINUS:
         at += 1
-    year, after = _digits(at, end)
-    if after - at < 4 or after - at > 7:
+    year, digits_end = _digits(at, end)
+    if digits_end - at < 4 or digits_end - at > 7:
         return False, int64(0)
     month = int64(1)
     day = int64(1)
-    at = after
+    at = digits_end
     if at < end:
         if load_byte(at) != C.MINUS:
             return False, int64(0)
-        month, after = _digits(at + 1, end)
-        if after - at < 2 or after - at > 3:
+        month, digits_end = _digits(at + 1, end)
+        if digits_end - at < 2 or digits_end - at > 3:
             return False, int64(0)
-        at = after
+        at = digits_end
         if at < end:
             if load_byte(at) != C.MINUS:
                 return False, int64(0)
-            day, after = _digits(at + 1, end)
-            if after - at < 2 or after - at > 3:
+            day, digits_end = _digits(at + 1, end)
+            if digits_end - at < 2 or digits_end - at > 3:
                 return False, int64(0)
-            at = after
+            at = digits_end
             if at < end and load_byte(at) != _SPACE and load_byte(at) != _T:
                 return False, int64(0)
     if sign == C.MINUS:
@@ -187,11 +187,11 @@ def _fields(at: int, end: int) -> tuple[bool, int, int, int, int, int, int, int]
     sign = peek(at, end)
     if sign == C.PLUS or sign == C.MINUS:
         at += 1
-    year, after = _digits(at, end)
-    ok = after - at >= 4 and after - at <= 6
+    year, digits_end = _digits(at, end)
+    ok = digits_end - at >= 4 and digits_end - at <= 6
     if sign == C.MINUS:
         year = -year
-    at = after
+    at = digits_end
     if ok and at < end:
         ok, month, at = _after(C.MINUS, at, end)
     if ok and at < end:
@@ -214,8 +214,8 @@ def _after(separator: int, at: int, end: int) -> tuple[bool, int, int]:
     """Return whether a number of one or two digits stands behind a separator, the number and its end."""
     if peek(at, end) != separator:
         return False, int64(0), at
-    value, after = _digits(at + 1, end)
-    return after - at == 2 or after - at == 3, value, after
+    value, digits_end = _digits(at + 1, end)
+    return digits_end - at == 2 or digits_end - at == 3, value, digits_end
 
 
 @inlined
@@ -232,15 +232,15 @@ def _fixed_offset(at: int, end: int) -> tuple[bool, int]:
     sign = peek(at, end)
     if sign != C.PLUS and sign != C.MINUS:
         return False, int64(0)
-    hours, after = _digits(at + 1, end)
-    if after - at < 2 or after - at > 3:
+    hours, digits_end = _digits(at + 1, end)
+    if digits_end - at < 2 or digits_end - at > 3:
         return False, int64(0)
     minutes = int64(0)
-    if after < end:
-        if load_byte(after) != C.COLON:
+    if digits_end < end:
+        if load_byte(digits_end) != C.COLON:
             return False, int64(0)
-        minutes, last = _digits(after + 1, end)
-        if last - after < 2 or last - after > 3 or last != end:
+        minutes, last = _digits(digits_end + 1, end)
+        if last - digits_end < 2 or last - digits_end > 3 or last != end:
             return False, int64(0)
     if hours > 18 or minutes > 59 or (hours == 18 and minutes > 0):
         return False, int64(0)
