@@ -114,7 +114,7 @@ def _unwrapped(columns: Sequence[pa.Array[Any]]) -> Sequence[pa.Array[Any]]:
 
 
 def _with_others(spans: Spans, op: pa.Array[Any], of_json: BadValues | None) -> BadValues | None:
-    """Return the bad values, with those that are good JSON and no envelopes among them."""
+    """Return the bad values, with values of good JSON that are no envelopes among them."""
     import numpy as np
 
     if op.null_count == 0 and of_json is None:

@@ -22,9 +22,9 @@ class FormatOptions:
     Attributes:
         corrupt_column: the name of a column of strings that holds the text of each bad value, bytes that are
             no UTF-8 as U+FFFD; of a binary format as Base64. None: there is no such column.
-        rescued_column: the name of a column of strings that holds, as a JSON object, what the schema does not
-            name and what it could not take. None: there is no such column, and a value that does not fit its
-            field makes the whole value bad.
+        rescued_column: the name of a column of strings that holds, as a JSON object, the fields that the
+            schema does not name or could not take. None: there is no such column, and a value that does not
+            fit its field makes the whole value bad.
         time_zone: the zone of times without one, as the time zone database names it or as an offset such as
             ``+01:00``. None: such a time cannot become a point in time.
         timestamp_format: how times are written, as Java's `DateTimeFormatter` has it. None: as ISO 8601.
@@ -91,8 +91,8 @@ class Format(ABC):
     Immutable and picklable: made on the driver from the user's options, sent to executors with the source. It
     loads neither numpy nor pyarrow before `schema` or `decoder` is called.
 
-    What a format makes of a value is a pure function of its bytes, of what these name (the id of a writer's
-    schema), and of the options. A replay gives the same rows, on another host, on another day and in other
+    The columns of a value are a pure function of its bytes, of the writer's schema whose id these name, and
+    of the options. A replay gives the same rows, on another host, on another day and in other
     batches. So nothing may depend on the clock, the locale or the host's time zone.
     """
 
@@ -135,7 +135,7 @@ class ValueDecoder(ABC):
     def append(self, spans: Spans) -> BadValues | None:
         """Decode these values into the next rows, one row each.
 
-        A null is a row of nulls, and never bad. A bad value is a row too: what of it could be decoded, as the
+        A null is a row of nulls, and never bad. A bad value is a row too: its decodable part, as the
         format's rules say, and its text in the column for corrupt values, if there is one. Which rows stay is
         for the caller to decide.
 
@@ -167,7 +167,7 @@ class DecodedPart:
     Attributes:
         format: makes its columns.
         prefix: comes before their names where each is a column of the row.
-        on_bad: what becomes of a row whose key or value the format cannot decode.
+        on_bad: the fate of a row whose key or value the format cannot decode.
         zone_option: the option that names the time zone, if the format needs one and the user gave none;
             else empty.
         names_schemas: whether each value has the id of its schema in front.

@@ -28,7 +28,7 @@ class DecodingEmitter(RecordEmitter[EpochRecord, Any, Any]):
         columns: those of a row, see `decoded_schema`.
         part: how it is decoded.
         source: the name of the source, for errors.
-        bad_records: where rows go that cannot be decoded; None: ``part`` says what becomes of them.
+        bad_records: where rows go that cannot be decoded; None: as ``part`` says.
     """
 
     def __init__(
@@ -125,9 +125,9 @@ def decoded_schema(rows: pa.Schema, column: str, columns: Sequence[str], part: D
     Args:
         rows: as the reader makes them.
         column: which one.
-        columns: those of a row, in order. The name of the decoded column is one column, a struct of what the
-            format makes, or its single value; with ``.*`` behind it, it stands for all columns of the format,
-            each as one of the row. The others are columns of ``rows``.
+        columns: those of a row, in order. The name of the decoded column is one column, a struct of the
+            format's columns, or its single value; with ``.*`` behind it, it stands for all columns of the
+            format, each as one of the row. The others are columns of ``rows``.
         part: how it is decoded.
 
     Raises:

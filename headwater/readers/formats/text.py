@@ -67,7 +67,7 @@ def _strings(spans: Spans) -> pa.Array[Any]:
 def _copied(spans: Spans) -> pa.Array[Any]:
     """Return the values as an array of bytes.
 
-    The bytes are seen as an array of values and of what lies between them, of which Arrow takes every second
+    The bytes are seen as an array of values and of the gaps between them, of which Arrow takes every second
     one. That needs values in the order of their bytes: those of records are.
     """
     import numpy as np

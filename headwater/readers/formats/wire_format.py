@@ -1,6 +1,6 @@
 """Confluent's wire format: before each value are a zero and the id of its schema.
 
-A format whose kernel knows nothing of that gets the values without what is before them: `BehindHeader`.
+A format whose kernel does not know the header gets the values without it: `BehindHeader`.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Reasons:
 
 
 class HeaderSizes(NamedTuple):
-    """What is before each value.
+    """The headers of values.
 
     Attributes:
         sizes: in bytes.
@@ -80,7 +80,7 @@ class HeaderSizes(NamedTuple):
 
 
 class BehindHeader(ValueDecoder):
-    """Decodes what is behind headers, with the decoder of another format.
+    """Decodes values behind headers, with the decoder of another format.
 
     Args:
         inner: decodes it.

@@ -35,7 +35,7 @@ def decompress(  # noqa: PLR0917 - called for each batch
 ) -> None:
     """Append the uncompressed records of one batch to ``out``, which is unchanged after an error.
 
-    Memory is taken as the content needs it, whatever the bytes claim; room that is not written to costs
+    Memory is taken as the content needs it, and not as the bytes claim; room that is not written to costs
     nothing.
 
     Args:
@@ -160,7 +160,7 @@ def _lz4_into(body: memoryview, room: memoryview, most: int, left: int) -> int |
     try:
         return int(cramjam.lz4.decompress_into(body, room))
     except cramjam.DecompressionError as error:
-        # Room for whatever these bytes can hold was not enough: so they are broken.
+        # Room for any content of valid bytes was not enough: so they are broken.
         if len(room) >= most:
             raise
         if len(room) >= left:

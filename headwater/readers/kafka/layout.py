@@ -53,7 +53,7 @@ OUT_FIELDS = 42
 """How many integers `RowBuffers.addresses` returns."""
 FUNCTION_SCAN = 0
 FUNCTION_DECODE = 1
-"""What the one function of the machine code is to do: `scan` or `decode`."""
+"""Which function the machine code runs: `scan` or `decode`."""
 
 # Why bytes cannot be decoded; `headwater.readers.kafka.faults` has the messages. All are below 0, because the
 # kernel returns a number of rows otherwise.

@@ -40,7 +40,7 @@ class _Message(NamedTuple):
     value: bytes | None
 
 
-def legacy_rows(  # noqa: PLR0917 - what one record set and its rows are
+def legacy_rows(  # noqa: PLR0917 - one record set and its rows
     data: ByteArray,
     batches: BatchArray,
     columns: Sequence[str],
@@ -55,13 +55,13 @@ def legacy_rows(  # noqa: PLR0917 - what one record set and its rows are
         data: a record set.
         batches: headers of some of its messages, all of format v0 or v1.
         columns: which columns, in which order.
-        schema: what `row_schema` makes of them.
+        schema: the result of `row_schema` for them.
         decoded: decodes keys and values that have a format; no rows are waiting in it.
         state: the partition, and the range that is wanted of it. Not changed.
         most_inflated_bytes: the most that the messages in a compressed one may have.
 
     Raises:
-        CorruptRecordError: a message cannot be what a producer wrote.
+        CorruptRecordError: a message is damaged.
         SourceError: a message has a timestamp that Spark cannot hold, or becomes larger than it may, or its
             key or value cannot be decoded now.
     """

@@ -61,7 +61,7 @@ class ArenaPool:
             # the weak reference tells when the last one is gone.
             lease: ByteArray = np.frombuffer(memory.data, np.uint8)
             self._arenas.append(_Arena(memory, weakref.ref(lease)))
-            del self._arenas[: -self._most]  # the oldest: those that take turns now are the last ones
+            del self._arenas[: -self._most]  # the oldest: the arenas that take turns now are the last ones
         return lease
 
     def _take_free(self, size: int) -> ByteArray | None:
@@ -106,7 +106,7 @@ class Scratch:
         return self._memory.data[self.size :]
 
     def bytes(self) -> ByteArray:
-        """Return what was written. Valid until `room` or `clear` is called again."""
+        """Return the bytes written so far. Valid until `room` or `clear` is called again."""
         return self._memory[: self.size]
 
     def clear(self) -> None:

@@ -44,7 +44,7 @@ class Kernel:
             function has to be compiled. Their text is part of the key under which the machine code is kept.
         function: its name.
         arguments: how many the function takes.
-        needed_for: what needs the kernel, for example ``the kafka source``.
+        needed_for: the user of the kernel, for example ``the kafka source``.
         extra: the extra of this package that installs numba for it.
     """
 

@@ -75,7 +75,7 @@ def compile_function(function: Callable[..., Any], arguments: int) -> tuple[str,
 def _machine_code(name: str, library: Any) -> bytes:
     """Return the machine code of a function and all that it calls.
 
-    Nobody else calls these. LLVM is told so, and chooses how each is called: the code is a fifth faster, and
+    These have no other callers. So LLVM may choose how each is called: the code is a fifth faster, and
     half as large, as if each could be called from outside.
     """
     processor = llvm.Target.from_default_triple().create_target_machine(
@@ -118,7 +118,7 @@ def _with_called(library: Any) -> Iterator[Any]:
 
 
 class _Replacement(NamedTuple):
-    """An attribute of numba, and what takes its place."""
+    """An attribute of numba, and its replacement."""
 
     owner: Any
     name: str
@@ -126,7 +126,7 @@ class _Replacement(NamedTuple):
 
 
 def _replacements() -> Sequence[_Replacement]:
-    """Return what lets numba compile each function once, to LLVM's intermediate code, for `_machine_code`.
+    """Return patches with which numba compiles each function once, to LLVM's intermediate code.
 
     Else it links, optimizes and makes machine code of each function with all that it calls, again and again,
     and does so anew for each constant that a function is called with. That takes a third of the time.

@@ -45,7 +45,7 @@ class CompiledFunction:
 
 
 def processor() -> str:
-    """Return what machine code depends on beside its source, as a part of the key of the cache.
+    """Return the dependencies of machine code beside its source, as a part of the key of the cache.
 
     The processor with its features, and the version of llvmlite, each of which goes with one numba.
     """

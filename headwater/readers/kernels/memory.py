@@ -30,7 +30,7 @@ _CHUNK = ir.VectorType(_INT8, 32)
 
 _OPTIONS: Any = {
     "error_model": "numpy",
-    # Only compiled code calls these functions: what Python needs for a call would take time to compile.
+    # Only compiled code calls these functions: the wrappers for Python would take time to compile.
     "no_cpython_wrapper": True,
     "no_cfunc_wrapper": True,
     # There is nothing to rewrite in them, neither operations on arrays nor constant indexes of tuples. To
@@ -50,14 +50,14 @@ def inlined(function: F) -> F:
 def always_inlined(function: F) -> F:
     """Compile a function as a part of its callers' machine code, however large it is.
 
-    For what each field of each row passes through: a call costs as much as the work of most of these. With
+    For the path of each field of each row: a call costs as much as the work of most of these. With
     many callers it takes long to compile.
     """
     return cast("F", numba.njit(forceinline=True, **_OPTIONS)(function))
 
 
 def called(function: F) -> F:
-    """Compile a function once, to be called: for what is long or rare."""
+    """Compile a function once, to be called: for long or rare code."""
     return cast("F", numba.njit(inline="never", **_OPTIONS)(function))
 
 
@@ -133,7 +133,7 @@ put = cast("Callable[[int, int, int], None]", _put)
 
 @intrinsic  # type: ignore[untyped-decorator]
 def copy_bytes(_typing: Any, _to: Any, _source: Any, _size: Any) -> Any:
-    """Copy so many bytes, which do not overlap, with the C library's memcpy."""
+    """Copy bytes, which do not overlap, with the C library's memcpy."""
 
     def codegen(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         to, source = (builder.inttoptr(address, _INT8.as_pointer()) for address in arguments[:2])

@@ -1,4 +1,4 @@
-"""UTF-8, for kernels: whether bytes are that, and text made of those that are not."""
+"""UTF-8, for kernels: checks of bytes, and text made of invalid ones."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from headwater.readers.kernels.memory import (
 )
 
 REPLACEMENT_GROWTH = 3
-"""So many bytes one byte of invalid UTF-8 may become: U+FFFD has three."""
+"""How many bytes one byte of invalid UTF-8 may become: U+FFFD has three."""
 
 
 @always_inlined
@@ -83,7 +83,7 @@ def sequence(at: int, end: int) -> int:
     if lead < 0xC2 or lead > 0xF4:
         return -1
     size = 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
-    # The second byte is what tells overlong forms, and what is above U+10FFFF.
+    # The second byte shows overlong forms, and code points above U+10FFFF.
     least = 0xA0 if lead == 0xE0 else 0x90 if lead == 0xF0 else 0x80
     most = 0x8F if lead == 0xF4 else 0xBF
     for i in range(1, size):

@@ -30,7 +30,7 @@ class AvroValueFormat(Format):
     Args:
         reader_schema: the schema of the columns, in JSON.
         writer_schema: the schema that the values were written with; None: the reader's.
-        options: what all formats have in common.
+        options: those of all formats.
 
     Raises:
         FormatSchemaError: a schema cannot be read.
@@ -83,14 +83,14 @@ def with_corrupt_column(columns: pa.Schema, options: FormatOptions) -> pa.Schema
 class ConfluentAvroFormat(Format):
     """Values with the id of their schema in front, resolved one by one to the reader's schema.
 
-    Each schema is fetched once a process. What a value becomes depends on its bytes and its schema alone,
+    Each schema is fetched once a process. A row depends on the bytes of its value and on the schema alone,
     which a registry never changes.
 
     Args:
         reader_schema: the schema of the columns, in JSON.
         registry: where the schemas of the writers are.
         references: schemas that the reader's names types of, each after those that it needs itself.
-        options: what all formats have in common; ``corrupt_column`` is taken.
+        options: those of all formats; ``corrupt_column`` is taken.
 
     Raises:
         FormatSchemaError: the reader's schema cannot be read.

@@ -1,4 +1,4 @@
-"""Avro types as Arrow types: those that Spark's from_avro makes of them."""
+"""Avro types as Arrow types, as Spark's from_avro has them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def value_record(schema: AvroType) -> RecordType | None:
 
 
 def chosen_type(schema: AvroType) -> AvroType:
-    """Return what a union of a type and null is about: the type; of other types themselves."""
+    """Return the type of a union of it and null; any other type as it is."""
     if isinstance(schema, UnionType) and len(schema.without_null) == 1:
         return schema.without_null[0]
     return schema
@@ -69,7 +69,7 @@ def arrow_type(schema: AvroType, path: str) -> pa.DataType:  # noqa: PLR0911 - a
 
     Args:
         schema: the type in Avro.
-        path: what it is the type of, for messages.
+        path: of the value with this type, for messages.
     """
     import pyarrow as pa
 

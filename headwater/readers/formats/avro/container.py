@@ -41,7 +41,7 @@ class ContainerError(ValueError):
 
 @dataclass(frozen=True)
 class ContainerHeader:
-    """What a file says of itself.
+    """The header of a file.
 
     Attributes:
         metadata: by names; the schema is ``avro.schema``.

@@ -32,7 +32,7 @@ _CORRUPT: Final[pa.Field[Any]] = pa.field("corrupt", pa.string())
 
 
 class AvroDecoder(ValueDecoder):
-    """Decodes values of one schema, or of those that they name in a header.
+    """Decodes values of one schema, or of the schemas that they name in a header.
 
     Args:
         reader: the schema whose columns are made.

@@ -1,4 +1,4 @@
-"""What the kernel and Python share: operations, and the tables that they are in.
+"""Numbers that the kernel and Python share: operations, and the tables that they are in.
 
 These values are compiled into machine code. So the text of this module is part of the key under which
 `headwater.readers.kernels.cache` keeps that code, and a change here compiles it anew.
@@ -6,7 +6,7 @@ These values are compiled into machine code. So the text of this module is part 
 
 from __future__ import annotations
 
-# An operation is a row of the program: what to do, the place of the node that it writes (bytes from the begin
+# An operation is a row of the program: its code, the place of the node that it writes (bytes from the begin
 # of the table of columns), and two arguments. The next row follows, if nothing else is said.
 OP_FIELDS = 4
 OP_CODE = 0
@@ -64,7 +64,7 @@ OP_DEFAULT_END = 26
 OP_FAIL = 27
 """The value cannot be read with the reader's schema. A is the reason."""
 
-# What the reader does not have.
+# Values that the reader does not have.
 OP_SKIP_INT = 28
 OP_SKIP_LONG = 29
 OP_SKIP_FIXED = 30
@@ -83,18 +83,18 @@ FRAME_FIELDS = 4
 FRAME_ENTRY = 0
 """The entry of the list, to which its elements belong."""
 FRAME_LEFT = 1
-"""How many elements of the block in hand are left."""
+"""How many elements of the current block are left."""
 FRAME_BEGIN = 2
-"""Where the element in hand begins: to notice elements without bytes, and where a bad one is.
-At the end of the list: what follows it."""
+"""Where the current element begins: to notice elements without bytes, and where a bad one is.
+At the end of the list: the place behind it."""
 FRAME_IS_LAST = 3
-"""1 if no other block follows the one in hand."""
+"""1 if no other block follows the current one."""
 
 MOST_EMPTY_ITEMS = 1_024
-"""So many elements without bytes a value may have: an array of empty records needs few bytes to have very
+"""The most elements without bytes in a value: an array of empty records needs few bytes to have very
 many, and a batch has up to 65,536 values."""
 
-# What the kernel is given, as addresses and numbers.
+# The inputs of the kernel: addresses and numbers.
 IN_DATA = 0
 IN_DATA_SIZE = 1
 IN_STARTS = 2
@@ -128,7 +128,7 @@ PROGRAM_NUMBERS = 2
 PROGRAM_TEXTS = 3
 
 STOP_SCHEMA = 16
-"""The value in hand is of a schema that has no program yet."""
+"""The current value is of a schema that has no program yet."""
 
 REASON_TRUNCATED = 0
 REASON_NUMBER = 1
@@ -139,7 +139,7 @@ REASON_DECIMAL = 5
 REASON_TIME = 6
 REASON_EMPTY_ITEMS = 7
 REASON_HEADER = 8
-"""There is no header: what is there instead, Python looks up."""
+"""There is no header: Python looks at the bytes there."""
 REASON_NO_DIGITS = 9
 REASONS_OF_PROGRAMS = 64
 """From here on reasons are of the schemas that were resolved."""

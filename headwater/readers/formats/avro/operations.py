@@ -1,4 +1,4 @@
-"""Operations of the kernel, appended one by one: loops, unions, and what passes over values."""
+"""Operations of the kernel, appended one by one: loops, unions, and skips of values."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Operations:
         return len(self.operations) - 1
 
     def loop(self, codes: tuple[int, int], node: int, items: int, body: Callable[[], None]) -> None:
-        """Append a loop over elements: what begins one, the body, and what ends one."""
+        """Append a loop over elements: the operation that begins one, the body, and the one that ends it."""
         self._depth += 1
         self._most_depth = max(self._most_depth, self._depth)
         loop = self.emit(codes[0], node, items * NODE_BYTES)
@@ -77,7 +77,7 @@ class Operations:
         self._depth -= 1
 
     def each_branch(self, union: UnionType, read_branch: Callable[[AvroType], None]) -> None:
-        """Append what reads a union: one way for each branch."""
+        """Append the reading of a union: one way for each branch."""
         begins = self.list_of([0] * len(union.branches))
         self.emit(layout.OP_UNION, 0, begins, len(union.branches))
         jumps = []
@@ -90,7 +90,7 @@ class Operations:
             self.operations[jump][layout.OP_A] = len(self.operations)
 
     def skip(self, writer: AvroType) -> None:
-        """Emit what passes over a value that the reader does not have."""
+        """Emit the skip of a value that the reader does not have."""
         match writer:
             case UnionType():
                 self.each_branch(writer, self.skip)

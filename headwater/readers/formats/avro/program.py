@@ -1,6 +1,6 @@
 """Resolution: how values of the writer's schema become columns of the reader's, as a table of operations.
 
-The rules are those of Avro's specification ("Schema Resolution"), with what its Java library does where that
+The rules are those of Avro's specification ("Schema Resolution"), and its Java library's where that
 is silent: records need not have the same name, and a writer's branch or field that cannot be resolved makes
 only those values bad that have it.
 """
@@ -56,13 +56,13 @@ _UNITS: Final = {"millis": 1_000, "micros": 1_000_000, "nanos": 1_000_000_000}
 def compile_program(
     writer: AvroType, reader: AvroType, nodes: Int64Array, reason: Callable[[str], int]
 ) -> Program:
-    """Return the operations that read what ``writer`` wrote into the columns of ``reader``.
+    """Return the operations that read values of ``writer`` into the columns of ``reader``.
 
     Args:
         writer: the schema that the values were written with.
         reader: the schema whose columns the table has.
         nodes: the table of columns.
-        reason: called with the end of a sentence for what cannot be resolved; returns its code.
+        reason: called with the end of a sentence where types cannot be resolved; returns its code.
     """
     compiler = _Compiler(nodes, reason)
     by_columns = isinstance(chosen_type(reader), RecordType)
@@ -92,7 +92,7 @@ class _Compiler(Operations):
         return range(first, first + int(self._nodes[node, table.NODE_CHILDREN]))
 
     def read(self, writer: AvroType, reader: AvroType, node: int, path: str) -> None:
-        """Emit what reads one value of ``writer`` into an entry of the node, which is of ``reader``."""
+        """Emit the reading of one value of ``writer`` into an entry of the node, which is of ``reader``."""
         if isinstance(writer, UnionType):
             self.each_branch(writer, lambda branch: self.read(branch, reader, node, path))
         elif isinstance(reader, UnionType):
@@ -235,7 +235,7 @@ class _Compiler(Operations):
 
 
 def _factor(writer: PrimitiveType, reader: PrimitiveType) -> int:
-    """Return what times are multiplied with; below 0: what they are divided by.
+    """Return the factor of times; below 0 the divisor.
 
     The unit is the writer's, if it says so, else the reader's. Timestamps become microseconds.
     """

@@ -197,7 +197,7 @@ class _Parser:
         return definition
 
     def _weighed(self, schema: _Made, parts: Sequence[AvroType]) -> _Made:
-        """Count a type with all of its parts; the sum is what columns and operations grow with."""
+        """Count a type with all of its parts; columns and operations grow with the sum."""
         weight = 1 + sum(self._weights.get(id(part), 1) for part in parts)
         if weight > MOST_TYPES:
             raise FormatSchemaError(f"the Avro schema has more than {MOST_TYPES} types")

@@ -1,4 +1,4 @@
-"""Runs of kernels over values: where the values lie, and the loop that gives a kernel what it stops for."""
+"""Runs of kernels over values: the addresses of values, and the loop that resumes a stopped kernel."""
 
 from __future__ import annotations
 

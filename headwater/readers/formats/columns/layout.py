@@ -36,7 +36,7 @@ TYPE_DURATION = 16
 TYPE_TIME = 17
 """Nanoseconds since midnight (Spark's TIME)."""
 
-# The fields of a node. Those that only the kernel changes while it decodes are the last ones.
+# The fields of a node. The last ones are changed only by the kernel, while it decodes.
 NODE_TYPE = 0
 NODE_PARENT = 1
 """-1 for the root: node 0, a struct without nulls whose children are the columns."""
@@ -59,16 +59,16 @@ NODE_MOST_ENTRIES = 11
 NODE_MOST_DATA = 12
 """For how many bytes there is room in the data."""
 NODE_ENTRIES = 13
-"""How many entries are filled, those of the row in hand included."""
+"""How many entries are filled, those of the current row included."""
 NODE_DATA_SIZE = 14
-"""How many bytes of the data are filled, those of the row in hand included."""
+"""How many bytes of the data are filled, those of the current row included."""
 NODE_ROW_ENTRIES = 15
-"""What `NODE_ENTRIES` was before the row in hand: to take the row back."""
+"""`NODE_ENTRIES` before the current row: to take the row back."""
 NODE_ROW_DATA_SIZE = 16
-"""What `NODE_DATA_SIZE` was before the row in hand."""
+"""`NODE_DATA_SIZE` before the current row."""
 NODE_FIELDS = 17
 
-# What a kernel tells when it returns.
+# The results of a kernel.
 STATE_STOP = 0
 """Why it returned: one of ``STOP_...``."""
 STATE_NODE = 1
@@ -89,13 +89,13 @@ STATE_FIELDS = 40
 STOP_DONE = 0
 """All values are decoded."""
 STOP_MORE_ENTRIES = 1
-"""The node in `STATE_NODE` is full. The row in hand was taken back, and is to be decoded again."""
+"""The node in `STATE_NODE` is full. The current row was taken back, and is to be decoded again."""
 STOP_MORE_DATA = 2
 """The same, of the bytes behind its offsets."""
 STOP_ZONE = 4
-"""A value names a time zone that is not among the known ones. The row in hand was taken back."""
+"""A value names a time zone that is not among the known ones. The current row was taken back."""
 STOP_MORE_INPUT = 6
 """The last value does not end in the bytes that there are."""
 
 SPARE_BYTES = 64
-"""So many bytes after the end of each buffer may be written, so that a kernel can copy many bytes at once."""
+"""How many bytes after each buffer may be written, so that a kernel can copy many bytes at once."""

@@ -4,7 +4,7 @@ A schema is a tree: structs, lists and maps have children. Its nodes stand in th
 that the children of a node are neighbours. A kernel reads the table, and is compiled once for all schemas.
 
 The kernel never writes outside of a buffer: before it writes it compares the room that is left. Where there
-is not enough, it takes the row in hand back and asks for more. Then `ColumnTable.grow` moves everything into
+is not enough, it takes the current row back and asks for more. Then `ColumnTable.grow` moves everything into
 larger memory, and the kernel decodes the same row again. The sizes are kept for the next batches.
 """
 
@@ -49,7 +49,7 @@ _WITH_DATA: Final = frozenset({layout.TYPE_STRING, layout.TYPE_BINARY})
 
 
 class _Buffers(NamedTuple):
-    """Where the buffers of a node begin in the region, in the order of ``NODE_VALUES`` and what follows."""
+    """Where the buffers of a node begin in the region, in the order of the fields from ``NODE_VALUES`` on."""
 
     values: int
     validity: int
@@ -111,7 +111,7 @@ class ColumnTable:
         return int(self.nodes[_ROOT, layout.NODE_ENTRIES])
 
     def make_room(self, rows: int, size: int) -> None:
-        """Make room for so many more rows, and for so many bytes in each column of strings.
+        """Make room for more rows, and for their bytes in each column of strings.
 
         There may be less room than the rows need in lists, maps, and for text that becomes longer: the kernel
         asks for that.
@@ -201,7 +201,7 @@ class ColumnTable:
         return region
 
     def _enlarge(self) -> None:
-        """Divide a new region by the room that the table says now, and move what is filled into it."""
+        """Divide a new region by the room that the table says now, and move the filled entries into it."""
         old = self._region
         division = self._division
         self._division = self._divided()

@@ -31,8 +31,8 @@ class Rewriting(NamedTuple):
 
     Attributes:
         source: the documents as they were.
-        places: for the first byte of each token of the new text, where in the source the token begins. What
-            stands there for other bytes means nothing.
+        places: for the first byte of each token of the new text, where in the source the token begins. The
+            numbers of other bytes mean nothing.
     """
 
     source: ByteArray

@@ -68,7 +68,7 @@ class JsonDecoder(TextDecoder):
 
         Args:
             spans: the values.
-            rewriting: from where they were rewritten: columns of strings take what stood there.
+            rewriting: the source of rewritten values: columns of strings take the source's text.
         """
         self._state[layout.STATE_PLACES] = 0
         if rewriting is not None:

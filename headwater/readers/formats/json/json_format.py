@@ -21,16 +21,16 @@ class JsonValueFormat(Format):
     """JSON objects as columns, with the meaning of Spark's ``from_json`` in the mode ``PERMISSIVE``.
 
     Attributes:
-        arrow_schema: the columns, as Arrow's serialized schema. The columns for corrupt values and for what
-            is rescued may be among them; else they are the last ones.
-        options: what else the user has said.
+        arrow_schema: the columns, as Arrow's serialized schema. The columns for corrupt values and for
+            rescued fields may be among them; else they are the last ones.
+        options: all other settings of the user.
     """
 
     arrow_schema: bytes
     options: FormatOptions
 
     def schema(self) -> pa.Schema:
-        """Return the columns: those of the given schema, those for corrupt values and for what is rescued."""
+        """Return the columns of the given schema, then those for corrupt values and for rescued fields."""
         import pyarrow as pa
 
         schema = pa.ipc.read_schema(pa.py_buffer(self.arrow_schema))
@@ -56,7 +56,7 @@ class ConfluentJsonFormat(Format):
     """JSON behind the id of its schema.
 
     Args:
-        plain: what is behind it. No registry is asked: the columns are given.
+        plain: the format behind the header. No registry is asked: the columns are given.
         corrupt_column: the name of its column for corrupt values, if it has one.
     """
 

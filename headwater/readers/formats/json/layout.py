@@ -18,16 +18,16 @@ STATE_LEVELS = 12
 STATE_PLAIN_NAMES = 18
 """1 if no name in the schema has a character that JSON escapes: names are compared as they stand."""
 STATE_REASON = 17
-"""Why the row in hand is bad so far; 0 if it is not."""
+"""Why the current row is bad so far; 0 if it is not."""
 STATE_PASSED_COUNT = 19
 STATE_PASSED = 20
-"""The addresses of lists and maps in the row in hand that do not fit, and must not replace earlier ones."""
+"""The addresses of lists and maps in the current row that do not fit, and must not replace earlier ones."""
 MOST_PASSED = 8
-"""Beyond so many in a row, which is decoded anew for each of them, the value is null."""
+"""The most in one row, which is decoded anew for each of them. Beyond that the value is null."""
 STATE_RESCUE = 29
-"""The node of the column for what is rescued; 0 if there is none."""
+"""The node of the column of rescued fields; 0 if there is none."""
 STATE_RESCUE_END = 30
-"""Where the rescued text of the row in hand ends; 0 if nothing was rescued."""
+"""Where the rescued text of the current row ends; 0 if nothing was rescued."""
 STATE_RESCUE_DEPTH = 31
 """How many frames are open in that text."""
 STATE_EXACT = 32
@@ -54,20 +54,20 @@ MOST_NUMBER_BYTES = 1000
 
 FRAME_NODE = 0
 FRAME_NEXT = 1
-"""Of a struct: the number of the child that is expected next."""
+"""The address of the child that is expected next: of a list or map, its only one."""
 FRAME_KIND = 2
 FRAME_REPLACED = 3
 """Of a list or map that replaces an earlier one of its name: where it begins; else 0."""
 FRAME_BEGIN = 4
-"""Where the value begins. This and what follows count only where fields are rescued."""
+"""Where the value begins. This and the following numbers count only where fields are rescued."""
 FRAME_WRITTEN = 5
 """How many members the rescued text has, if it has this object or list."""
 FRAME_RESCUE_END = 6
-"""What `STATE_RESCUE_END` was when this frame was opened."""
+"""`STATE_RESCUE_END` at the time when this frame was opened."""
 FRAME_RESCUE_DEPTH = 7
-"""What `STATE_RESCUE_DEPTH` was."""
+"""`STATE_RESCUE_DEPTH` at that time."""
 FRAME_RESCUE_WRITTEN = 8
-"""What `FRAME_WRITTEN` was of the innermost frame in the rescued text."""
+"""`FRAME_WRITTEN` of the innermost frame in the rescued text at that time."""
 FRAME_BYTES = 72
 
 REASON_NOT_JSON = 1
@@ -88,12 +88,12 @@ WHOLE_NAMES = 256
 """No name has half a surrogate pair as an escape, as Jackson has it where it reads bytes."""
 
 PLAIN_RULES = ALLOW_SINGLE_QUOTES | ALLOW_NON_NUMERIC
-"""What Spark takes unless it is told otherwise, and what the kernel of the format takes."""
+"""The rules of Spark's default options and of the kernel of the format."""
 AS_IT_IS = -1
 """In the place of rules: documents are not rewritten."""
 
 DOCUMENTS_RULES = 0
-"""What is taken for JSON: some of ``ALLOW_...``, or `AS_IT_IS`."""
+"""The rules of syntax: some of ``ALLOW_...``, or `AS_IT_IS`."""
 DOCUMENTS_FILLED = 1
 """How many bytes of notes are filled."""
 DOCUMENTS_TEXT = 2
@@ -112,8 +112,8 @@ DOCUMENTS_FIELDS = 6
 NOTE_BYTES = 24
 """A note has the address of a value, its size, and the number of its document."""
 TEXT_GROWTH = 6
-"""A document that is rewritten has at most so many times its bytes: a control character becomes an escape."""
+"""The most bytes of a rewritten document for each of its own: a control character becomes an escape."""
 TEXT_EXTRA = 16
-"""So many bytes it may have beyond that."""
+"""The most bytes that it has beyond that."""
 BEHIND = 64
-"""So many bytes behind a document the kernel may load."""
+"""How many bytes behind a document the kernel may load."""

@@ -28,14 +28,14 @@ _LEAST_BYTES: Final = 1 << 12
 _MOST_LEVELS: Final = 100
 """Deeper schemas are refused: Spark itself cannot hold them."""
 _LONG_DIGITS: Final = 20
-"""What Spark counts for a bigint beside decimals."""
+"""The digits that Spark counts for a bigint beside decimals."""
 _TEXT: Final = pa.string()
 _NUMBERS: Final = layout.KIND_LONG | layout.KIND_DOUBLE | layout.KIND_DECIMAL
 
 
 @dataclass(frozen=True, kw_only=True)
 class InferenceRules:
-    """What kinds of values become.
+    """The types that kinds of values become.
 
     Attributes:
         primitives_as_string: whether numbers and booleans are strings.
@@ -52,7 +52,7 @@ class ShapeInference:
     """Takes values, and says which fields they have. One owner, one thread.
 
     Args:
-        rules: what kinds of values become.
+        rules: the types that kinds of values become.
     """
 
     def __init__(self, rules: InferenceRules) -> None:
@@ -166,7 +166,7 @@ class ShapeInference:
         return pa.struct(fields) if fields else None
 
     def _children(self, number: int) -> Iterator[tuple[bytes, str, int]]:
-        """Yield what a child is sorted by, its name, and its number."""
+        """Yield the sort key of a child, its name, and its number."""
         child = int(self._shapes[number, layout.SHAPE_FIRST_CHILD])
         while child:
             at, size = self._shapes[child, [layout.SHAPE_NAME, layout.SHAPE_NAME_SIZE]].tolist()

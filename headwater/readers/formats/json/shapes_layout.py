@@ -15,7 +15,7 @@ KIND_STRING = 64
 KIND_TWICE = 128
 """An object had two members of this name."""
 KIND_AS_STRING = KIND_STRING | KIND_BOOLEAN
-"""Of what is no string and is to be one: never a time, as fields that had nothing but strings may be."""
+"""Of a value that is read as a string: never a time, as fields of nothing but strings may be."""
 
 SHAPE_NAME = 0
 """Where the name begins in the names."""

@@ -87,7 +87,7 @@ def _behind(stop: int, end: int, has_pairs: bool) -> int:
 
 @inlined
 def _copy(to: int, begin: int, size: int, end: int) -> None:
-    """Copy a line. Whole chunks, as long as they can be loaded: what is too much is written over later."""
+    """Copy a line, in whole chunks as long as they can be loaded: bytes behind it are overwritten later."""
     while size > 0:
         if end - begin < CHUNK_BYTES:
             copy_bytes(to, begin, size)

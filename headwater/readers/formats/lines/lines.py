@@ -1,4 +1,4 @@
-"""Lines of a block of bytes: where each lies, or what each is as a string.
+"""Lines of a block of bytes: their places, or their texts.
 
 Ends of one byte are found by a kernel, many bytes at a time.
 """
@@ -24,7 +24,7 @@ _CARRIAGE_RETURN: Final = 13
 _BEHIND: Final = 32
 """How many bytes behind the text of lines the kernel may store."""
 _USUAL_LINE_BYTES: Final = 16
-"""There is memory for lines of so many bytes on average; if they are shorter, it is asked for anew."""
+"""The average size for which there is memory at first; shorter lines need a second call."""
 
 
 def line_spans(data: bytes | bytearray, separator: bytes | None) -> Spans:
@@ -32,7 +32,7 @@ def line_spans(data: bytes | bytearray, separator: bytes | None) -> Spans:
 
     Args:
         data: whole lines.
-        separator: what ends a line; None for ``\n``, ``\r\n`` and ``\r``.
+        separator: the end of a line; None for ``\n``, ``\r\n`` and ``\r``.
 
     Raises:
         MissingDependencyError: numba is not installed in this process, and the kernel is not compiled yet.
@@ -57,11 +57,11 @@ def line_spans(data: bytes | bytearray, separator: bytes | None) -> Spans:
 def line_texts(data: bytes | bytearray, separator: bytes | None) -> pa.Array[Any] | None:
     r"""Return the lines of a block. Of the last one the end may be missing.
 
-    Nothing looks at what is between the ends: bytes that are no UTF-8 stay as they are.
+    The bytes between the ends are not checked: they may be no UTF-8.
 
     Args:
         data: whole lines.
-        separator: what ends a line; None for ``\n``, ``\r\n`` and ``\r``.
+        separator: the end of a line; None for ``\n``, ``\r\n`` and ``\r``.
 
     Returns:
         None if the separator has several bytes: the kernel finds single ones.
@@ -88,7 +88,7 @@ def _line_ends_of(separator: bytes | None) -> tuple[int, int] | None:
     r"""Return the two bytes, which may be the same, that end lines for the kernel.
 
     Args:
-        separator: what ends a line; None for ``\n``, ``\r\n`` and ``\r``.
+        separator: the end of a line; None for ``\n``, ``\r\n`` and ``\r``.
 
     Returns:
         None if the separator has several bytes: the kernel finds single ones.
@@ -104,6 +104,6 @@ def _spans_between(data: ByteArray, separator: bytes) -> Spans:
     ends = np.fromiter((one.start() for one in separators), np.int64)
     starts = np.concatenate([np.zeros(1, np.int64), ends + len(separator)])
     sizes = np.append(ends, data.size) - starts
-    # What comes after the last end is no line if it is empty.
+    # The rest after the last end is no line if it is empty.
     count = starts.size if starts[-1] < data.size else ends.size
     return Spans(data, starts[:count], sizes[:count])

@@ -28,7 +28,7 @@ def find_message(descriptor_set: bytes, name: str) -> Descriptor:
     """Return the descriptor of a message.
 
     Args:
-        descriptor_set: what ``protoc --include_imports --descriptor_set_out=FILE`` writes. The well-known
+        descriptor_set: the output of ``protoc --include_imports --descriptor_set_out=FILE``. The well-known
             types of ``google.protobuf`` need not be in it.
         name: with the package, or without it where only one message is called so.
 
@@ -74,7 +74,7 @@ def _add(
     name: str,
     loaded: set[str],
 ) -> None:
-    """Add a file to the pool, and before it those that it imports."""
+    """Add a file to the pool, and before it the files that it imports."""
     if name in loaded:
         return
     loaded.add(name)

@@ -71,7 +71,7 @@ def packed_tag_of(field: FieldDescriptor) -> int | None:
 
 
 def conversion_of(field: FieldDescriptor, column: int) -> int:
-    """Return what makes a value of a field one of a column, whose type is ``column``."""
+    """Return the conversion of a field's values to those of a column, whose type is ``column``."""
     if field.type == FieldDescriptor.TYPE_ENUM:
         return layout.CONVERT_ENUM_NAME if column == table.TYPE_STRING else layout.CONVERT_ENUM
     if field.type == FieldDescriptor.TYPE_STRING:
@@ -82,7 +82,7 @@ def conversion_of(field: FieldDescriptor, column: int) -> int:
 
 
 def stored_as(column: int) -> int:
-    """Return what writes the bits that a column holds; -1 for a struct, a list or a map."""
+    """Return the conversion that writes a column's bits; -1 for a struct, a list or a map."""
     return _OF_COLUMNS.get(column, -1)
 
 

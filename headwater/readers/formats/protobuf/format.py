@@ -30,7 +30,7 @@ class ProtobufFormat(Format):
     """Messages of one type, as Spark's ``from_protobuf`` and protobuf's own library read them.
 
     Attributes:
-        descriptor_set: what ``protoc --include_imports --descriptor_set_out=FILE`` writes.
+        descriptor_set: the output of ``protoc --include_imports --descriptor_set_out=FILE``.
         message: the name of the type.
         options: of these only the column for corrupt values, which holds them as Base64.
         defaults: fields without presence have their default value when they are not set, instead of null
@@ -89,10 +89,10 @@ class ConfluentProtobufFormat(Format):
     """Messages of one type behind the id of their schema and their message indexes.
 
     They are decoded as the one descriptor says that the columns are made of: fields are known by their
-    numbers. What a writer's schema is needed for is the name of the message. One of another name is bad.
+    numbers. A writer's schema gives only the name of the message. One of another name is bad.
 
     Args:
-        plain: what is behind the header.
+        plain: the format behind the header.
         registry: where the schemas of the writers are.
     """
 
@@ -150,7 +150,7 @@ def _names(schema: str) -> MessageNames:
 
 
 def registered_messages(schema: RegisteredSchema, message: str | None) -> tuple[bytes, str]:
-    """Return what `ProtobufFormat` needs of a schema that a registry has.
+    """Return the descriptor set and the message for `ProtobufFormat`, of a schema in a registry.
 
     Args:
         schema: asked for as a descriptor.

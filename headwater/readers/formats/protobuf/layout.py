@@ -1,6 +1,6 @@
 """The plan of a message, as the kernel reads it: one array of 64-bit words.
 
-Whatever the plan speaks of, frames, operations, enums, names, stands in the array too, and is named by the
+The frames, operations, enums and names of the plan stand in the array too, and are referred to by the
 address of its first word; 0 is none. Nodes of columns are named by their address.
 
 These values are compiled into machine code: see `headwater.readers.formats.columns.layout`.
@@ -18,7 +18,7 @@ PLAN_UNKNOWN = 3
 """The operation of tags that the schema does not name."""
 PLAN_NODES = 4
 """The table of columns, which has room for all values."""
-# What is decoded: the decoder writes it before each call.
+# The input: the decoder writes it before each call.
 PLAN_DATA = 5
 PLAN_LIMIT = 6
 """The end of all bytes that may be loaded."""
@@ -35,7 +35,7 @@ PLAN_BAD_REASONS = 12
 PLAN_FIELDS = 13
 
 MOST_DEPTH = 100
-"""How deep messages and groups may be nested, those that the schema does not know included."""
+"""How deep messages and groups may be nested, unknown ones included."""
 
 # A frame is a message in its place: its fields write to columns of their own.
 FRAME_TABLE = 0
@@ -47,7 +47,7 @@ FRAME_FIRST = 2
 FRAME_NODES = 3
 """The nodes that have one entry for each entry of the frame."""
 FRAME_NODE_COUNT = 4
-# What is to be done at the end of an entry: a row, an element of a list, an entry of a map.
+# The work at the end of an entry: a row, an element of a list, an entry of a map.
 FRAME_OFFSETS = 5
 """Pairs: a node of variable size, and where it is counted how far its data or elements are filled."""
 FRAME_OFFSET_COUNT = 6
@@ -60,9 +60,9 @@ FRAME_END_COUNT = 10
 FRAME_IS_MAP_ENTRY = 11
 FRAME_FIELDS = 12
 FRAME_REFERENCES = (FRAME_TABLE, FRAME_FIRST, FRAME_NODES, FRAME_OFFSETS, FRAME_LISTS, FRAME_ENDS)
-"""Those that are addresses in the plan."""
+"""The ones that are addresses in the plan."""
 
-# An operation: what to do with a tag, which is a field's number and a wire type.
+# An operation for a tag, which is a field's number and a wire type.
 OP_FIRST_BYTE = 0
 """The tag if it is of one byte; else -1."""
 OP_TAG = 1
@@ -85,7 +85,7 @@ no time."""
 OP_PACKED_WIRE = 12
 OP_FIELDS = 13
 OP_REFERENCES = (OP_FRAME, OP_ENUM, OP_ONEOF, OP_WORDS)
-"""Those that are addresses in the plan, `OP_NEXT` too once it is known."""
+"""The ones that are addresses in the plan, `OP_NEXT` too once it is known."""
 
 # Those of most fields come first: they need the least.
 ACTION_NUMBER = 0
@@ -141,7 +141,7 @@ ENUM_PREFIX_SIZE = 3
 ENUM_VALUES = 4
 ENUM_VALUE_FIELDS = 3
 
-# What is to be done with a node that is missing at the end of an entry.
+# The work for a node that is missing at the end of an entry.
 END_NODE = 0
 END_PARENT = 1
 """The struct above, if it may be null in an entry; else 0."""
@@ -157,13 +157,13 @@ MISSING_IS_NULL = 0
 MISSING_IS_DEFAULT = 1
 MISSING_IS_BAD = 2
 
-# An entry of the stack: what goes on after the message in hand.
+# An entry of the stack: the state to go on with after the current message.
 STACK_END = 0
 STACK_FRAME = 1
 STACK_ENTRY = 2
 STACK_GROUP = 3
 STACK_OP = 4
-"""The operation that began the message in hand."""
+"""The operation that began the current message."""
 STACK_EXPECTED = 5
 STACK_DROPPED = 6
 """1: the entry of a map is left out."""
@@ -176,7 +176,7 @@ BAD_REQUIRED = 3
 BAD_TIME = 4
 BAD_DEPTH = 5
 
-# Beside those, what the kernel's functions return.
+# Beside these, results of the kernel's functions.
 GOOD = 0
 STOPPED = -1
 """There is not enough room: the state says where."""

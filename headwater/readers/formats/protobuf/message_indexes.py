@@ -1,4 +1,4 @@
-"""What is before a message in Confluent's wire format: an id, and which message of its file it is.
+"""The header of a message in Confluent's wire format: an id, and the place of the message in its file.
 
 Behind the id comes a number of indexes, and the indexes, all as zigzag varints: the place of the message in
 its file, of a nested one the places of all around it first. A single zero stands for the first message.
@@ -21,14 +21,14 @@ _MOST_BYTES: Final = 64
 """No message is nested so deeply that its indexes need more."""
 _MOST_INDEXES: Final = 32
 _MOST_KINDS: Final = 8
-"""So many different headers are looked for in all values at once. Values that are left are taken one by one:
-otherwise the work would grow with the square of their number."""
+"""The most distinct headers that are matched in all values at once. Other values are parsed singly, to keep
+the cost linear."""
 _MOST_INDEX_BYTES: Final = 5
 _NO_INDEXES: Final = "has no message indexes behind the id of its schema, as Confluent's wire format has them"
 
 
 class MessageHeader(NamedTuple):
-    """What is before a message."""
+    """The header of a message."""
 
     schema_id: int
     indexes: tuple[int, ...]
@@ -62,7 +62,7 @@ class MessageHeaders:
         return headers
 
     def _alike(self, spans: Spans, rows: Int64Array, headers: HeaderSizes) -> Int64Array:
-        """Take together what begins as the first one does, mostly all of a topic. Return the others."""
+        """Take all values with the header of the first one, mostly all of a topic. Return the others."""
         first = int(rows[0])
         begin = self._one(spans, first, headers)
         if not begin:

@@ -35,7 +35,7 @@ _TABLE_FIELD: Final = 8
 
 @dataclass
 class _Entries:
-    """What has one entry each for a row, an element of a list, or an entry of a map.
+    """The nodes with one entry for each row, element of a list, or entry of a map.
 
     Attributes:
         nodes: their addresses.
@@ -195,7 +195,7 @@ class PlanBuilder:
             self._missing(operation, field, node, place)
 
     def _missing(self, operation: list[int], field: FieldDescriptor, node: int, place: _Place) -> None:
-        """Add what is to be done where a field that is not repeated is not set."""
+        """Add the default of a field that is not repeated, for entries where it is not set."""
         missing = self._becomes(field)
         if missing == layout.MISSING_IS_NULL:
             operation[layout.OP_IMPLICIT] = int(not field.has_presence)
@@ -217,7 +217,7 @@ class PlanBuilder:
         place.entries.ends += end
 
     def _becomes(self, field: FieldDescriptor) -> int:
-        """Return what a field that is not repeated becomes where it is not set."""
+        """Return the value of a field that is not repeated where it is not set."""
         if field.containing_type.GetOptions().map_entry:
             return layout.MISSING_IS_DEFAULT
         if field.is_required:

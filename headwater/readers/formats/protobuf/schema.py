@@ -1,4 +1,4 @@
-"""The columns of a message: those that Spark's ``from_protobuf`` makes.
+"""The columns of a message, as Spark's ``from_protobuf`` makes them.
 
 Source: `org.apache.spark.sql.protobuf.utils.SchemaConverters`.
 """
@@ -31,7 +31,7 @@ _TIMES: Mapping[str, pa.DataType] = {
 
 
 class MessageSchema:
-    """Which fields of messages become columns, and of what type.
+    """Which fields of messages become columns, and their types.
 
     Args:
         upcast_unsigned: uint32 becomes a long and uint64 a decimal(20, 0); else they keep their bits, and

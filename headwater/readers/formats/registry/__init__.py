@@ -2,5 +2,5 @@
 
 The HTTP library is urllib3. It is plain Python without dependencies of its own, thread-safe, imported in a
 few hundredths of a second, and already there wherever boto3 or requests is. httpx would bring five more
-packages, and what it has beside, an asynchronous client and HTTP/2, a registry does not need.
+packages, and its other parts, an asynchronous client and HTTP/2, are not needed for a registry.
 """

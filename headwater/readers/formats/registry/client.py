@@ -104,7 +104,7 @@ class SchemaRegistry:
             raise SourceError(f"an answer has no schema: {error!r}", source=_SOURCE) from error
 
     def _collect(self, answer: dict[str, Any], schema: dict[str, str], serialized: bool) -> None:
-        """Fetch what a schema refers to, and what that refers to, each after its own references."""
+        """Fetch the references of a schema, and theirs, each after its own references."""
         for reference in answer.get("references") or ():
             if reference["name"] in schema:
                 continue
@@ -116,7 +116,7 @@ class SchemaRegistry:
             schema[reference["name"]] = str(other.get("schema"))
 
     def _ask_until_known(self, path: str, what: str) -> dict[str, Any]:
-        """Ask again also for what the registry does not know: this server may not know it yet."""
+        """Ask again also for schemas that the registry does not know: this server may not know them yet."""
 
         def ask() -> dict[str, Any]:
             try:
@@ -182,7 +182,7 @@ class SchemaRegistry:
 
 @functools.cache
 def registry(settings: RegistrySettings) -> SchemaRegistry:
-    """Return the client of this process for a registry: what it has fetched serves all tasks."""
+    """Return the client of this process for a registry: its schemas serve all tasks."""
     return SchemaRegistry(settings)
 
 

@@ -21,7 +21,7 @@ STEP_WORDS = 4
 STEP_WORD = 5
 """Value, size, and the lower and upper 8 bytes of a word in lower case."""
 STEP_OFFSET = 6
-"""1 if colons stand between the parts, `PART_...` of minutes and seconds, size and bytes of what means 0."""
+"""1 for colons between the parts, `PART_...` of minutes and seconds, size and bytes of the text for 0."""
 STEP_OPEN = 7
 """The number of the step behind the matching `STEP_CLOSE`."""
 STEP_CLOSE = 8
@@ -60,7 +60,7 @@ OFFSET = 13
 """In seconds."""
 FIELDS = 14
 WORK_BYTES = 8 * (FIELDS + 2) * (MOST_OPEN + 1)
-"""For the fields, and for what they were before each optional section that is open."""
+"""For the fields, and for copies of them before each optional section that is open."""
 
 PATTERN_TIMESTAMP = 0
 PATTERN_LOCAL_TIMESTAMP = 1

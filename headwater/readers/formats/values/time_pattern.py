@@ -1,7 +1,7 @@
 """Patterns of dates and times, as Spark takes them in `timestampFormat`, as programs for the kernel.
 
-The letters mean what Java's `DateTimeFormatterBuilder.appendPattern` makes of them in the locale ``en-US``,
-with what Spark changes: ``y`` may be negative, and ``S`` are as many digits of a fraction as there are.
+The letters mean the same as in Java's `DateTimeFormatterBuilder.appendPattern` in the locale ``en-US``, with
+Spark's changes: ``y`` may be negative, and ``S`` are as many digits of a fraction as there are.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class _Steps:
         """The number before this place, if nothing stands between: the digits that follow are not its own."""
 
     def add_letters(self, letter: str, count: int) -> None:
-        """Add what a run of one letter means."""
+        """Add the steps for a run of one letter."""
         run = letter * count
         if letter in _REFUSED:
             raise PatternError(f"has {run!r}: {_REFUSED[letter]}")

@@ -101,7 +101,7 @@ def _put_bad(inputs: int, row: int, entry: int, reason: int) -> int:
 
 @called
 def _settle(nodes: int, count: int, rows: int) -> None:
-    """Set how much of each column is filled once so many rows are whole: what is beyond is taken back."""
+    """Set the size of each column to that of ``rows`` whole rows: entries beyond are taken back."""
     put(nodes, T.NODE_ENTRIES, rows)
     node = nodes
     for _ in range(1, count):

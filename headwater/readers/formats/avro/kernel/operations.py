@@ -38,7 +38,7 @@ _OP_BYTES = 8 * layout.OP_FIELDS
 _FRAME_BYTES = 8 * layout.FRAME_FIELDS
 
 
-# What `read_value` returns where it has no reason why the value is bad.
+# The results of `read_value` that are no reason why the value is bad.
 GOOD = -1
 MORE_ENTRIES = -2
 MORE_DATA = -3

@@ -106,7 +106,7 @@ def put_decimal(node: int, entry: int, at: int, size: int) -> bool:
 
 @inlined
 def _has_digits(high: int, low: int, digits: int) -> bool:
-    """Return whether a number of 128 bits has so many digits at most."""
+    """Return whether a number of 128 bits has at most this number of digits."""
     if high < 0:  # its absolute value
         low = -low
         high = ~high + (1 if low == 0 else 0)

@@ -124,9 +124,9 @@ def append_null(nodes: int, node: int) -> None:
 
 @called
 def truncate(nodes: int, node: int, entries: int) -> None:
-    """Take entries back until so many are left, with all that is below them.
+    """Take entries back until ``entries`` remain, with all that is below them.
 
-    With the root and the number of whole rows it takes back the row in hand, however far that has come.
+    With the root and the number of whole rows it takes back the current row, however far that has come.
     """
     _truncate_one(node, entries)
     first, last = _below(nodes, node, node)

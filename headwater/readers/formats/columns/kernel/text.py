@@ -1,4 +1,4 @@
-"""Text and bytes in columns, for kernels: appended, or written as the entry in hand."""
+"""Text and bytes in columns, for kernels: appended, or written as the current entry."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from headwater.readers.kernels.memory import (
 from headwater.readers.kernels.utf8 import REPLACEMENT_GROWTH, is_ascii, is_utf8, put_utf8
 
 NO_ROOM = -1
-"""What `write_bytes` and `write_text` return if the data has not enough room."""
+"""The result of `write_bytes` and `write_text` if the data has not enough room."""
 NO_TEXT = -2
 
 _BASE64 = np.frombuffer(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/", np.uint8)
 _PADDING = 0x3D
 
 _FEW_BYTES = 8 * CHUNK_BYTES
-"""Up to so many are copied chunk by chunk; memcpy is as fast from here on."""
+"""Up to this size bytes are copied chunk by chunk; memcpy is as fast from here on."""
 
 
 @called
@@ -66,7 +66,7 @@ def write_bytes(node: int, begin: int, at: int, size: int, limit: int) -> int:
 
     Args:
         node: whose data.
-        begin: counted from the first byte of the data. What is behind it is lost.
+        begin: counted from the first byte of the data. The data behind it is lost.
         at: the address of the bytes.
         size: how many there are.
         limit: the end of all bytes that may be loaded.
@@ -85,7 +85,7 @@ def write_bytes(node: int, begin: int, at: int, size: int, limit: int) -> int:
 
 @always_inlined
 def write_text(node: int, begin: int, at: int, size: int, limit: int, checked: bool) -> int:
-    """Do what `write_bytes` does with text.
+    """Copy text, as `write_bytes` does.
 
     Bytes that are not UTF-8 are replaced as `put_utf8` says; if text is ``checked``, `NO_TEXT` is returned.
     """

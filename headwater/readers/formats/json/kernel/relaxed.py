@@ -1,6 +1,6 @@
 r"""JSON that takes more than JSON, or less than the format `json`, as text that means the same to its kernel.
 
-What a user allows (comments, names without quotation marks, ...) is rewritten to what the kernel knows. What
+What a user allows (comments, names without quotation marks, ...) is rewritten to plain JSON. Anything that
 a user forbids, and bytes that Jackson does not take for UTF-8, become a byte that is nowhere JSON: the kernel
 finds an error where Jackson does. Only documents that need it are rewritten.
 """
@@ -25,7 +25,7 @@ _STAR = 0x2A
 
 @inlined
 def allows(rules: int, rule: int) -> bool:
-    """Return whether a rule is among those that hold."""
+    """Return whether a rule holds."""
     return rules & rule != 0
 
 
@@ -35,7 +35,7 @@ def _put_high(at: int, end: int, to: int, halves: bool) -> tuple[int, int]:
 
     Jackson looks at the upper bits of each byte. So it takes characters that are longer than they need be,
     and too large ones, which Java writes as question marks. It takes no halves of surrogate pairs; with
-    ``halves`` they are copied as they are, since they do not matter in what is skipped.
+    ``halves`` they are copied as they are, since they do not matter in skipped values.
     """
     lead = load_byte(at)
     if lead & 0xE0 == 0xC0:
@@ -183,7 +183,7 @@ def _put_name(at: int, end: int, to: int) -> tuple[int, int]:
 
 @called
 def _put_number(at: int, end: int, to: int, rules: int) -> tuple[int, int]:
-    """Copy what begins like a number, without needless zeros in front if they are allowed."""
+    """Copy a token that begins like a number, without needless zeros in front if they are allowed."""
     if load_byte(at) == C.MINUS:
         store_byte(to, C.MINUS)
         at += 1

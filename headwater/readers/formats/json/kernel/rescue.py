@@ -1,8 +1,8 @@
-"""The column for what the schema does not name or could not take: the row's JSON without all the rest.
+"""The column of rescued fields: the row's JSON, but only fields that the schema lacks or could not take.
 
 It has the nesting of the row. An object or list begins in it with the first of its members that is rescued;
-`_open_level` writes what is around that. So a row without any costs nothing. A list or map that does not fit
-as a whole takes back what was rescued inside of it.
+`_open_level` writes the levels around it. So a row without any costs nothing. A list or map that does not fit
+as a whole takes back the fields that were rescued inside of it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _NULL = 0x6C6C756E
 _NULL_BYTES = 5
 """With a comma."""
 _MOST_LEVELS = 256
-"""So many bytes are left for what ends open objects and lists."""
+"""How many bytes are reserved for the ends of open objects and lists."""
 _NAME_GROWTH = 6
 
 
@@ -50,7 +50,7 @@ def note_frame(state: int, depth: int, at: int) -> None:
 
 @called
 def take_back(state: int, depth: int) -> int:
-    """Take back what was rescued inside of a frame, and return where its value begins."""
+    """Take back the fields rescued inside of a frame, and return where its value begins."""
     frame = frame_at(state, depth)
     open_levels = get(frame, L.FRAME_RESCUE_DEPTH)
     put(state, L.STATE_RESCUE_END, get(frame, L.FRAME_RESCUE_END))
@@ -112,7 +112,7 @@ def rescue(nodes: int, state: int, depth: int, node: int, name: int, at: int, va
 
 @called
 def _open_level(state: int, depth: int, to: int, limit: int) -> int:
-    """Write what leads to the value of a frame, and its beginning. Return the end; 0 without room."""
+    """Write the path to the value of a frame, and its beginning. Return the end; 0 without room."""
     frame = frame_at(state, depth)
     node = get(frame, L.FRAME_NODE)
     if depth > 0:
@@ -161,7 +161,7 @@ def _put_name(state: int, depth: int, node: int, name: int, value: int, to: int,
 
 @called
 def _put_key(outer: int, key: int, to: int, limit: int) -> int:
-    """Write the last key of a map, whose value is in hand."""
+    """Write the last key of a map, whose value is the current one."""
     last = get(key, T.NODE_ENTRIES) - 1
     begin = offset(key, last)
     size = offset(key, last + 1) - begin
@@ -175,7 +175,7 @@ def _put_key(outer: int, key: int, to: int, limit: int) -> int:
 
 @called
 def _put_nulls(outer: int, node: int, to: int, limit: int) -> int:
-    """Write nulls for the elements of a list before the one in hand that are not written."""
+    """Write nulls for the elements of a list before the current one that are not written."""
     items = get(outer, L.FRAME_NODE)
     entry = get(node, T.NODE_ENTRIES) - offset(items, get(items, T.NODE_ENTRIES))
     if _is_struct(node):
@@ -198,7 +198,7 @@ def _is_struct(node: int) -> bool:
 
 @called
 def end_rescue(nodes: int, state: int) -> None:
-    """Append the row's entry: what was rescued, or null."""
+    """Append the row's entry: the rescued fields, or null."""
     column = rescue_column(nodes, state)
     end = get(state, L.STATE_RESCUE_END)
     if end == 0:

@@ -37,7 +37,7 @@ def put_scalar(
         return put_other(nodes, node, at, end, state, depth)
     if byte == C.OPEN_OBJECT or byte == C.OPEN_LIST:
         return MISMATCH, at
-    # What is usual comes first, in one look at the bytes.
+    # The usual cases come first, with one scan of the bytes.
     if byte == C.QUOTE and kind != T.TYPE_BOOLEAN:
         last = plain_string_end(at, end)
         if last != 0:

@@ -231,7 +231,7 @@ def skip_value(at: int, end: int, levels: int, outer: int) -> int:
             at = skip_scalar(at, end)
             if at == 0:
                 return 0
-        # After a value: the containers that end here, and what is before the next value.
+        # After a value: the containers that end here, and the bytes before the next value.
         while True:
             if depth == 0:
                 return at

@@ -1,6 +1,6 @@
-"""The shapes of JSON objects: which members they have, and of what kinds, as a tree that grows.
+"""The shapes of JSON objects: their members and the kinds of these, as a tree that grows.
 
-A value is looked at twice: whether it is JSON, then what it is. So broken ones leave nothing behind.
+A value is read twice: first its syntax is checked, then its kinds are noted. So broken ones leave no trace.
 """
 
 from __future__ import annotations

@@ -56,8 +56,8 @@ def put_other(nodes: int, node: int, at: int, end: int, state: int, depth: int) 
         places = get(state, L.STATE_PLACES)
         if places == 0:
             return append_exactly(nodes, node, at, value_end, state)
-        # What may follow a value begins a token: that is where the value ends. Of other bytes, as in
-        # `-1.5+1`, nobody knows the places; with them the document is broken.
+        # A value ends where the next token may begin. Of other bytes, as in
+        # `-1.5+1`, the places are unknown; with them the document is broken.
         if value_end == end or not _may_follow(load_byte(value_end)):
             return SYNTAX, at
         source = get(state, L.STATE_SOURCE)
@@ -92,9 +92,9 @@ def append_exactly(nodes: int, node: int, at: int, value_end: int, state: int) -
 
 @called
 def _append_source(nodes: int, node: int, at: int, end: int, state: int) -> int:
-    """Write what stood in a rewritten document into a node of strings.
+    """Write the source text of a rewritten value into a node of strings.
 
-    Spark keeps its bytes, which may be no UTF-8: each of those that are none becomes U+FFFD.
+    Spark keeps its bytes, of which each that is no UTF-8 becomes U+FFFD.
     """
     if data_room(node) < REPLACEMENT_GROWTH * (end - at):
         return more_data(nodes, node, state)

@@ -23,7 +23,7 @@ from headwater.readers.kernels.memory import (
 from headwater.readers.kernels.utf8 import is_utf8, put_code_point, put_utf8
 
 TEXT_GROWTH = 4
-"""What `put_text` and `put_compact` write is at most so many times as long, and `TEXT_SPARE` longer."""
+"""The most bytes that `put_text` and `put_compact` write for each of the input, beside `TEXT_SPARE`."""
 TEXT_SPARE = 64
 
 
@@ -176,7 +176,7 @@ def put_quoted(to: int, at: int, end: int) -> int:
 def put_number_text(at: int, end: int, to: int, scratch: int) -> int:
     """Write a number as Jackson does, and return the end: integers as they are, others as doubles.
 
-    What JSON has no number for is a string.
+    A value that JSON has no number for is a string.
     """
     is_integer = True
     for i in range(at, end):
@@ -217,7 +217,7 @@ def put_compact(at: int, end: int, to: int, room: int, scratch: int, exact: bool
     """Write a value, which was seen to be one and to end at ``end``, as Jackson writes what it has read.
 
     Strings are unescaped into the last bytes of the room and escaped again: so the room is twice
-    `TEXT_GROWTH` times the value. Return the end of what is written. With ``exact`` numbers stay as they are.
+    `TEXT_GROWTH` times the value. Return the end of the copy. With ``exact`` numbers stay as they are.
     """
     middle = to + (room >> 1)
     while at < end:

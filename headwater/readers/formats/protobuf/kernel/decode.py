@@ -11,7 +11,7 @@ from headwater.readers.kernels.memory import called, get, load_byte, put, store_
 
 @called
 def _clear_bits(at: int, first: int, count: int) -> None:
-    """Make bits 0, and perhaps some behind them that nobody has written."""
+    """Make bits 0, and perhaps unused ones behind them."""
     end = at + ((first + count + 7) >> 3)
     at += first >> 3
     if at < end:

@@ -42,7 +42,7 @@ def set_valid(node: int, entry: int) -> None:
 
 @called
 def empty(nodes: int, node: int, entry: int) -> None:
-    """Make the open entry null, and give back what is below it."""
+    """Make the open entry null, and give back the entries below it."""
     byte = get(node, T.NODE_VALIDITY) + (entry >> 3)
     store_byte(byte, load_byte(byte) & ~(1 << (entry & 7)))
     kind = get(node, T.NODE_TYPE)
@@ -136,7 +136,7 @@ def _put_missing(plan: int, frame: int, entry: int) -> int:
 
 @always_inlined
 def end_entry(plan: int, frame: int, entry: int) -> int:
-    """Write what stands behind the values of an entry: defaults, lists without elements, offsets."""
+    """Complete an entry behind its values: defaults, lists without elements, offsets."""
     if get(frame, L.FRAME_END_COUNT) != 0:
         status = _put_missing(plan, frame, entry)
         if status != L.GOOD:

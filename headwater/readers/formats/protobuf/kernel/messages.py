@@ -46,7 +46,7 @@ def _operation(plan: int, frame: int, tag: int) -> int:
 
 @inlined
 def _drop(top: int) -> None:
-    """Leave out the entry of a map in hand, as protobuf's own library does if it has an unknown field."""
+    """Drop the current entry of a map, as protobuf's own library does if it has an unknown field."""
     put(top - _STACK_BYTES, L.STACK_DROPPED, 1)
 
 
@@ -90,7 +90,7 @@ def _leave(plan: int, op: int, frame: int, entry: int, top: int) -> int:
 def read_message(plan: int, at: int, end: int, row: int) -> int:
     """Decode one message into the open entry ``row`` of the columns, all of whose bits are 0."""
     stack = get(plan, L.PLAN_STACK)
-    top = stack  # above what is on the stack
+    top = stack  # above the last entry of the stack
     frame = get(plan, L.PLAN_FRAME)
     expected = get(frame, L.FRAME_FIRST)
     entry = row

@@ -1,4 +1,4 @@
-"""Numbers and enums, for the kernel: as they stand on the wire, to what columns hold."""
+"""Numbers and enums, for the kernel: from the wire into columns."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MOST_DIGITS = 11
 
 @always_inlined
 def store_number(conversion: int, values: int, entry: int, number: int) -> int:
-    """Write a number as an entry of values. Return what was written: 0 is the default."""
+    """Write a number as an entry of values. Return the bits that were written: 0 is the default."""
     if conversion == L.CONVERT_LONG:
         put(values, entry, number)
         return number

@@ -33,7 +33,7 @@ _LEAST_MICROS = -(1 << 63)
 
 @always_inlined
 def number_at(wire: int, at: int, end: int) -> tuple[int, int]:
-    """Return a number of a wire type, and what follows: a position past ``end`` means that there is none."""
+    """Return a number of a wire type, and its end: a position past ``end`` means that there is none."""
     if wire == L.WIRE_VARINT:
         return varint(at, end, MOST_LONG_BYTES)
     size = 8 if wire == L.WIRE_64_BITS else 4
@@ -70,7 +70,7 @@ def _set_or_empty(plan: int, op: int, entry: int, is_default: bool) -> None:
 
 @always_inlined
 def _write_bytes(plan: int, op: int, entry: int, at: int, size: int) -> int:
-    """Write the bytes of the open entry, instead of those that it has."""
+    """Write the bytes of the open entry in place of its earlier ones."""
     node = get(op, L.OP_NODE)
     conversion = get(op, L.OP_CONVERSION)
     limit = get(plan, L.PLAN_LIMIT)
@@ -147,14 +147,14 @@ def put_packed(plan: int, op: int, at: int, end: int) -> int:
 
 @always_inlined
 def put_part(op: int, number: int) -> None:
-    """Note the seconds or nanoseconds of the time in hand."""
+    """Note the seconds or nanoseconds of the current time."""
     is_int = get(op, L.OP_CONVERSION) == L.CONVERT_INT
     store_int64(get(op, L.OP_WORDS), low_int(number) if is_int else number)
 
 
 @always_inlined
 def put_time(plan: int, op: int, entry: int) -> int:
-    """Write the time in hand, which is complete."""
+    """Write the current time, which is complete."""
     words = get(op, L.OP_WORDS)
     seconds = get(words, 0)
     nanos = get(words, 1)

@@ -45,7 +45,7 @@ def put_double(to: int, value: float, scratch: int) -> int:
     exponent = int64(0)
     while True:
         text_of_double(scratch, digits - 1, value)
-        # D.DDDDe+XX, with the locale's dot; without it, the last digit is one of so many.
+        # D.DDDDe+XX, with the locale's dot; without it, the last digit is one of that number.
         store_byte(scratch + 1, load_byte(scratch))
         end = scratch + 1 + digits
         exponent = exponent_at(end, _text_end(end))

@@ -41,7 +41,7 @@ def to_decimal(at: int, end: int, precision: int, scale: int) -> tuple[bool, int
     """Return whether a number fits a decimal, and the lower and upper half of its unscaled value.
 
     It is rounded half up to the scale, away from zero, as in Java. The number is that of a token or of a
-    text, which may have what a `java.math.BigDecimal` may have, and commas, which mean nothing.
+    text, which follows the grammar of `java.math.BigDecimal`, with commas that mean nothing.
     """
     at = _skip_commas(at, end)
     sign = peek(at, end)

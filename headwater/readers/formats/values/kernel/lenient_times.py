@@ -55,7 +55,7 @@ def text_as_timestamp(
     scratch: int,
     room: int,
 ) -> tuple[int, int, int, int]:
-    """Return what a text is as a time, as `to_timestamp` does; the arguments are those of `text_as_date`."""
+    """Return a text as a time, as `to_timestamp` does; the arguments are those of `text_as_date`."""
     program = get(patterns, which)
     if program != 0:
         outcome, micros, zone, size = timestamp_by_pattern(
@@ -76,7 +76,7 @@ def text_as_timestamp(
 def _without_gmt(at: int, end: int, scratch: int, room: int) -> tuple[int, int]:
     """Return the text without each ``GMT`` in it, as Spark tries it in the end; 0 if it has none.
 
-    The text may lie at the beginning of the scratch: what is written is never ahead of what is read.
+    The text may lie at the beginning of the scratch: bytes are written only behind the reading position.
     """
     size = end - at
     if size > room or size > _MOST_TIME:

@@ -17,7 +17,7 @@ _LAST_SECOND = 9_223_372_036_854
 _FIRST_FRACTION = 224_192
 _LAST_FRACTION = 775_807
 _LAST_JULIAN_DAY = -141_428
-"""1582-10-04, before which days are those of the Julian calendar in what Spark 1.5 has written."""
+"""1582-10-04, before which the days that Spark 1.5 has written are those of the Julian calendar."""
 
 
 @called
@@ -43,7 +43,7 @@ def offset_of(zone: int, local_seconds: int) -> int:
 
 @inlined
 def moment(seconds: int, fraction: int) -> tuple[int, int, int, int]:
-    """Return what `to_timestamp` does for seconds and microseconds since 1970."""
+    """Return seconds and microseconds since 1970 as `to_timestamp` does."""
     early = seconds < _FIRST_SECOND or (seconds == _FIRST_SECOND and fraction < _FIRST_FRACTION)
     late = seconds > _LAST_SECOND or (seconds == _LAST_SECOND and fraction > _LAST_FRACTION)
     if early or late:

@@ -139,7 +139,7 @@ def exponent_at(at: int, end: int) -> int:
 
 @inlined
 def _special(at: int) -> float:
-    """Return what NaN, Infinity and the like mean."""
+    """Return the value of NaN, Infinity and the like."""
     byte = load_byte(at)
     return np.nan if byte == 0x4E else -np.inf if byte == C.MINUS else np.inf
 
@@ -229,7 +229,7 @@ def put_integer(to: int, value: int) -> int:
 def short_number(at: int, end: int) -> tuple[int, int, int]:
     """Return where a number ends, its digits as one number, and how many of them stand behind the dot.
 
-    The end is 0 for numbers with an exponent or with more than 18 digits, and for what is no number.
+    The end is 0 for numbers with an exponent or with more than 18 digits, and for a text that is no number.
     """
     if load_byte(at) == C.MINUS:
         at += 1
@@ -254,7 +254,7 @@ def short_number(at: int, end: int) -> tuple[int, int, int]:
         decimals = at - dot - 1
         fine = fine and decimals > 0
     fine = fine and digits + decimals < _MOST_DIGITS and at < end
-    # What may follow; anything else is for those who look closer.
+    # The bytes that may follow; anything else is for the slower functions.
     fine = fine and (byte == C.COMMA or byte == C.CLOSE_OBJECT or byte == C.CLOSE_LIST or byte <= 32)
     return at if fine else int64(0), value, decimals
 

@@ -1,6 +1,6 @@
-"""What the fields of a text mean as a date or a time, once a pattern has found them.
+"""The fields of a text, as a pattern finds them, as a date or a time.
 
-It is what Java's `ResolverStyle.STRICT` makes of them. Fields that the text lacks are, as in Spark, those of
+They are resolved as by Java's `ResolverStyle.STRICT`. Fields that the text lacks are, as in Spark, those of
 1970-01-01 00:00.
 """
 
@@ -71,7 +71,7 @@ def has_good_offset(work: int) -> bool:
 
 @called
 def _date(work: int) -> tuple[bool, bool, int]:
-    """Return whether the text has a whole date, whether it is one with what is missing, and its days."""
+    """Return whether the text has a whole date, whether it is one with missing fields filled in, its days."""
     year = _get(work, V.YEAR, 1970)
     month = _get(work, V.MONTH, 1)
     day = _get(work, V.DAY, 1)

@@ -1,7 +1,7 @@
 """Dates and times in text by a pattern: the kernel's half of `time_pattern`.
 
 A text is read as Java's `DateTimeFormatter` reads it: strictly, all of it, optional sections from left to
-right. `pattern_fields` says what the fields mean that are found.
+right. `pattern_fields` makes dates and times of the fields.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def date_by_pattern(program: int, text: int, end: int, work: int) -> tuple[bool,
 def timestamp_by_pattern(
     program: int, text: int, end: int, work: int, zones: int, local: bool
 ) -> tuple[int, int, int, int]:
-    """Return what a text is as a time by a pattern; see `to_timestamp`."""
+    """Return a text as a time by a pattern; see `to_timestamp`."""
     wrong = int64(WRONG), int64(0), int64(0), int64(0)
     if not _match(program, text, end, work):
         return wrong
@@ -112,7 +112,7 @@ def _save(work: int, depth: int, at: int, step: int) -> None:
 
 @called
 def _restore(work: int, depth: int) -> tuple[int, int]:
-    """Take back what a section has found. Return the position before it, and the step behind it."""
+    """Take back the fields of a section. Return the position before it, and the step behind it."""
     saved = _saved(work, depth)
     for field in range(V.FIELDS):
         put(work, field, get(saved, field))
@@ -183,7 +183,7 @@ def _word(step: int, at: int, end: int, work: int) -> int:
 
 @inlined
 def _is_text(at: int, size: int, low: int, high: int) -> bool:
-    """Return whether a text stands here, its letters in whatever case."""
+    """Return whether a text stands here, its letters in any case."""
     i = 0
     while i < size:
         pattern_byte = (low if i < 8 else high) >> (8 * (i & 7)) & 0xFF

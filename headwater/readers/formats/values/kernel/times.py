@@ -111,7 +111,7 @@ def _clock(hours: int, minutes: int, seconds: int) -> bool:
 
 @called
 def to_timestamp(at: int, end: int, zones: int, zone_count: int, local: bool) -> tuple[int, int, int, int]:
-    """Return what a text is as a time: `FINE`, `WRONG` or `UNKNOWN_ZONE`, its microseconds, its zone.
+    """Return a text as a time: `FINE`, `WRONG` or `UNKNOWN_ZONE`, its microseconds, its zone.
 
     ``local`` says that the time has no zone: then a text with a zone is wrong.
     """
