@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from headwater.connector.barrier.coordinator import BarrierCoordinator
 from headwater.connector.barrier.options import EpochSettings
-from headwater.connector.sources.http.configure import configure_http
+from headwater.connector.sources.http.options import configure_http
 from headwater.connector.sources.http.source import HttpSource
 from headwater.core.epoch import Barrier, EpochState, SplitProgress, SplitStatus
 from headwater.core.retry import Backoff

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any, ClassVar, Final, Generic, NoReturn, TypeVar, dataclass_transform, overload
@@ -120,6 +120,8 @@ def option(
     metadata = {_ROW: row}
     if required:
         return field(repr=not is_secret, metadata=metadata)
+    if isinstance(default, Hashable):
+        return field(default=default, repr=not is_secret, metadata=metadata)
     return field(default_factory=lambda: default, repr=not is_secret, metadata=metadata)
 
 

@@ -53,7 +53,7 @@ BUILT_IN: Final = {
         "files.source", "configure_files", "files.options", "FILES_OPTIONS", "files", "docs/files.md"
     ),
     "http": BuiltIn(
-        "http.configure", "configure_http", "http.options", "HTTP_OPTIONS", "a REST API", "docs/http.md"
+        "http.options", "configure_http", "http.options", "HTTP_OPTIONS", "a REST API", "docs/http.md"
     ),
     "hybrid": BuiltIn(
         "hybrid.configure",

@@ -193,7 +193,7 @@ class Credentials:
             given.append((name, value))
         form = {"grant_type": "client_credentials"}
         headers = {}
-        if oauth.in_header:
+        if oauth.client_in == "header":
             # Encoded before they are joined, as RFC 6749 wants it (2.3.1).
             headers["Authorization"] = _basic(quote_plus(client), quote_plus(secret))
             self._note_secrets(headers["Authorization"].rpartition(" ")[2])

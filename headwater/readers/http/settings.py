@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Final, Literal, TypeAlias
+from dataclasses import field
+from typing import Any, Final, Literal, TypeAlias, cast
+from urllib.parse import urlsplit
 
+from headwater.core.options import (
+    WHERE_SECRETS_ARE,
+    Spec,
+    duration_ms,
+    json_object,
+    names,
+    one_of,
+    option,
+    text,
+)
 from headwater.core.secrets import TlsSettings
+from headwater.enumerators.http.origins import origin
 
 StatusAction: TypeAlias = Literal["read", "fail", "retry", "skip", "finish"]
 """What a status means: a page, an error, ask again, leave the page out, the list ends here."""
@@ -15,37 +29,168 @@ TRANSIENT: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 Method: TypeAlias = Literal["GET", "POST"]
 Paging: TypeAlias = Literal["link", "page", "offset"]
 BadPages: TypeAlias = Literal["fail", "skip", "column"]
+_ACTIONS: Final = ("read", "fail", "retry", "skip", "finish")
+_OF_OAUTH: Final = {
+    "client_id": "oauthClientId",
+    "client_secret": "oauthClientSecret",
+    "scope": "oauthScope",
+}
+"""Parameters that have an option of their own."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class PagingSettings:
-    """What is in a page, and where the next one is. Names have dots between them.
+def urls(raw: str) -> tuple[str, ...]:
+    """Parse URLs with commas between them.
 
-    Attributes:
-        items_field: where a page's JSON has its items; empty: the page is the list.
-        is_lines: whether a page is JSON lines, an item each.
-        kind: ``link``: pages name the next one by its URL or a cursor; ``page``, ``offset``: it is counted.
-        next_field: where the link or cursor is; ``header:NAME`` is a header. Absent, null or empty on the
-            last page. A page without it may have a Link header instead.
-        cursor_param: the query parameter that takes a cursor, ``body:NAME`` for a field of the body; None if
-            ``next_field`` holds URLs.
-        count_param: the query parameter with the number of the page, or of items before it.
-        has_more_field: where it stands whether there is another page; None: pages do not say.
-        error_field: where a page says that it is an error, whatever its status; None: it does not.
-        children_field: where an item has links to further lists: a URL or several; None if there are none.
-        children_url: of an item's list, with fields of the item in braces; None if there is none.
+    Raises:
+        ValueError: one of them is not a URL, or holds a user.
     """
+    values = names(raw)
+    for url in values:
+        try:
+            origin(url)
+        except ValueError as error:
+            raise ValueError(f"must be http:// or https:// URLs with commas between them: {error}") from error
+        if urlsplit(url).username is not None:
+            raise ValueError("must hold no user and password: give the options username and password")
+    return values
 
-    items_field: str = "items"
-    is_lines: bool = False
-    kind: Paging = "link"
-    next_field: str = "next"
-    cursor_param: str | None = None
-    count_param: str = ""
-    has_more_field: str | None = None
-    error_field: str | None = None
-    children_field: str | None = None
-    children_url: str | None = None
+
+def _template(raw: str) -> str:
+    template = text(raw)
+    if not re.search(r"\{[^{}]+\}", template):
+        raise ValueError(f"must have a field of the item in braces, such as /orders/{{id}}, not {raw!r}")
+    return template
+
+
+def as_written(value: Any) -> str:
+    """Return a value of JSON as it stands in a query or a form."""
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _statuses(raw: str) -> Mapping[str, StatusAction]:
+    actions: dict[str, StatusAction] = {}
+    for pair in names(raw):
+        status, _, action = (part.strip().lower() for part in pair.partition("="))
+        is_status = len(status) == 3 and status[0] in "12345" and (status[1:] == "xx" or status.isdecimal())
+        if not is_status or action not in _ACTIONS:
+            raise ValueError(f"must be such as 404=skip,5xx=retry with {', '.join(_ACTIONS)}, not {pair!r}")
+        actions[status] = cast("StatusAction", action)
+    return actions
+
+
+def _oauth_parameters(raw: str) -> tuple[tuple[str, str], ...]:
+    parameters: list[tuple[str, str]] = []
+    for name, value in json_object(raw).items():
+        if name in _OF_OAUTH:
+            raise ValueError(f"must not have {name!r}: give option {_OF_OAUTH[name]!r}")
+        values = value if isinstance(value, list) else [value]
+        if not all(isinstance(each, str | int | float) for each in values):
+            raise ValueError(f"value of {name!r} must be a string, a number or a list of these")
+        parameters += [(name, as_written(each)) for each in values]
+    return tuple(parameters)
+
+
+class PagingSettings(Spec):
+    """What is in a page, and where the next one is. Names have dots between them."""
+
+    items_field: str = option(
+        "itemsField",
+        "Where a page's JSON has its list of items, names with dots between them; empty: the page is the "
+        "list.",
+        default="items",
+        parse=str.strip,
+    )
+    page_format: Literal["json", "ndjson"] = option(
+        "pageFormat",
+        "How a page is written; `ndjson`: a line for each item.",
+        default="json",
+        parse=one_of("json", "ndjson"),
+    )
+    kind: Paging = option(
+        "paging",
+        "How the next page is asked for: by the link or cursor in `nextField`; or by `countParam`, which "
+        "counts pages, or items.",
+        default="link",
+        parse=one_of("link", "page", "offset"),
+    )
+    next_field: str = option(
+        "nextField",
+        "Where a page has the link to the next page, or its cursor: absent, null or empty on the last. "
+        "`header:NAME` is a header. A `Link` header with `rel=next` does too.",
+        default="next",
+    )
+    cursor_param: str | None = option(
+        "cursorParam",
+        "The query parameter that takes the cursor, if `nextField` holds no URL; `body:NAME` is a field of "
+        "`body`, names with dots between them.",
+        default=None,
+        shown_default="a URL",
+    )
+    counter: str | None = option(
+        "countParam",
+        "The query parameter that counts. Without it in `url` counting begins with page 1 and offset 0.",
+        default=None,
+        shown_default="`page`, `offset`",
+    )
+    has_more_field: str | None = option(
+        "hasMoreField",
+        "Where a page says whether there is another one, as `true` or `false`; `header:NAME` is a header.",
+        default=None,
+    )
+    error_field: str | None = option(
+        "errorField",
+        "Where a page says that it is an error, whatever its status, such as `errors` in GraphQL: one that "
+        "has anything there cannot be read.",
+        default=None,
+    )
+    children_field: str | None = option(
+        "childrenField",
+        "Where an item has links to lists of its own, which are read to their end: a URL or several.",
+        default=None,
+    )
+    children_url: str | None = option(
+        "childrenUrl",
+        "The list of each item, with fields of the item in braces: "
+        "`https://api.example.com/orders/{id}/lines`.",
+        default=None,
+        parse=_template,
+    )
+
+    def __post_init__(self) -> None:
+        """Refuse options that do not go together.
+
+        Raises:
+            OptionError: there are such.
+        """
+        is_linked = self.kind == "link"
+        if is_linked and self.counter is not None:
+            raise self.refusal("counter", "requires option paging=page or offset")
+        if (self.counter or "").startswith("body:"):
+            raise self.refusal("counter", "must be a parameter of the query: a body has none that counts")
+        next_field = None if self.next_field == self.OPTIONS["next_field"].default else self.next_field
+        for name, value in (("next_field", next_field), ("cursor_param", self.cursor_param)):
+            if not is_linked and value is not None:
+                raise self.refusal(name, "requires option paging=link")
+        # Without fields the first page of such lists would be the last one.
+        is_list = self.is_lines or not self.items_field
+        named = {
+            "next_field": next_field,
+            "has_more_field": self.has_more_field,
+            "error_field": self.error_field,
+        }
+        for name, value in named.items():
+            if is_list and value is not None and not value.startswith("header:"):
+                raise self.refusal(name, "names a field, and such a page has none: use header:NAME")
+
+    @property
+    def is_lines(self) -> bool:
+        """Whether a page is JSON lines, an item each."""
+        return self.page_format == "ndjson"
+
+    @property
+    def count_param(self) -> str:
+        """The query parameter with the number of the page, or of items before it."""
+        return self.counter or self.kind
 
     @property
     def has_children(self) -> bool:
@@ -53,66 +198,89 @@ class PagingSettings:
         return self.children_field is not None or self.children_url is not None
 
 
-@dataclass(frozen=True, kw_only=True)
-class OAuthSettings:
+class OAuthSettings(Spec):
     """How a token is got with client credentials. Hashable: what names the token among those that are kept.
 
     The values of ``client_id``, ``client_secret`` and ``parameters`` may be as
     `headwater.core.secrets.resolved_secret` takes them.
-
-    Attributes:
-        url: of the token.
-        client_id: who asks.
-        client_secret: of the client.
-        scope: what is asked for; None if the server does not want one.
-        parameters: what the server wants beside these; one name may come several times.
-        in_header: whether id and secret are a header of basic authentication, and not in the body.
     """
 
-    url: str
-    client_id: str
-    client_secret: str
-    scope: str | None = None
-    parameters: tuple[tuple[str, str], ...] = ()
-    in_header: bool = False
+    url: str = option(
+        "oauthTokenUrl",
+        "Where tokens are got (OAuth 2, client credentials); a new one when a request is refused with 401.",
+        default="",
+        parse=lambda raw: urls(raw)[0],
+        shown_default="",
+    )
+    client_id: str = option(
+        "oauthClientId", f"For `oauthTokenUrl`. {WHERE_SECRETS_ARE}", default="", shown_default=""
+    )
+    client_secret: str = option(
+        "oauthClientSecret", f"For `oauthTokenUrl`. {WHERE_SECRETS_ARE}", default="", shown_default=""
+    )
+    scope: str | None = option(
+        "oauthScope", "For `oauthTokenUrl`: what is asked for, with blanks between.", default=None
+    )
+    client_in: Literal["body", "header"] = option(
+        "oauthClientIn",
+        "Where `oauthTokenUrl` wants id and secret: in the `body`, or in a `header` of basic authentication.",
+        default="body",
+        parse=one_of("body", "header"),
+    )
+    parameters: tuple[tuple[str, str], ...] = option(
+        "oauthParams",
+        'JSON: what `oauthTokenUrl` wants beside these, such as `{"audience": "https://api.example.com"}`; a '
+        "list is a parameter that comes several times. A value may be `env:NAME` or `file:PATH`.",
+        default=(),
+        parse=_oauth_parameters,
+        shown_default="",
+        kind="json",
+    )
+
+    def __post_init__(self) -> None:
+        for name, row in self.OPTIONS.items():
+            if not self.url and getattr(self, name) != row.default:
+                raise self.refusal(name, f"requires option {self.OPTIONS['url'].name!r}")
+        for name in ("client_id", "client_secret"):
+            if self.url and not getattr(self, name):
+                raise self.refusal(name, f"is required with option {self.OPTIONS['url'].name!r}")
 
 
-@dataclass(frozen=True, kw_only=True)
-class CredentialSettings:
+class CredentialSettings(Spec):
     """Who asks. Every value may be as `headwater.core.secrets.resolved_secret` takes it. Never shown.
 
     Attributes:
         headers: sent with each request.
         parameters: added to the query of each request. They are in no URL that is kept or shown.
-        bearer: a token.
-        user: of basic authentication.
-        password: of that user.
         oauth: how a token is got; None if none is.
     """
 
     headers: Mapping[str, str] = field(default_factory=dict)
     parameters: Mapping[str, str] = field(default_factory=dict)
-    bearer: str | None = None
-    user: str | None = None
-    password: str | None = None
+    bearer: str | None = option("bearerToken", f"A token. {WHERE_SECRETS_ARE}", default=None)
+    user: str | None = option("username", f"Of basic authentication. {WHERE_SECRETS_ARE}", default=None)
+    password: str | None = option("password", f"Of that user. {WHERE_SECRETS_ARE}", default=None)
     oauth: OAuthSettings | None = None
 
+    def __post_init__(self) -> None:
+        if self.user is None and self.password is not None:
+            raise self.refusal("password", f"requires option {self.OPTIONS['user'].name!r}")
+        ways = [name for name in ("bearer", "user") if getattr(self, name) is not None]
+        options = [self.OPTIONS[name].name for name in ways]
+        if self.oauth is not None:
+            options.append(self.oauth.OPTIONS["url"].name)
+        if len(options) > 1:
+            raise self.refusal(ways[0], f"does not go with option {options[1]!r}")
 
-@dataclass(frozen=True, kw_only=True)
-class HttpSettings:
+
+class HttpSettings(Spec):
     """How pages are asked for, and what is in them. Picklable; opens nothing.
 
     Attributes:
         credentials: sent to ``origins`` only.
         tls: whom to trust. The certificate of this client is shown to ``origins`` only.
         origins: of the URLs that the user named: scheme, host and port.
-        method: of each request.
-        body: of each request; None if it has none.
         paging: what is in a page.
-        on_status: what a status means, by its number or class (``5xx``), where the user says so.
-        bad_pages: what becomes of a page that cannot be read.
-        timeout_ms: how long a request may take as a whole.
-        deadline_ms: how long to go on asking a server that is away or overloaded.
         follows_growth: whether a list that the user named goes on behind its last page; a batch read ends
             there.
     """
@@ -120,11 +288,87 @@ class HttpSettings:
     credentials: CredentialSettings = field(default_factory=CredentialSettings, repr=False)
     tls: TlsSettings = field(default_factory=TlsSettings, repr=False)
     origins: tuple[str, ...] = ()
-    method: Method = "GET"
-    body: str | None = field(default=None, repr=False)
+    method: Method = option(
+        "method",
+        "How pages are asked for: `POST` for search APIs and GraphQL.",
+        default="GET",
+        parse=one_of("GET", "POST"),
+        after="params",
+    )
+    body: str | None = option(
+        "body",
+        "What each request carries, as JSON.",
+        default=None,
+        is_secret=True,
+        kind="json",
+        after="method",
+    )
     paging: PagingSettings = field(default_factory=PagingSettings)
-    on_status: Mapping[str, StatusAction] = field(default_factory=dict)
-    bad_pages: BadPages = "fail"
-    timeout_ms: int = 30_000
-    deadline_ms: int = 120_000
+    on_status: Mapping[str, StatusAction] = option(
+        "onStatus",
+        "What a status means, such as `404=skip,410=finish,5xx=retry`: `read` the page, `fail`, `retry`, "
+        "`skip` the page, `finish` the list.",
+        default={},
+        parse=_statuses,
+        shown_default="see [errors](#errors)",
+    )
+    bad_pages: BadPages = option(
+        "badPages",
+        "What becomes of a page that cannot be read: the query fails, the page is left out, or it is a row "
+        "of its own with the reason in the column `bad_page`.",
+        default="fail",
+        parse=one_of("fail", "skip", "column"),
+    )
+    timeout_ms: int = option(
+        "requestTimeout",
+        "How long a request may take as a whole, with redirects, to the last byte of its answer.",
+        default=30_000,
+        parse=duration_ms,
+        shown_default="`30s`",
+        after="requestsPerSecond",
+    )
+    deadline_ms: int = option(
+        "retryDeadline",
+        "How long to go on asking a server that is away or failing: then the query ends. Running time "
+        "without progress of a list, over all micro-batches.",
+        default=120_000,
+        parse=duration_ms,
+        shown_default="`2m`",
+        after="requestTimeout",
+    )
     follows_growth: bool = True
+
+    def __post_init__(self) -> None:
+        """Refuse a body that is none, or that no request carries.
+
+        Raises:
+            OptionError: options do not go together.
+        """
+        if self.body is None:
+            if (self.paging.cursor_param or "").startswith("body:"):
+                raise self.refusal("body", "is required for a cursor in it")
+            return
+        if self.method == "GET":
+            raise self.refusal("body", "requires option method=POST")
+        try:
+            body = json.loads(self.body)
+        except ValueError as error:
+            raise self.refusal("body", f"must be JSON: {error}") from error
+        if not isinstance(body, dict):
+            raise self.refusal("body", "must be a JSON object")
+        self._check_cursor_place(body)
+
+    def _check_cursor_place(self, body: dict[str, Any]) -> None:
+        """Refuse a field for the cursor that would lie in something else than an object."""
+        place = self.paging.cursor_param or ""
+        if not place.startswith("body:"):
+            return
+        at: Any = body
+        for name in place.removeprefix("body:").split(".")[:-1]:
+            at = at.get(name)
+            if at is None:
+                return
+            if not isinstance(at, dict):
+                raise self.paging.refusal(
+                    "cursor_param", f"leads through {name!r}, which is not an object in the body"
+                )

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from headwater.connector.barrier.coordinator import BarrierCoordinator
-from headwater.connector.sources.http.configure import configure_http
+from headwater.connector.sources.http.options import configure_http
 from headwater.core.epoch import EpochState, FoundSplit, InFlight, SplitProgress, SplitStatus
 from headwater.core.errors import StateLocationError
 from headwater.core.jsons import JsonObject, dumps

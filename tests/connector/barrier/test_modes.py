@@ -16,7 +16,7 @@ import pytest
 
 from examples.http_server import Api, serving
 from headwater.connector.barrier.coordinator import BarrierCoordinator
-from headwater.connector.sources.http.configure import configure_http
+from headwater.connector.sources.http.options import configure_http
 from headwater.connector.sources.http.source import HttpSource
 from headwater.core.epoch import AlignmentMode, Barrier
 from headwater.core.errors import OptionError

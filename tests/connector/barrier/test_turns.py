@@ -13,7 +13,7 @@ from itertools import pairwise
 import pytest
 
 from headwater.connector.barrier.coordinator import BarrierCoordinator
-from headwater.connector.sources.http.configure import configure_http
+from headwater.connector.sources.http.options import configure_http
 from headwater.core.barrier_source import BarrierSource
 from headwater.core.epoch import Barrier
 from headwater.core.retry import Backoff

@@ -17,7 +17,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from headwater.connector.sources.http.configure import configure_http
+from headwater.connector.sources.http.options import configure_http
 from headwater.core.source import Boundedness
 from headwater.testing import MicroBatchEngine
 from tests.readers.http.scripted import serve_as

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from headwater.connector.sources.configured import ConfiguredBarrierSource
-from headwater.connector.sources.http.configure import configure_http
+from headwater.connector.sources.http.options import configure_http
 from headwater.core.errors import OffsetError
 from headwater.core.source import Boundedness
 from headwater.testing import MicroBatchEngine

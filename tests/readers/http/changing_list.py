@@ -10,8 +10,8 @@ from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from headwater.connector.sources.http.configure import configure_http
-from headwater.connector.sources.http.incremental_source import IncrementalHttpSource
+from headwater.connector.sources.http.options import configure_http
+from headwater.connector.sources.http.source import IncrementalHttpSource
 from headwater.core.epoch import Barrier, EpochState
 from headwater.core.source import Boundedness
 from headwater.core.split import SplitRange

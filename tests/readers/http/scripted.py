@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from headwater.connector.sources.http.configure import configure_http
+from headwater.connector.sources.http.options import configure_http
 from headwater.connector.sources.http.source import HttpSource
 from headwater.core.epoch import Barrier, EpochState
 from headwater.core.source import Boundedness

@@ -13,8 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from urllib3 import HTTPHeaderDict
 
-from headwater.connector.sources.http.incremental_source import IncrementalHttpSource
-from headwater.connector.sources.http.source import HttpSource
+from headwater.connector.sources.http.source import HttpSource, IncrementalHttpSource
 from headwater.core.clock import ManualClock, SystemClock
 from headwater.core.epoch import Barrier, SplitStatus
 from headwater.core.errors import (

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from examples.http_server import Api, serving
-from headwater.connector.sources.http.configure import configure_http
+from headwater.connector.sources.http.options import configure_http
 from headwater.connector.sources.http.source import HttpSource
 from headwater.core.clock import ManualClock, SystemClock
 from headwater.core.epoch import Barrier, SplitStatus

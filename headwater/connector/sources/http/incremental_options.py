@@ -6,7 +6,6 @@ from decimal import Decimal, InvalidOperation
 from typing import Final, Literal, TypeAlias
 
 from headwater.connector.options import ParsedOptions
-from headwater.connector.sources.http.paging_options import names_children
 from headwater.core.errors import OptionError
 from headwater.core.options import Option, duration_ms, names, one_of, text
 from headwater.readers.http.incremental.values import (
@@ -16,6 +15,7 @@ from headwater.readers.http.incremental.values import (
     TimeOrder,
     ValueOrder,
 )
+from headwater.readers.http.settings import PagingSettings
 
 _Kind: TypeAlias = Literal["time", "number", "text"]
 _OVERLAP: Final = {"time": "1m", "number": "0"}
@@ -57,7 +57,7 @@ _STARTING_VALUE: Final = Option(
 INCREMENTAL_OPTIONS: Final = (_FIELD, _PARAM, _KEY, _TYPE, _OVERLAP_OPTION, _STARTING_VALUE)
 
 
-def incremental_settings(parsed: ParsedOptions) -> IncrementalSettings | None:
+def incremental_settings(parsed: ParsedOptions, paging: PagingSettings) -> IncrementalSettings | None:
     """Return how lists are read in rounds; None if they are read as they are.
 
     Raises:
@@ -69,7 +69,7 @@ def incremental_settings(parsed: ParsedOptions) -> IncrementalSettings | None:
             if parsed[option] is not None:
                 raise OptionError(f"requires option {_FIELD.name}", option=option.name)
         return None
-    if names_children(parsed):
+    if paging.has_children:
         raise OptionError("does not go with lists that items name", option=_FIELD.name)
     order = _order(parsed)
     start = parsed[_STARTING_VALUE]

@@ -1,36 +1,37 @@
-"""The options of the HTTP source, and what they come to."""
+"""The options of the HTTP source, and the source that they make."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, cast
+from dataclasses import replace
+from typing import Final
 
-from headwater.connector.barrier.options import BARRIER_OPTIONS
-from headwater.connector.formats.row_decoding import row_format_options
+from headwater.connector.barrier.options import BARRIER_OPTIONS, EpochSettings, epoch_settings
+from headwater.connector.formats.row_decoding import row_decoding, row_format_options
 from headwater.connector.options import OptionTable, ParsedOptions
-from headwater.connector.sources.http.credential_options import (
-    CREDENTIAL_OPTIONS,
-    HEADER,
-    TOKEN_URL,
-    credential_settings,
-)
-from headwater.connector.sources.http.incremental_options import INCREMENTAL_OPTIONS
-from headwater.connector.sources.http.paging_options import (
-    PAGE_OPTIONS,
-    first_pages,
-    paging_settings,
-    request_of,
-)
-from headwater.core.options import Option, duration_ms, integer, names, one_of
-from headwater.core.secrets import TlsSettings
+from headwater.connector.sources.configured import ConfiguredBarrierSource
+from headwater.connector.sources.http.incremental_options import INCREMENTAL_OPTIONS, incremental_settings
+from headwater.connector.sources.http.source import HttpSource, IncrementalHttpSource
+from headwater.core.errors import OptionError
+from headwater.core.options import WHERE_SECRETS_ARE, Option, integer, json_object, text
+from headwater.core.retry import Backoff
+from headwater.core.secrets import TlsSettings, is_elsewhere
 from headwater.core.source import Boundedness
 from headwater.enumerators.http.origins import origin
-from headwater.readers.http.settings import BadPages, HttpSettings, StatusAction
+from headwater.readers.http.settings import (
+    CredentialSettings,
+    HttpSettings,
+    OAuthSettings,
+    PagingSettings,
+    as_written,
+    urls,
+)
+from headwater.readers.http.urls import with_parameters
 
-ITEM: Final = "item"
+_ITEM: Final = "item"
 """The column that a format decodes."""
+_HEADER: Final = "header."
 _LEAST_RATE: Final = 0.001
-_ACTIONS: Final = ("read", "fail", "retry", "skip", "finish")
 
 
 def _rate(raw: str) -> float:
@@ -43,34 +44,54 @@ def _rate(raw: str) -> float:
     return rate
 
 
-def _statuses(raw: str) -> Mapping[str, StatusAction]:
-    found: dict[str, StatusAction] = {}
-    for pair in names(raw):
-        status, _, action = (part.strip().lower() for part in pair.partition("="))
-        is_status = len(status) == 3 and status[0] in "12345" and (status[1:] == "xx" or status.isdecimal())
-        if not is_status or action not in _ACTIONS:
-            raise ValueError(f"must be such as 404=skip,5xx=retry with {', '.join(_ACTIONS)}, not {pair!r}")
-        found[status] = cast("StatusAction", action)
-    return found
+def _params(raw: str) -> Mapping[str, str | tuple[str, ...]]:
+    parameters: dict[str, str | tuple[str, ...]] = {}
+    for name, value in json_object(raw).items():
+        if isinstance(value, list):
+            several = tuple(as_written(each) for each in value)
+            if any(isinstance(each, list | dict) for each in value) or any(map(is_elsewhere, several)):
+                raise ValueError(f"value of {name!r} must be a list of texts and numbers, without secrets")
+            parameters[name] = several
+        else:
+            parameters[name] = as_written(value)
+    return parameters
 
 
-_NO_STATUSES: Final[Mapping[str, StatusAction]] = {}
-_ON_STATUS: Final = Option(
-    "onStatus",
-    _statuses,
-    _NO_STATUSES,
-    "What a status means, such as `404=skip,410=finish,5xx=retry`: `read` the page, `fail`, `retry`, `skip` "
-    "the page, `finish` the list.",
-    shown_default="see [errors](#errors)",
+def _key_place(raw: str) -> tuple[str, str]:
+    kind, colon, name = raw.strip().partition(":")
+    if kind not in {"header", "query"} or not colon or not name:
+        raise ValueError(f"must be header:NAME or query:NAME, not {raw!r}")
+    return kind, name
+
+
+_URL: Final = Option(
+    "url",
+    urls,
+    None,
+    "Required: the first page of a list; several with commas between them.",
+    kind="names",
+    needed_in=tuple(Boundedness),
 )
-_BAD_PAGES: Final[Option[BadPages]] = Option(
-    "badPages",
-    one_of("fail", "skip", "column"),
-    "fail",
-    "What becomes of a page that cannot be read: the query fails, the page is left out, or it is a row of "
-    "its own with the reason in the column `bad_page`.",
+_NO_PARAMS: Final[Mapping[str, str | tuple[str, ...]]] = {}
+_PARAMS: Final = Option(
+    "params",
+    _params,
+    _NO_PARAMS,
+    'JSON: parameters for the query of `url`, such as `{"limit": 100, "key": "env:KEY"}`. One whose value '
+    "is `env:NAME` or `file:PATH` is a secret: it goes with each request, and stands in no URL that is kept. "
+    "A list is one parameter for each of its values.",
+    shown_default="",
+    kind="json",
 )
-REQUESTS_PER_SECOND: Final = Option(
+_API_KEY: Final = Option("apiKey", text, None, f"A key. {WHERE_SECRETS_ARE}")
+_API_KEY_IN: Final = Option(
+    "apiKeyIn",
+    _key_place,
+    ("header", "X-API-Key"),
+    "Where the key goes: `header:NAME` or `query:NAME`.",
+    shown_default="`header:X-API-Key`",
+)
+_REQUESTS_PER_SECOND: Final = Option(
     "requestsPerSecond",
     _rate,
     None,
@@ -78,39 +99,26 @@ REQUESTS_PER_SECOND: Final = Option(
     "`parallelism` tasks would have had, but no more than requests fit into an epoch.",
     kind="number",
 )
-_REQUEST_TIMEOUT: Final = Option(
-    "requestTimeout",
-    duration_ms,
-    30_000,
-    "How long a request may take as a whole, with redirects, to the last byte of its answer.",
-    shown_default="`30s`",
-)
-RETRY_DEADLINE: Final = Option(
-    "retryDeadline",
-    duration_ms,
-    120_000,
-    "How long to go on asking a server that is away or failing: then the query ends. Running time without "
-    "progress of a list, over all micro-batches.",
-    shown_default="`2m`",
-)
-CONNECTIONS: Final = Option("connections", integer(1), 1, "How many lists a task reads at once.")
+_CONNECTIONS: Final = Option("connections", integer(1), 1, "How many lists a task reads at once.")
 
 HTTP_OPTIONS: Final = OptionTable(
     [
-        *PAGE_OPTIONS,
+        _URL,
+        _PARAMS,
+        *PagingSettings.options(),
         *INCREMENTAL_OPTIONS,
-        _ON_STATUS,
-        _BAD_PAGES,
-        *CREDENTIAL_OPTIONS,
-        REQUESTS_PER_SECOND,
-        _REQUEST_TIMEOUT,
-        RETRY_DEADLINE,
-        CONNECTIONS,
+        *HttpSettings.options(),
+        *CredentialSettings.options(),
+        _API_KEY,
+        _API_KEY_IN,
+        *OAuthSettings.options(),
+        _REQUESTS_PER_SECOND,
+        _CONNECTIONS,
         *TlsSettings.options(),
-        *row_format_options(ITEM, "json"),
+        *row_format_options(_ITEM, "json"),
         *BARRIER_OPTIONS,
     ],
-    prefixes=(HEADER,),
+    prefixes=(_HEADER,),
     other_words={
         **dict.fromkeys(("address", "endpoint", "host", "server", "uri"), "url"),
         **dict.fromkeys(("header", "headers"), "header.NAME"),
@@ -128,30 +136,105 @@ HTTP_OPTIONS: Final = OptionTable(
 """The table that parses, and that `docs/http.md` shows."""
 
 
-def http_settings(parsed: ParsedOptions, options: Mapping[str, str], mode: Boundedness) -> HttpSettings:
+def configure_http(options: Mapping[str, str], boundedness: Boundedness | None) -> ConfiguredBarrierSource:
+    """Make the HTTP source from the user's options. Opens nothing.
+
+    Raises:
+        OptionError: an option is unknown, malformed, missing or of the other mode.
+        StateLocationError: ``stateLocation`` has no atomic put-if-absent.
+    """
+    parsed = HTTP_OPTIONS.parse(options, boundedness)
+    plain = {
+        name: value
+        for name, value in parsed[_PARAMS].items()
+        if isinstance(value, tuple) or not is_elsewhere(value)
+    }
+    first_pages = parsed.require(_URL, ": the first page of a list")
+    mode = boundedness or Boundedness.BOUNDED
+    epochs, connections = _paced(
+        epoch_settings(parsed, boundedness, source="http"),
+        parsed[_CONNECTIONS],
+        parsed[_REQUESTS_PER_SECOND],
+    )
+    settings = _settings(parsed, options, first_pages, mode)
+    source = HttpSource(
+        urls=tuple(with_parameters(url, plain) for url in first_pages),
+        settings=settings,
+        connections=connections,
+        requests_per_s=parsed[_REQUESTS_PER_SECOND],
+        mode=mode,
+        decoding=row_decoding(parsed, _ITEM),
+    )
+    incremental = incremental_settings(parsed, settings.paging)
+    if incremental is not None:
+        source = IncrementalHttpSource(**vars(source), incremental=incremental, store=epochs.store)
+    backoff = Backoff(deadline_ms=settings.deadline_ms)
+    return ConfiguredBarrierSource(source=source, epochs=epochs, backoff=backoff)
+
+
+def _settings(
+    parsed: ParsedOptions, options: Mapping[str, str], first_pages: tuple[str, ...], mode: Boundedness
+) -> HttpSettings:
     """Return how pages are asked for.
 
     Raises:
         OptionError: options do not go together.
     """
-    urls = first_pages(parsed)
-    method, body = request_of(parsed)
-    token_urls = parsed[TOKEN_URL] or ()
-    everywhere = (*urls, *token_urls)
+    paging = parsed.of(PagingSettings)
+    credentials = _credentials(parsed, options)
+    everywhere = [*first_pages, *([] if credentials.oauth is None else [credentials.oauth.url])]
     tls = parsed.of(TlsSettings)
     tls.check_counts(
         encrypted=any(url.startswith("https:") for url in everywhere), hint="https:// in option 'url'"
     )
-    return HttpSettings(
-        credentials=credential_settings(parsed, options),
+    return parsed.of(
+        HttpSettings,
+        credentials=credentials,
         tls=tls,
-        origins=tuple(sorted({origin(url) for url in urls})),
-        method=method,
-        body=body,
-        paging=paging_settings(parsed),
-        on_status=parsed[_ON_STATUS],
-        bad_pages=parsed[_BAD_PAGES],
-        timeout_ms=parsed[_REQUEST_TIMEOUT],
-        deadline_ms=parsed[RETRY_DEADLINE],
+        origins=tuple(sorted({origin(url) for url in first_pages})),
+        paging=paging,
         follows_growth=mode is Boundedness.CONTINUOUS_UNBOUNDED,
     )
+
+
+def _credentials(parsed: ParsedOptions, options: Mapping[str, str]) -> CredentialSettings:
+    """Return what requests carry to the hosts that the user named.
+
+    Raises:
+        OptionError: options do not go together.
+    """
+    headers = {
+        key[len(_HEADER) :]: value for key, value in options.items() if key.lower().startswith(_HEADER)
+    }
+    parameters = {
+        name: value
+        for name, value in parsed[_PARAMS].items()
+        if isinstance(value, str) and is_elsewhere(value)
+    }
+    api_key = parsed[_API_KEY]
+    if api_key is not None:
+        place, name = parsed[_API_KEY_IN]
+        (headers if place == "header" else parameters)[name] = api_key
+    elif parsed[_API_KEY_IN] != _API_KEY_IN.default:
+        raise OptionError(f"requires option {_API_KEY.name!r}", option=_API_KEY_IN.name)
+    oauth = parsed.of(OAuthSettings)
+    return parsed.of(
+        CredentialSettings, headers=headers, parameters=parameters, oauth=oauth if oauth.url else None
+    )
+
+
+def _paced(
+    epochs: EpochSettings, connections: int, requests_per_s: float | None
+) -> tuple[EpochSettings, int]:
+    """Let one task make all requests of a query with a rate, over as many connections as all would have had.
+
+    Tasks cannot lend each other what they do not use of a rate, connections of one can: so the rate is that
+    of the query, whichever of its lists have something to read. There are no more connections than requests
+    in an epoch, because none ends before each of them has fetched once.
+    """
+    if requests_per_s is None:
+        return epochs, connections
+    connections *= epochs.parallelism
+    if epochs.barrier.duration_ms is not None:
+        connections = min(connections, max(1, int(requests_per_s * epochs.barrier.duration_ms / 1000)))
+    return replace(epochs, parallelism=1), connections
