@@ -28,7 +28,7 @@ from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
 import headwater as hw
-from headwater.connector.sources.mqtt.configure import configure_mqtt
+from headwater.connector.sources.mqtt.options import configure_mqtt
 from headwater.connector.sources.mqtt.source import MqttSource
 from headwater.core.source import Boundedness
 from headwater.enumerators.mqtt.sessions import MqttSessionSplit

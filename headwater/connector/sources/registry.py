@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from importlib import import_module
 from operator import attrgetter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from headwater.connector.readable import readable
 from headwater.connector.sources.configured import SourceFactory
@@ -13,7 +13,6 @@ from headwater.core.errors import OptionError, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from types import ModuleType
 
     from headwater.connector.options import OptionTable
     from headwater.connector.sources.configured import ConfiguredSource
@@ -29,46 +28,32 @@ class BuiltIn:
     """One of headwater's own sources.
 
     Attributes:
-        module: which has what makes the source; below this package.
-        factory: its name there.
-        options_module: which has the table of options; below this package.
-        options: its name there.
+        factory: what makes the source, below this package.
+        table: its options, below this package.
         title: the source in a sentence.
-        page: of the docs, with its table of options.
+        page: of the docs, with the table of options.
     """
 
-    module: str
     factory: str
-    options_module: str
-    options: str
+    table: str
     title: str
     page: str
 
 
 BUILT_IN: Final = {
-    "demo": BuiltIn(
-        "demo", "configure_demo", "demo", "DEMO_OPTIONS", "orders that are made up", "docs/demo.md"
-    ),
-    "files": BuiltIn(
-        "files.source", "configure_files", "files.options", "FILES_OPTIONS", "files", "docs/files.md"
-    ),
-    "http": BuiltIn(
-        "http.options", "configure_http", "http.options", "HTTP_OPTIONS", "a REST API", "docs/http.md"
-    ),
+    "demo": BuiltIn("demo:configure_demo", "demo:DEMO_OPTIONS", "orders that are made up", "docs/demo.md"),
+    "files": BuiltIn("files.source:configure_files", "files.options:FILES_OPTIONS", "files", "docs/files.md"),
+    "http": BuiltIn("http.options:configure_http", "http.options:HTTP_OPTIONS", "a REST API", "docs/http.md"),
     "hybrid": BuiltIn(
-        "hybrid.configure",
-        "configure_hybrid",
-        "hybrid.options",
-        "HYBRID_OPTIONS",
+        "hybrid.configure:configure_hybrid",
+        "hybrid.options:HYBRID_OPTIONS",
         "a chain of sources",
         "docs/hybrid.md",
     ),
     "kafka": BuiltIn(
-        "kafka.source", "configure_kafka", "kafka.options", "KAFKA_OPTIONS", "Kafka", "docs/options.md"
+        "kafka.source:configure_kafka", "kafka.options:KAFKA_OPTIONS", "Kafka", "docs/options.md"
     ),
-    "mqtt": BuiltIn(
-        "mqtt.configure", "configure_mqtt", "mqtt.options", "MQTT_OPTIONS", "MQTT", "docs/mqtt.md"
-    ),
+    "mqtt": BuiltIn("mqtt.options:configure_mqtt", "mqtt.options:MQTT_OPTIONS", "MQTT", "docs/mqtt.md"),
 }
 """By the values of the option ``source``."""
 
@@ -90,7 +75,7 @@ def source_factory(name: str | None) -> SourceFactory:
         raise OptionError(f"is required: .option('source', ...) with one of {known}", option="source")
     built_in = BUILT_IN.get(name.lower())
     if built_in is not None:
-        return _Chosen(name.lower(), getattr(_module(built_in.module), built_in.factory))
+        return _Chosen(name.lower(), _attribute(built_in.factory))
     return _Chosen(name, _user_source(name))
 
 
@@ -163,7 +148,7 @@ def _table(source: str) -> OptionTable:
 
     built_in = BUILT_IN.get(source.lower())
     if built_in is not None:
-        table: OptionTable = getattr(_module(built_in.options_module), built_in.options)
+        table: OptionTable = _attribute(built_in.table)
         return table
     return options_of_class(_user_source(source).source)
 
@@ -209,5 +194,6 @@ def _imported(target: str) -> UserSource:
     return UserSource(found)
 
 
-def _module(name: str) -> ModuleType:
-    return import_module(f"{__package__}.{name}")
+def _attribute(path: str) -> Any:
+    module, _, name = path.partition(":")
+    return getattr(import_module(f"{__package__}.{module}"), name)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 
-from headwater.connector.sources.kafka.spark_offsets import from_spark
+from headwater.connector.sources.kafka.split_serializer import from_spark
 from headwater.core.imports import importing
 from headwater.core.jsons import JsonValue
 from headwater.tools.commands.offset_log import VOID, OffsetLogEntry

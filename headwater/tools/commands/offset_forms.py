@@ -7,8 +7,7 @@ import json
 from dataclasses import dataclass
 
 from headwater.connector.planned.offsets import PlannedOffset, PlannedOffsetCodec
-from headwater.connector.sources.kafka.spark_offsets import from_spark, to_spark
-from headwater.connector.sources.kafka.split_serializer import KafkaSplitSerializer
+from headwater.connector.sources.kafka.split_serializer import KafkaSplitSerializer, from_spark, to_spark
 from headwater.core.jsons import JsonValue
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
 from headwater.tools.commands.offset_log import VOID

@@ -13,7 +13,7 @@ import pytest
 import headwater as hw
 from headwater import testing
 from headwater.connector.sources.http.options import configure_http
-from headwater.connector.sources.mqtt.configure import configure_mqtt
+from headwater.connector.sources.mqtt.options import configure_mqtt
 from headwater.connector.sources.user_sources import UserSource
 from headwater.core.errors import ContractError, OffsetError, OptionError
 from headwater.core.source import Boundedness

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from headwater.connector.sources.mqtt.configure import configure_mqtt
+from headwater.connector.sources.mqtt.options import configure_mqtt
 from headwater.core.source import Boundedness
 from headwater.testing import MicroBatchEngine
 from local_mqtt import LocalMqtt

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from headwater.connector.sources.mqtt.configure import configure_mqtt
+from headwater.connector.sources.mqtt.options import configure_mqtt
 from headwater.connector.sources.mqtt.source import MqttSource
 from headwater.core.source import Boundedness
 from headwater.enumerators.mqtt.sessions import MqttSessionSplit

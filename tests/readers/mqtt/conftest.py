@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from headwater.connector.sources.mqtt.configure import configure_mqtt
+from headwater.connector.sources.mqtt.options import configure_mqtt
 from headwater.connector.sources.mqtt.source import MqttSource
 from headwater.core.source import Boundedness
 from headwater.enumerators.mqtt.sessions import MqttSessionSplit

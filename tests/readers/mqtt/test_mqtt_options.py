@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headwater.connector.sources.mqtt.configure import configure_mqtt
+from headwater.connector.sources.mqtt.options import configure_mqtt
 from headwater.connector.sources.mqtt.source import MqttSource
 from headwater.core.errors import (
     OptionError,

@@ -8,7 +8,6 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final
 
 from headwater.connector.formats.ddl import schema
-from headwater.connector.formats.json_inference import inferred_fields
 from headwater.connector.formats.options import FORMAT_OPTIONS, PartOptions
 from headwater.core.errors import HeadwaterError, OptionError
 
@@ -16,6 +15,13 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from headwater.connector.sources.configured import ConfiguredPlannedSource
+
+
+from collections.abc import Sequence
+
+from pyspark.sql.types import StructType
+
+from headwater.connector.compat import spark_fields
 
 log = logging.getLogger(__name__)
 
@@ -113,3 +119,21 @@ def _required(part: PartOptions, why: str) -> OptionError:
         f"is required here: it names the fields. A batch would infer it, but {why}",
         option=part.OPTIONS["schema"].name,
     )
+
+
+def inferred_fields(values: Sequence[bytes]) -> StructType:
+    """Return the fields that objects have, sorted by name; those that are only ever null are strings.
+
+    Values that are not JSON objects count for nothing: they are bad with any schema.
+
+    Args:
+        values: of one sample.
+
+    Raises:
+        FormatSchemaError: no columns can be made of the fields.
+    """
+    from headwater.readers.formats.json.shape_inference import InferenceRules, ShapeInference
+
+    shapes = ShapeInference(InferenceRules())
+    shapes.add_each([value for value in values if value.lstrip().startswith(b"{")])
+    return spark_fields(shapes.schema())

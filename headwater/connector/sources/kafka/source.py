@@ -22,11 +22,11 @@ from headwater.connector.sources.kafka.options import (
     MAX_RECORDS_PER_PARTITION,
     MIN_OFFSETS,
     TOPIC_WEIGHTS,
+    check_topics,
+    with_weights,
 )
 from headwater.connector.sources.kafka.schema_sample import SchemaSample
-from headwater.connector.sources.kafka.spark_offsets import spark_starts
-from headwater.connector.sources.kafka.split_serializer import KafkaSplitSerializer
-from headwater.connector.sources.kafka.topic_limits import check_topics, with_weights
+from headwater.connector.sources.kafka.split_serializer import KafkaSplitSerializer, spark_starts
 from headwater.core.emitter import RecordEmitter
 from headwater.core.enumerator import Checkpoint, PlannedSplitEnumerator, PlannedSplitEnumeratorContext
 from headwater.core.errors import OptionError

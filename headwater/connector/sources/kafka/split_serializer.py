@@ -1,15 +1,21 @@
-"""How Kafka's partitions stand in an offset (FLIP-27 ``Source.getSplitSerializer``)."""
+"""How Kafka's partitions stand in an offset (FLIP-27 ``Source.getSplitSerializer``).
+
+Also in offsets that Spark's own Kafka source has logged, from which a query may go on.
+"""
 
 from __future__ import annotations
 
+import json
+import logging
 from collections.abc import Iterable, Mapping
 from typing import ClassVar, cast
 
-from headwater.connector.sources.kafka.spark_offsets import from_spark
-from headwater.core.errors import OffsetError
+from headwater.core.errors import DataLossError, OffsetError
 from headwater.core.jsons import JsonObject, JsonValue
 from headwater.core.split import SplitPath
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
+
+log = logging.getLogger(__name__)
 
 
 class KafkaSplitSerializer:
@@ -48,3 +54,81 @@ class KafkaSplitSerializer:
     def adopt_offset(self, logged: JsonValue) -> Mapping[KafkaPartitionSplit, int] | None:
         """The positions of Spark's own Kafka source. It logs no topic ids, so the splits have none yet."""
         return from_spark(logged)
+
+
+def from_spark(logged: JsonValue) -> dict[KafkaPartitionSplit, int] | None:
+    """Return the positions in an offset of Spark's Kafka source; None if this is not one.
+
+    An object without a topic is not one: Spark logs no such offset, and other sources do.
+    """
+    if not isinstance(logged, dict) or not logged:
+        return None
+    positions = {}
+    for topic, partitions in logged.items():
+        if not isinstance(partitions, dict) or not partitions:
+            return None
+        for partition, position in partitions.items():
+            # bool is an int in Python, and no offset.
+            if (
+                not partition.isascii()
+                or not partition.isdigit()
+                or type(position) is not int
+                or position < 0
+            ):
+                return None
+            positions[KafkaPartitionSplit(topic, int(partition))] = position
+    return positions
+
+
+def to_spark(positions: Mapping[SplitPath, int]) -> str:
+    """Return the text that Spark's Kafka source logs for these positions, by topic and partition."""
+    nested: dict[str, dict[str, int]] = {}
+    for topic, partition in sorted(positions, key=lambda path: (path[0], int(path[1]))):
+        nested.setdefault(topic, {})[partition] = positions[topic, partition]
+    return json.dumps(nested, separators=(",", ":"))
+
+
+def spark_starts(
+    before: Mapping[SplitPath, int], after: Mapping[SplitPath, int], *, fail_on_data_loss: bool
+) -> dict[SplitPath, int]:
+    """Return where a batch of Spark's Kafka source begins, for each partition that it reads.
+
+    What Spark does with two of its offsets (``KafkaOffsetReader.getOffsetRangesFromResolvedOffsets``):
+
+    * a partition that the first one does not name was added meanwhile. It begins at 0, where every partition
+      begins. Spark begins at its earliest record, and takes it for data loss if that is not 0; here the task
+      finds that loss, when it asks for offset 0;
+    * a partition that the second one does not name was gone, and one that ends before it begins had been
+      created anew: data loss.
+
+    Raises:
+        DataLossError: the batch lost data, and ``fail_on_data_loss``.
+    """
+    for path in sorted(before.keys() - after.keys()):
+        _lost(path, before[path], "it was gone when the batch was planned", fail=fail_on_data_loss)
+    starts = {path: before.get(path, 0) for path in after}
+    for path in sorted(after):
+        if starts[path] > after[path]:
+            what = f"it ended at offset {after[path]} when the batch was planned: truncated, or created anew"
+            _lost(path, starts[path], what, fail=fail_on_data_loss)
+            starts[path] = after[path]
+    return starts
+
+
+def _lost(path: SplitPath, position: int, what: str, *, fail: bool) -> None:
+    topic, partition = path
+    if fail:
+        raise DataLossError(
+            f"topic {topic!r}, partition {partition}: {what}; records may have been lost. Spark's Kafka "
+            "source logged this batch and did not commit it. Set failOnDataLoss=false to read the rest of it",
+            source="kafka",
+            split="-".join(path),
+            position=position,
+        )
+    log.warning(
+        "topic %r, partition %s, offset %d: %s; going on, records may have been lost",
+        topic,
+        partition,
+        position,
+        what,
+    )

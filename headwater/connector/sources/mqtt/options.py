@@ -1,22 +1,29 @@
-"""The options of the MQTT source."""
+"""The options of the MQTT source, and the source that they make."""
 
 from __future__ import annotations
 
+import secrets
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
-from headwater.connector.barrier.options import BARRIER_OPTIONS
-from headwater.connector.formats.row_decoding import row_format_options
-from headwater.connector.options import OptionTable
-from headwater.core.options import WHERE_SECRETS_ARE, Option, duration_ms, integer, names, one_of, text
+from headwater.connector.barrier.options import BARRIER_OPTIONS, epoch_settings
+from headwater.connector.formats.row_decoding import row_decoding, row_format_options
+from headwater.connector.options import OptionTable, ParsedOptions
+from headwater.connector.sources.configured import ConfiguredBarrierSource
+from headwater.connector.sources.mqtt.source import MqttSource
+from headwater.core.errors import OptionError
+from headwater.core.options import Option, duration_ms, integer, names, text
+from headwater.core.retry import Backoff
 from headwater.core.secrets import TlsSettings
 from headwater.core.source import Boundedness
+from headwater.enumerators.mqtt.sessions import MqttSessions
 from headwater.enumerators.mqtt.topic_filters import disjoint
-from headwater.readers.mqtt.settings import MqttVersion
+from headwater.readers.mqtt.settings import MqttSettings, MqttVersion
 
-STREAM: Final = Boundedness.CONTINUOUS_UNBOUNDED
-PAYLOAD: Final = "payload"
+_STREAM: Final = Boundedness.CONTINUOUS_UNBOUNDED
+_PAYLOAD: Final = "payload"
 """The column that a format decodes."""
 _PORTS: Final = {"mqtt": 1883, "mqtts": 8883}
 _LEAST_IDLE_MS: Final = 1_000
@@ -55,30 +62,14 @@ def _topics(raw: str) -> tuple[str, ...]:
     return disjoint(found)
 
 
-def _key(raw: str) -> tuple[str, str]:
-    kind, colon, name = raw.strip().partition(":")
-    if kind not in {"payload", "property"} or not colon or not name:
-        raise ValueError(
-            f"must be payload:<field of the JSON payload> or property:<name of a user property>, not {raw!r}"
-        )
-    return kind, name
-
-
-BROKER: Final = Option(
+_BROKER: Final = Option(
     "broker",
     _broker,
     None,
     "Required: `mqtt://host:port` or `mqtts://host:port`.",
     needed_in=tuple(Boundedness),
 )
-VERSION: Final = Option(
-    "mqttVersion",
-    one_of(MqttVersion.V5, MqttVersion.V3_1_1),
-    MqttVersion.V5,
-    "Of the protocol: `5` or `3.1.1`.",
-    shown_default="`5`",
-)
-TOPICS: Final = Option(
+_TOPICS: Final = Option(
     "topics",
     _topics,
     None,
@@ -86,52 +77,36 @@ TOPICS: Final = Option(
     kind="names",
     needed_in=tuple(Boundedness),
 )
-CLIENT_ID: Final = Option(
+_CLIENT_ID: Final = Option(
     "clientId",
     text,
     None,
     "Required for a stream: names its session at the broker, for this query alone.",
-    only=STREAM,
-    needed_in=(STREAM,),
+    only=_STREAM,
+    needed_in=(_STREAM,),
 )
-SESSIONS: Final = Option(
+_SESSIONS: Final = Option(
     "sessions",
     integer(1),
     1,
     "So many sessions share the messages (`$share`), a task for each; nothing keeps an order then. "
     "May change.",
 )
-MESSAGE_KEY: Final = Option(
-    "messageKey",
-    _key,
-    None,
-    "What tells a second delivery from the first: `payload:<field>` of a JSON payload, names with dots "
-    "between them, or `property:<name>`. Without it the guarantee is at least once.",
-    shown_default="at least once",
-)
-USERNAME: Final = Option("username", text, None, f"For the broker. {WHERE_SECRETS_ARE}")
-PASSWORD: Final = Option("password", text, None, f"For the broker. {WHERE_SECRETS_ARE}")
-IDLE_TIMEOUT: Final = Option(
+_IDLE_TIMEOUT: Final = Option(
     "idleTimeout",
     duration_ms,
     500,
     "A session that brings nothing for so long is caught up.",
     shown_default="`500ms`",
 )
-MAX_IN_FLIGHT: Final = Option(
-    "maxInFlight",
-    integer(1, 65_535),  # MQTT 5 writes its Receive Maximum in two bytes
-    5_000,
-    "The most messages that the broker sends before the first one is acknowledged, and of one segment.",
-)
-RETRY_DEADLINE: Final = Option(
+_RETRY_DEADLINE: Final = Option(
     "retryDeadline",
     duration_ms,
     120_000,
     "For how long a broker that is away is asked again, before the query fails.",
     shown_default="`2m`",
 )
-RECEIVER_IDLE_TIMEOUT: Final = Option(
+_RECEIVER_IDLE_TIMEOUT: Final = Option(
     "receiverIdleTimeout",
     _idle_ms,
     600_000,
@@ -151,20 +126,16 @@ def _quick(option: Option[Any]) -> Option[Any]:
 
 MQTT_OPTIONS: Final = OptionTable(
     [
-        BROKER,
-        VERSION,
-        TOPICS,
-        CLIENT_ID,
-        SESSIONS,
-        MESSAGE_KEY,
-        USERNAME,
-        PASSWORD,
+        _BROKER,
+        _TOPICS,
+        _CLIENT_ID,
+        _SESSIONS,
+        *MqttSettings.options(),
         *TlsSettings.options(),
-        IDLE_TIMEOUT,
-        RETRY_DEADLINE,
-        RECEIVER_IDLE_TIMEOUT,
-        MAX_IN_FLIGHT,
-        *row_format_options(PAYLOAD),
+        _IDLE_TIMEOUT,
+        _RETRY_DEADLINE,
+        _RECEIVER_IDLE_TIMEOUT,
+        *row_format_options(_PAYLOAD),
         *(_quick(option) for option in BARRIER_OPTIONS),
     ],
     other_words={
@@ -174,3 +145,79 @@ MQTT_OPTIONS: Final = OptionTable(
     },
 )
 """The table that parses, and that `docs/mqtt.md` shows."""
+
+
+def configure_mqtt(options: Mapping[str, str], boundedness: Boundedness | None) -> ConfiguredBarrierSource:
+    """Make the MQTT source from the user's options. Opens nothing.
+
+    Raises:
+        OptionError: an option is unknown, malformed, missing or of the other mode.
+        StateLocationError: ``stateLocation`` has no atomic put-if-absent.
+    """
+    parsed = MQTT_OPTIONS.parse(options, boundedness)
+    broker = parsed.require(_BROKER, ": mqtt://host:port, or mqtts://host:port")
+    topics = parsed.require(_TOPICS, ": such as sensors/+/temperature,alarms/#")
+    _check_sharing(parsed)
+    sessions = MqttSessions(_client_id(parsed, boundedness), parsed[_SESSIONS], topics)
+    epochs = epoch_settings(parsed, boundedness, source="mqtt")
+    tls = parsed.of(TlsSettings)
+    tls.check_counts(encrypted=broker.tls, hint="mqtts://")
+    backoff = Backoff(deadline_ms=parsed[_RETRY_DEADLINE])
+    settings = parsed.of(
+        MqttSettings,
+        host=broker.host,
+        port=broker.port,
+        tls=tls if broker.tls else None,
+        topics=sessions.filters,
+        is_persistent=boundedness is _STREAM,
+    )
+    _check_version(settings, parsed)
+    source = MqttSource(
+        sessions=sessions,
+        settings=settings,
+        store=epochs.store,
+        idle_ms=parsed[_IDLE_TIMEOUT],
+        mode=boundedness or Boundedness.BOUNDED,
+        decoding=row_decoding(parsed, _PAYLOAD),
+        backoff=backoff,
+        receiver_idle_ms=parsed[_RECEIVER_IDLE_TIMEOUT],
+    )
+    return ConfiguredBarrierSource(source=source, epochs=epochs, backoff=backoff)
+
+
+def _check_version(settings: MqttSettings, parsed: ParsedOptions) -> None:
+    """Refuse what the version of the protocol does not have."""
+    if settings.version is MqttVersion.V5:
+        return
+    if settings.key is not None and settings.key[0] == "property":
+        raise settings.refusal(
+            "key",
+            "MQTT 3.1.1 has no user properties: put the key into the payload (payload:<field>), or use "
+            "option mqttVersion=5",
+        )
+    if parsed[_SESSIONS] > 1:
+        raise OptionError(
+            "MQTT 3.1.1 has no shared subscriptions: use one session, or option mqttVersion=5",
+            option=_SESSIONS.name,
+        )
+
+
+def _check_sharing(parsed: ParsedOptions) -> None:
+    """Refuse names of which no shared subscription can be made: they would be one to other topics."""
+    if parsed[_SESSIONS] == 1:
+        return
+    if any(topic.startswith("$share/") for topic in parsed[_TOPICS] or ()):
+        raise OptionError("must not begin with $share where option 'sessions' makes it", option=_TOPICS.name)
+    client_id = parsed[_CLIENT_ID] or ""
+    if any(sign in client_id for sign in "/+#"):
+        raise OptionError("must have no /, + or # with several sessions", option=_CLIENT_ID.name)
+
+
+def _client_id(parsed: ParsedOptions, boundedness: Boundedness | None) -> str:
+    if boundedness is _STREAM:
+        return parsed.require(
+            _CLIENT_ID,
+            " for a stream: it names the session in which the broker keeps what was not taken yet",
+        )
+    # A batch read leaves no session behind: any name will do that no other client has.
+    return parsed[_CLIENT_ID] or f"headwater-{secrets.token_hex(8)}"

@@ -11,8 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.connector.planned.offsets import PlannedOffsetCodec
-from headwater.connector.sources.kafka.spark_offsets import from_spark, spark_starts, to_spark
-from headwater.connector.sources.kafka.split_serializer import KafkaSplitSerializer
+from headwater.connector.sources.kafka.split_serializer import (
+    KafkaSplitSerializer,
+    from_spark,
+    spark_starts,
+    to_spark,
+)
 from headwater.core.errors import DataLossError, OffsetError
 from headwater.core.split import SplitPath
 from headwater.enumerators.kafka.split import KafkaPartitionSplit

@@ -8,7 +8,7 @@ import random
 import pytest
 from pyspark.sql import SparkSession
 
-from headwater.connector.formats.json_inference import inferred_fields
+from headwater.connector.sources.kafka.schema_sample import inferred_fields
 
 
 def fields(*texts: str) -> str:
