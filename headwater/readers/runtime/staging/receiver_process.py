@@ -138,10 +138,6 @@ def _is_held(lock: IO[Any]) -> bool:
     return False
 
 
-if __name__ == "__main__":
-    main()
-
-
 def serve(connection: Connection, receiver: Receiver) -> None:
     """Answer one task's questions, one after the other, until it hangs up or there is nothing more to tell.
 
@@ -213,3 +209,7 @@ def _taken(task: ReceiverTask, by: ReceiverTask) -> SourceError:
 def on_thread(serving: Callable[[], None]) -> None:
     """Serve on a new thread, which does not keep the process alive."""
     threading.Thread(target=serving, name="headwater-receiver-answers", daemon=True).start()
+
+
+if __name__ == "__main__":
+    main()
