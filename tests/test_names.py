@@ -91,7 +91,7 @@ def test_nothing_is_there_for_tests_only() -> None:
                 case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
                     defined[name] = f"{file.relative_to(HEADWATER)}:{node.lineno}"
                 case ast.Name(id=name) | ast.Attribute(attr=name) | ast.Constant(value=str() as name):
-                    named.add(name)
+                    named |= {name, name.rpartition(":")[2]}  # as module:name in tables
     suites = {name for name in defined if name.startswith("test_")}
     by_python = {name for name in defined if name.startswith("__")}
     known = suites | by_python | CALLED_BY_SPARK | CALLED_BY_URLLIB3 | FOR_USERS | AT_EXIT | OF_THE_RUNTIME
