@@ -99,7 +99,7 @@ def tasks(folder: Path) -> list[float]:
     for _ in range(ROUNDS):
         end = driver.plan_next(start, limited=True)
         (task,) = driver.tasks(start, end)
-        found.append(timed_ms(lambda task=task: list(read_epoch(source, task, store, nothing_to_read))))  # type: ignore[misc]
+        found.append(timed_ms(lambda: list(read_epoch(source, task, store, nothing_to_read))))  # noqa: B023
         start = end
     driver.close()
     return found

@@ -164,7 +164,8 @@ def _check_python() -> None:
     in a worker, a planner or a source runner: none of them has a Spark of its own.
     """
     context = sys.modules.get("pyspark.core.context")
-    if context is not None and context.SparkContext._active_spark_context is not None:  # noqa: SLF001 - no public one
+    # It has no public reader.
+    if context is not None and context.SparkContext._active_spark_context is not None:  # noqa: SLF001
         importlib.import_module("headwater.connector.spark.pythons").warn_of_other_python()
 
 

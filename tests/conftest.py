@@ -22,7 +22,7 @@ import headwater as hw
 from local_kafka import LocalKafka
 from local_postgres import LocalPostgres
 from local_registry import LocalRegistry
-from spark_kafka_jars import AVRO, spark_format_jar, spark_kafka_jars
+from spark_archive import QUICK, jars, jvm_options
 from tests.installing import Distributions, build, install
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ os.environ.update(
 )
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
 os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+os.environ["SPARK_SUBMIT_OPTS"] = jvm_options()  # of every program that starts a Spark
 os.environ["TZ"] = "UTC"
 time.tzset()
 
@@ -148,13 +149,14 @@ def spark_conf() -> dict[str, Any]:
     Those of `spark`, and of drivers in processes of their own. All of them have Spark's own Kafka source too:
     ``format("kafka")``, and `from_avro`.
     """
-    jars = [*spark_kafka_jars(), spark_format_jar(AVRO)]
     return {
         "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.extraClassPath": os.pathsep.join(map(str, jars)),
-        "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -Duser.timezone=UTC",
+        "spark.driver.extraClassPath": os.pathsep.join(map(str, jars())),
+        "spark.driver.extraJavaOptions": jvm_options(jars()),
         "spark.driver.host": "127.0.0.1",
-        "spark.driver.memory": f"{HEAP_MB}m",
+        "spark.driver.memory": "512m",
+        "spark.executor.extraJavaOptions": QUICK,
+        "spark.executor.memory": "512m",
         "spark.log.level": "ERROR",
         "spark.python.unix.domain.socket.enabled": "true",
         "spark.sql.session.timeZone": "UTC",
@@ -170,10 +172,11 @@ def spark(spark_conf: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) 
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.master("local[2]").appName("headwater tests")
-    warehouse = {"spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse"))}
-    for name, value in {**spark_conf, **warehouse}.items():
-        builder = builder.config(name, value)
-    session = builder.getOrCreate()
+    own = {
+        "spark.driver.memory": f"{HEAP_MB}m",
+        "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
+    }
+    session = builder.config(map={**spark_conf, **own}).getOrCreate()
     yield session
     session.stop()
 

@@ -1,4 +1,4 @@
-"""The pages for readers: each path, link and test that they name is there, and lines are not too long."""
+"""The pages for readers: each path, link and test that they name is there. Lines fit, those of Python too."""
 
 from __future__ import annotations
 
@@ -57,6 +57,19 @@ def test_every_test_that_is_named_exists() -> None:
 
 def test_lines_are_not_too_long() -> None:
     show(f"{page.name}, line {number}: {line}" for page in PAGES for number, line in _long_lines(page))
+
+
+def test_lines_of_python_are_not_too_long() -> None:
+    """Comments for tools count too, which the formatter and the linter let pass."""
+    folders = ("benchmarks", "examples", "headwater", "scripts", "tests")
+    show(
+        f"{module.relative_to(ROOT)}, line {number}"
+        for folder in folders
+        for module in sorted((ROOT / folder).rglob("*.py*"))
+        if module.suffix in {".py", ".pyi"}
+        for number, line in enumerate(module.read_text().splitlines(), 1)
+        if len(line) > COLUMNS
+    )
 
 
 def _long_lines(page: Path) -> Iterator[tuple[int, str]]:

@@ -121,8 +121,8 @@ class ReaderTests(Subject):
                     return _wake_before_fetch(source.create_reader())
 
             found: list[Any] = []
-            # As much of a source as is needed.
-            _with_patience(lambda: found.append(read_range(Woken(), piece)), SplitReader.wake_up)  # type: ignore[arg-type]
+            woken: Any = Woken()  # as much of a source as is needed
+            _with_patience(lambda: found.append(read_range(woken, piece)), SplitReader.wake_up)
             keeps(
                 SplitReader.wake_up,
                 found and count_rows(found[0].rows) == whole,

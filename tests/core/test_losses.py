@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -89,5 +90,6 @@ def test_however_the_reports_of_tasks_overlap_each_record_counts_once(
     losses = NO_LOSSES
     for each in ranges:
         losses = losses.plus([each], distance)
-    gone = {(each.split, number) for each in ranges for number in range(each.first, each.until)}  # type: ignore[arg-type]
+    spans: list[Any] = [(each.split, each.first, each.until) for each in ranges]
+    gone = {(split, number) for split, first, until in spans for number in range(first, until)}
     assert losses.at_least_rows == len(gone)

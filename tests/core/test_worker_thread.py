@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 
@@ -23,7 +24,7 @@ def name() -> str:
 
 def test_calls_run_in_order_on_one_thread_that_starts_with_the_first(worker: WorkerThread) -> None:
     assert not worker.has_started
-    answers = [worker.submit(lambda number=number: (number, name())) for number in range(9)]  # type: ignore[misc]
+    answers = [worker.submit(partial(lambda number: (number, name()), number)) for number in range(9)]
     assert [answer.result(20) for answer in answers] == [(number, "worker-of-a-test") for number in range(9)]
     assert worker.has_started
 

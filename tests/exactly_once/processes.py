@@ -8,7 +8,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -77,6 +77,15 @@ class Program:
         assert self._process.poll() is None, (
             f"{self._script} ended with {self._process.returncode}\n{self.log_tail()}"
         )
+
+    def until(self, condition: Callable[[], bool], what: str) -> None:
+        """Wait for a condition, as long as the program runs."""
+
+        def holds() -> bool:
+            self.check()
+            return condition()
+
+        until(holds, what)
 
     def finish(self, timeout_s: float) -> None:
         """Wait for a program that ends by itself, and check that it succeeded. It gets no more commands."""

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 ROUNDS = int(os.environ.get("HEADWATER_CRASH_ROUNDS", "6"))
 """Rounds of kills at seeded points. Each costs the start of a driver and two executors."""
-QUICK = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Duser.timezone=UTC"
 
 
 @pytest.fixture
@@ -43,8 +42,6 @@ def job_of(
     spark: SparkSession, spark_conf: dict[str, Any], tmp_path: Path, api: Api, service: SlowService
 ) -> Callable[[str], BarrierJob]:
     """Make the job, with barriers of this mode."""
-    conf = {**spark_conf, "spark.executor.memory": "512m", "spark.driver.memory": "512m"}
-    conf |= {f"spark.{who}.extraJavaOptions": QUICK for who in ("driver", "executor")}
     options = {
         "source": "http",
         "url": api.url,
@@ -59,7 +56,7 @@ def job_of(
     def make(mode: str) -> BarrierJob:
         columns = ["item", "answer"]
         return BarrierJob(
-            spark, conf, tmp_path, {**options, "barrierMode": mode}, columns, "local-cluster[1,2,512]"
+            spark, spark_conf, tmp_path, {**options, "barrierMode": mode}, columns, "local-cluster[1,2,512]"
         )
 
     return make

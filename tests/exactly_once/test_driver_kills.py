@@ -42,9 +42,7 @@ def disk(pipeline: Make) -> Disk:
 @pytest.fixture
 def start(disk: Disk, spark_conf: dict[str, Any], tmp_path: Path) -> Callable[[], Program]:
     """Start a driver on the test's checkpoint."""
-    quick = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Duser.timezone=UTC"
-    conf = {**spark_conf, "spark.driver.memory": "512m", "spark.driver.extraJavaOptions": quick}
-    job = {**disk.job.job(conf), "master": "local[2]", "trigger": {}}
+    job = {**disk.job.job(spark_conf), "master": "local[2]", "trigger": {}}
     return lambda: Program("driver.py", job, tmp_path / "driver.log")
 
 

@@ -157,10 +157,8 @@ def test_windows_of_a_catch_up_that_is_killed_are_those_of_the_truth(
 ) -> None:
     """The driver is killed in the middle of a catch-up, at seeded points; then it runs to its end."""
     truth = fill(kafka, topic, smaller(backlogs()["one partition two hours behind"], 10))
-    quick = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Duser.timezone=UTC"
-    conf = {**spark_conf, "spark.driver.memory": "512m", "spark.driver.extraJavaOptions": quick}
     job = {
-        "conf": conf,
+        "conf": spark_conf,
         "master": "local[2]",
         "bootstrap_servers": kafka.bootstrap_servers,
         "folder": str(tmp_path),

@@ -33,9 +33,6 @@ MOST_EVENTS = 60
 """About what four batches write into the folders that are watched."""
 
 
-QUICK = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Duser.timezone=UTC"
-
-
 @pytest.mark.crash
 @pytest.mark.slow
 @pytest.mark.timeout(120 + 60 * ROUNDS)
@@ -49,7 +46,6 @@ def test_files_are_read_once_and_deleted_only_when_committed_though_the_driver_i
     disk = Disk(job)
     writer = Writer(job.inbox, rng)
     disk.make()
-    conf = {**spark_conf, "spark.driver.memory": "512m", "spark.driver.extraJavaOptions": QUICK}
     for _ in range(30):
         writer.drop()
     with writer.running():
@@ -57,7 +53,7 @@ def test_files_are_read_once_and_deleted_only_when_committed_though_the_driver_i
             fatal = rng.randrange(MOST_EVENTS)
             with (
                 FolderWatch(disk.folders) as watch,
-                Program("files_driver.py", job.job(conf), tmp_path / "driver.log") as driver,
+                Program("files_driver.py", job.job(spark_conf), tmp_path / "driver.log") as driver,
             ):
                 next(itertools.islice(watch.files(LIFE_S, driver.check), fatal, None))
                 kill = rng.choice([driver.kill, driver.kill_jvm])
@@ -85,7 +81,6 @@ def test_objects_with_new_columns_that_a_bad_queue_tells_of_are_read_once_though
     spark: SparkSession, spark_conf: dict[str, Any], tmp_path: Path, rng: random.Random
 ) -> None:
     """More names than fit into the offset, new columns on the way, events that are lost and repeated."""
-    conf = {**spark_conf, "spark.driver.memory": "512m", "spark.driver.extraJavaOptions": QUICK}
     with S3Server() as server:
         queues = Queues(server)
         folder = f"{BUCKET}/{queues.folder}/in"
@@ -113,7 +108,7 @@ def test_objects_with_new_columns_that_a_bad_queue_tells_of_are_read_once_though
                 fatal = rng.randrange(MOST_EVENTS)
                 with (
                     FolderWatch(disk.folders) as watch,
-                    Program("files_driver.py", job.job(conf), tmp_path / "driver.log") as driver,
+                    Program("files_driver.py", job.job(spark_conf), tmp_path / "driver.log") as driver,
                 ):
                     next(itertools.islice(watch.files(LIFE_S, driver.check), fatal, None))
                     rng.choice([driver.kill, driver.kill_jvm])()

@@ -9,7 +9,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -118,9 +118,6 @@ def test_each_version_is_written_once_though_a_driver_is_killed(query: Query, rn
 @pytest.mark.timeout(120 + 90 * ROUNDS)
 @pytest.mark.parametrize("sort", ["changed", "newest"])
 def test_each_version_is_written_once_over_many_kills(sort: str, query: Query, rng: random.Random) -> None:
-    quick = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Duser.timezone=UTC"
-    conf = {**query.conf, "spark.executor.memory": "512m", "spark.driver.memory": "512m"}
-    conf |= {f"spark.{who}.extraJavaOptions": quick for who in ("driver", "executor")}
     query.made.sort = sort
-    killed = replace(query, conf=conf).kill(ROUNDS, rng, master="local-cluster[1,2,512]")
+    killed = query.kill(ROUNDS, rng, master="local-cluster[1,2,512]")
     assert killed == {"Python worker": ROUNDS, "executor": ROUNDS, "driver": ROUNDS}

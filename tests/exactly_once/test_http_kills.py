@@ -36,9 +36,6 @@ def api() -> Iterator[Api]:
 def test_a_driver_killed_at_seeded_points_writes_every_item_once(
     api: Api, spark: SparkSession, spark_conf: dict[str, Any], rng: random.Random, tmp_path: Path
 ) -> None:
-    quick = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Duser.timezone=UTC"
-    conf = {**spark_conf, "spark.executor.memory": "512m", "spark.driver.memory": "512m"}
-    conf |= {f"spark.{who}.extraJavaOptions": quick for who in ("driver", "executor")}
     options = {
         "source": "http",
         "url": api.url,
@@ -46,7 +43,7 @@ def test_a_driver_killed_at_seeded_points_writes_every_item_once(
         "barrierRows": "150",
         "pollInterval": "100ms",
     }
-    job = BarrierJob(spark, conf, tmp_path, options, ["item"], "local-cluster[1,2,512]")
+    job = BarrierJob(spark, spark_conf, tmp_path, options, ["item"], "local-cluster[1,2,512]")
     assert job.kill_rounds(ROUNDS, rng) == {"Python worker": ROUNDS, "executor": ROUNDS, "driver": ROUNDS}
     # In this order, so that the items that have grown so far stay.
     api.items = api.count()

@@ -63,7 +63,7 @@ def produce(kafka: LocalKafka, topic: str, pad: int) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(240 + 90 * ROUNDS)
 @pytest.mark.parametrize("limit", ["maxRowsPerTrigger", "targetBatchDuration"])
-def test_no_row_is_lost_or_comes_twice_at_the_seam_however_often_the_driver_is_killed(  # noqa: PLR0917 - fixtures
+def test_no_row_is_lost_or_comes_twice_at_the_seam_however_often_the_driver_is_killed(  # noqa: PLR0917
     kafka: LocalKafka,
     topic: str,
     spark: SparkSession,
@@ -75,7 +75,6 @@ def test_no_row_is_lost_or_comes_twice_at_the_seam_however_often_the_driver_is_k
     write_history(tmp_path / "history")
     # With 1.5 kB a row, a batch that begins a part has about 700 rows, too.
     produce(kafka, topic, pad=0 if limit == "maxRowsPerTrigger" else 1_500)
-    quick = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
     options = {
         "sources": "history,live",
         "seamColumn": "at",
@@ -95,7 +94,7 @@ def test_no_row_is_lost_or_comes_twice_at_the_seam_however_often_the_driver_is_k
     duration = {"targetBatchDuration": "1s", "checkpointLocation": str(tmp_path / "checkpoint")}
     limits = {"maxRowsPerTrigger": "700"} if limit == "maxRowsPerTrigger" else duration
     job = {
-        "conf": {**spark_conf, "spark.driver.memory": "512m", "spark.driver.extraJavaOptions": quick},
+        "conf": spark_conf,
         "master": "local[2]",
         "folder": str(tmp_path),
         "options": options | limits,

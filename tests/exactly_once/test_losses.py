@@ -52,8 +52,11 @@ def counted(job: Pipeline) -> tuple[int, int]:
 def test_on_executors_in_processes_of_their_own(
     replaying: Pipeline, spark_conf: dict[str, Any], tmp_path: Path
 ) -> None:
-    conf = {**spark_conf, "spark.executor.memory": "512m"}
-    job = {**replaying.job(conf), "master": "local-cluster[2,1,1024]", "trigger": {"availableNow": True}}
+    job = {
+        **replaying.job(spark_conf),
+        "master": "local-cluster[2,1,1024]",
+        "trigger": {"availableNow": True},
+    }
     with Program("driver.py", job, tmp_path / "driver.log", LOCAL_CLUSTER) as driver:
         driver.finish(PATIENCE_S)
     assert counted(replaying) == (0, 12)

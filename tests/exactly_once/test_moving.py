@@ -54,9 +54,7 @@ def kill(spark_conf: dict[str, Any], tmp_path: Path) -> Callable[..., bool]:
     def killing(query: WindowPipeline, step: Step) -> bool:
         disk = Disk(query)
         disk.make()
-        quick = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Duser.timezone=UTC"
-        conf = {**spark_conf, "spark.driver.memory": "512m", "spark.driver.extraJavaOptions": quick}
-        job = {**query.job(conf), "master": "local[2]"}
+        job = {**query.job(spark_conf), "master": "local[2]"}
         target = disk.last(disk.logs[-1]) + 2
         with (
             FolderWatch(disk.folders) as watch,

@@ -94,10 +94,8 @@ def test_each_message_is_read_once_while_topics_and_sessions_change(
 def test_each_message_is_read_once_while_they_change_and_processes_are_killed(
     broker: LocalMqtt, spark: SparkSession, spark_conf: dict[str, Any], rng: random.Random, tmp_path: Path
 ) -> None:
-    quick = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Duser.timezone=UTC"
-    conf = {**spark_conf, "spark.driver.memory": "512m", "spark.driver.extraJavaOptions": quick}
     begin_session(options(broker))
-    job = BarrierJob(spark, conf, tmp_path, options(broker), ["cast(payload as string) as text"])
+    job = BarrierJob(spark, spark_conf, tmp_path, options(broker), ["cast(payload as string) as text"])
     with Publisher(broker) as publisher:
         for change in ({}, *CHANGES):
             job = replace(job, options=options(broker) | change)

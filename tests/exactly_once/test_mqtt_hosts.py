@@ -78,11 +78,8 @@ def test_a_trigger_of_three_minutes_loses_nothing_at_the_brokers_default_limits(
 @pytest.fixture
 def job(spark: SparkSession, spark_conf: dict[str, Any], tmp_path: Path, broker: LocalMqtt) -> BarrierJob:
     """A job whose receiver stays for a minute."""
-    quick = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Duser.timezone=UTC"
-    conf = {**spark_conf, "spark.driver.memory": "512m", "spark.executor.memory": "512m"}
-    conf |= {f"spark.{who}.extraJavaOptions": quick for who in ("driver", "executor")}
     asked = options(broker, receiverIdleTimeout="60s")
-    return BarrierJob(spark, conf, tmp_path, asked, ["cast(payload as string) as text"])
+    return BarrierJob(spark, spark_conf, tmp_path, asked, ["cast(payload as string) as text"])
 
 
 def read_in_runs(job: BarrierJob, broker: LocalMqtt, *, pause_s: float = 0) -> int:

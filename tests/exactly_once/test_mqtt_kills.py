@@ -74,9 +74,6 @@ def test_a_driver_killed_at_seeded_points(
     *,
     keys: bool,
 ) -> None:
-    quick = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Duser.timezone=UTC"
-    conf = {**spark_conf, "spark.executor.memory": "512m", "spark.driver.memory": "512m"}
-    conf |= {f"spark.{who}.extraJavaOptions": quick for who in ("driver", "executor")}
     options = {
         "source": "mqtt",
         "broker": broker.url,
@@ -91,7 +88,7 @@ def test_a_driver_killed_at_seeded_points(
     }
     begin_session(options)
     master = "local-cluster[1,2,512]" if keys else "local[2,4]"
-    job = BarrierJob(spark, conf, tmp_path, options, ["cast(payload as string) as text"], master)
+    job = BarrierJob(spark, spark_conf, tmp_path, options, ["cast(payload as string) as text"], master)
     rounds = ROUNDS if keys else 1
     with Publisher(broker) as publisher:
         killed = job.kill_rounds(rounds, rng)

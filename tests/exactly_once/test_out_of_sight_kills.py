@@ -47,8 +47,6 @@ class Job:
     """A pipeline, and the drivers that run it, one after the other."""
 
     def __init__(self, pipeline: Pipeline, conf: dict[str, Any], log: Path, rng: random.Random) -> None:
-        quick = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Duser.timezone=UTC"
-        conf = {**conf, "spark.driver.memory": "512m", "spark.driver.extraJavaOptions": quick}
         self.pipeline = pipeline
         self._job = {**pipeline.job(conf), "master": "local[2]", "trigger": {}}
         self._log = log

@@ -80,9 +80,7 @@ def run(  # noqa: PLR0917 - fixtures
         )
         disk = Disk(job)
         disk.make()
-        quick = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Duser.timezone=UTC"
-        conf = {**spark_conf, "spark.driver.memory": "512m", "spark.driver.extraJavaOptions": quick}
-        program = {**job.job(conf), "master": "local[2,8]", "trigger": {}}
+        program = {**job.job(spark_conf), "master": "local[2,8]", "trigger": {}}
         producer = Producer(kafka, topic, PARTITIONS, orders)
         kills = itertools.cycle(rng.sample([Program.kill, Program.kill_jvm], 2))
         with producer.running(), outages.running():

@@ -94,7 +94,7 @@ def test_a_killed_executor(
     job: Pipeline, gate: Gate, start: Callable[..., Program], kafka: LocalKafka, rng: random.Random
 ) -> None:
     produced = produce(kafka, job.options["subscribe"], RECORDS, value_bytes=VALUE_BYTES)
-    with start("local-cluster[2,1,1024]", LOCAL_CLUSTER, **{"spark.executor.memory": "512m"}) as driver:
+    with start("local-cluster[2,1,1024]", LOCAL_CLUSTER) as driver:
         tasks = gate.wait_for_tasks(2)
         executors = {parent(parent(pid)) for pid in tasks.values()}
         assert len(executors) == 2, "each executor has one task"

@@ -17,8 +17,12 @@ def until(condition: Callable[[], object], what: str, timeout_s: float = PATIENC
     Raises:
         AssertionError: the condition does not hold in time. ``what`` says in the message what was awaited.
     """
-    deadline = time.monotonic() + timeout_s
+    start = time.monotonic()
+    deadline = start + timeout_s
     never = threading.Event()
     while not condition():
-        assert time.monotonic() < deadline, f"waited {timeout_s:.0f} s in vain for {what}"
-        never.wait(0.01)
+        now = time.monotonic()
+        assert now < deadline, f"waited {timeout_s:.0f} s in vain for {what}"
+        # A condition that is expensive to look at leaves the processor to what it waits for.
+        never.wait(max(0.01, 4 * (now - start)))
+        start = time.monotonic()

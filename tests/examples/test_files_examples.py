@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow.parquet as pq
-import pytest
-
-from tests.examples.test_kafka_examples import run
 
 
-@pytest.mark.slow
-def test_files_stream_reads_what_is_there_deletes_it_and_keeps_bad_lines(tmp_path: Path) -> None:
+def test_files_stream_reads_what_is_there_deletes_it_and_keeps_bad_lines(
+    run: Callable[..., str], tmp_path: Path
+) -> None:
     inbox = tmp_path / "inbox"
     inbox.mkdir()
     for number in range(3):

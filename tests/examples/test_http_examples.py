@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
-from tests.examples.test_kafka_examples import run
+from collections.abc import Callable
 
 
-@pytest.mark.slow
-def test_http_stream_reads_the_api_to_its_end_and_then_what_was_added() -> None:
-    shown = run("-m", "examples.http_stream")
+def test_http_stream_reads_the_api_to_its_end_and_then_what_was_added(run: Callable[..., str]) -> None:
+    shown = run("examples/http_stream.py")
     assert shown.splitlines() == ["2000 items, 60 comments", "2500 items, 75 comments"]

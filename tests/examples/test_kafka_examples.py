@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,26 +22,11 @@ from tests.patience import PATIENCE_S
 if TYPE_CHECKING:
     from local_kafka import LocalKafka
 
+Run = Callable[..., str]
 ROOT = Path(__file__).parent.parent.parent
 
 
-def run(*arguments: str) -> str:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        [sys.executable, *arguments],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_S,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-4_000:]
-    return done.stdout
-
-
-@pytest.mark.slow
-def test_kafka_batch_counts_every_partition(kafka: LocalKafka, topic: str) -> None:
+def test_kafka_batch_counts_every_partition(run: Run, kafka: LocalKafka, topic: str) -> None:
     kafka.create_topic(topic, partitions=2)
     kafka.produce(topic, [b"x"] * 30)
     shown = run("examples/kafka_batch.py", kafka.bootstrap_servers, topic)
@@ -49,7 +35,7 @@ def test_kafka_batch_counts_every_partition(kafka: LocalKafka, topic: str) -> No
 
 @pytest.mark.slow
 def test_kafka_stream_goes_on_where_it_stopped_and_ctrl_c_ends_it_quietly(
-    kafka: LocalKafka, topic: str, tmp_path: Path
+    run: Run, kafka: LocalKafka, topic: str, tmp_path: Path
 ) -> None:
     kafka.create_topic(topic, partitions=2)
     program = ("examples/kafka_stream.py", kafka.bootstrap_servers, topic, str(tmp_path))
@@ -95,9 +81,8 @@ def run_until(line: str, *arguments: str) -> str:
     return "".join(printed)
 
 
-@pytest.mark.slow
 def test_hybrid_stream_goes_from_the_files_to_the_topic_without_a_gap(
-    kafka: LocalKafka, topic: str, tmp_path: Path
+    run: Run, kafka: LocalKafka, topic: str, tmp_path: Path
 ) -> None:
     kafka.create_topic(topic, partitions=2)
     now = datetime.now(UTC)
@@ -114,17 +99,12 @@ def test_hybrid_stream_goes_from_the_files_to_the_topic_without_a_gap(
     assert json.loads(run(*program)) == {"orders": 50, "twice": 0}
 
 
-@pytest.mark.slow
 def test_kafka_typed_rows_sums_what_is_json_and_keeps_the_rest(
-    kafka: LocalKafka, topic: str, tmp_path: Path
+    run: Run, kafka: LocalKafka, topic: str, tmp_path: Path
 ) -> None:
     kafka.create_topic(topic, partitions=2)
     order = json.dumps({"order_id": 1, "ordered_at": "2026-01-02T03:04:05Z", "product": "tea", "amount": 2.5})
-    for run in (1, 2):
+    for number in (1, 2):
         kafka.produce(topic, [order.encode()] * 4 + [b"oops"])
-        printed = run_typed(kafka.bootstrap_servers, topic, tmp_path)
-        assert printed == ["None None", f"tea {10.0 * run}", f"{run} corrupt"]
-
-
-def run_typed(servers: str, topic: str, folder: Path) -> list[str]:
-    return run("examples/kafka_typed_rows.py", servers, topic, str(folder)).splitlines()
+        printed = run("examples/kafka_typed_rows.py", kafka.bootstrap_servers, topic, str(tmp_path))
+        assert printed.splitlines() == ["None None", f"tea {10.0 * number}", f"{number} corrupt"]

@@ -39,6 +39,9 @@ from tests.doubles import NumberEnumerator, Numbers, NumberSource
 from tests.order_tables import late_order, order_table
 from tests.simple_sources import HidingSource, LogSource, TailSource
 
+_page: Any = Page
+"""With values that its types refuse."""
+
 
 def world(*rows: int) -> dict[str, str]:
     system = MemorySystem()
@@ -78,14 +81,14 @@ PAGES: list[tuple[str, list[Any], str]] = [
         [Page([("a", 0), ("a", 0, 0)], 1)],
         "must yield rows .*: row 1 of the page is a tuple with 3 values",
     ),
-    ("row", [Page([5], 1)], "must yield rows .*: row 0 of the page is a int, and no mapping"),  # type: ignore[arg-type]
-    ("rows", [Page(iter(()), 1)], "must yield rows as a list or a record batch, not as tuple_iterator"),  # type: ignore[arg-type]
+    ("row", [_page([5], 1)], "must yield rows .*: row 0 of the page is a int, and no mapping"),
+    ("rows", [_page(iter(()), 1)], "must yield rows as a list or a record batch, not as tuple_iterator"),
     (
         "batch",
         [Page(pa.RecordBatch.from_pylist([{"log": "a", "number": 0.5}]), 1)],
         "must yield the schema of the source, .* not .*number double",
     ),
-    ("json", [Page([("a", 0)], {1, 2})], "position after 0 of split 'a' .* must be JSON"),  # type: ignore[arg-type]
+    ("json", [_page([("a", 0)], {1, 2})], "position after 0 of split 'a' .* must be JSON"),
     ("large", [Page([("a", 0)], "x" * 20_000)], "has 20002 characters as JSON, and may have 16384"),
     ("page", [("a", 0)], "must yield Pages, not tuple"),
     ("end", [AskAgain(5)], "must yield Pages, not AskAgain: write return instead of yield"),
@@ -148,7 +151,10 @@ ENUMERATORS: list[tuple[type[Any], str]] = [
     ),
     (broken(discover=lambda _: None), "SimpleSource.discover: .* must return NamedSplits, not None"),
     (broken(discover=lambda _: ["a"]), "must return NamedSplits with a name, not 'a'"),
-    (broken(discover=lambda _: [NamedSplit("a", {1})]), "the info of split 'a' .* must be JSON"),  # type: ignore[arg-type]
+    (
+        broken(discover=lambda _: [NamedSplit("a", {1})]),  # type: ignore[arg-type]
+        "the info of split 'a' .* must be JSON",
+    ),
     (
         broken(discover=lambda _: [NamedSplit("a", "x" * 20_000)]),
         "the info of split 'a' .* has 20002 characters",

@@ -125,7 +125,8 @@ class UserSource:
         with outside(self.source.__name__, source=self.source.name):
             if not issubclass(self.source, SimpleSource):
                 # It has `from_options`: `_check_class` has looked.
-                return cast("type[FromOptions]", self.source).from_options(parsed.by_name(), boundedness)  # type: ignore[return-value]
+                source = cast("type[FromOptions]", self.source)
+                return source.from_options(parsed.by_name(), boundedness)  # type: ignore[return-value]
             user = self.source(parsed.by_name())
         from headwater.connector.sources.simple import full_form
 
@@ -134,7 +135,8 @@ class UserSource:
 
 def _has(source: type, ability: type) -> bool:
     """Whether the objects of a class have an ability. `isinstance` would need such an object."""
-    return all(callable(getattr(source, name, None)) for name in ability.__abstractmethods__)  # type: ignore[attr-defined]
+    methods: frozenset[str] = ability.__abstractmethods__  # type: ignore[attr-defined]
+    return all(callable(getattr(source, name, None)) for name in methods)
 
 
 def _check_class(source: object) -> None:

@@ -86,7 +86,8 @@ def typed_reader(package: str, source: str) -> Callable[..., DataFrame]:
         parameter.name: parameter.annotation for parameter in signature.parameters.values()
     }
     reader.__annotations__["return"] = signature.return_annotation
-    reader.__signature__ = signature  # type: ignore[attr-defined]  # `inspect.signature` and notebooks ask for it
+    # `inspect.signature` and notebooks ask for it.
+    reader.__signature__ = signature  # type: ignore[attr-defined]
     return readable(reader)
 
 

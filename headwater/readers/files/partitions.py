@@ -45,7 +45,9 @@ def partition_type(folders: Iterable[str]) -> pa.DataType:
     return reduce(_wider, kinds) if kinds else pa.string()
 
 
-def partition_scalar(raw: str, kind: pa.DataType, time_zone: str | None = None) -> Any:  # noqa: PLR0911 - a case for each type
+def partition_scalar(  # noqa: PLR0911 - a case for each type
+    raw: str, kind: pa.DataType, time_zone: str | None = None
+) -> Any:
     """Return the value of a folder as a scalar of a column's type.
 
     Args:

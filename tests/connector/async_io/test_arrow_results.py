@@ -32,7 +32,8 @@ def joined(answer: Any, schema: pa.Schema = INT, rows: int = 3, **form: Any) -> 
 def test_a_time_without_a_zone_is_in_the_zone_of_the_session_also_where_clocks_are_changed() -> None:
     schema = pa.schema({"at": pa.timestamp("us", "UTC")})
     # Noon, an hour that comes twice, an hour that does not exist.
-    times = [datetime(2026, 1, 1, 12), datetime(2026, 11, 1, 1, 30), datetime(2026, 3, 8, 2, 30)]  # noqa: DTZ001
+    dates = ((2026, 1, 1, 12), (2026, 11, 1, 1, 30), (2026, 3, 8, 2, 30))
+    times = [datetime(*date) for date in dates]  # noqa: DTZ001
     expected = [
         datetime(2026, 1, 1, 17, tzinfo=UTC),
         datetime(2026, 11, 1, 5, 30, tzinfo=UTC),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 
@@ -66,7 +67,7 @@ def test_only_calls_that_are_made_again_count_as_retries(loop: CoordinatorLoop) 
 def test_slow_calls_run_one_after_the_other_in_order(loop: CoordinatorLoop) -> None:
     seen: list[int] = []
     for number in range(20):
-        loop.run(lambda number=number: loop.call_async(lambda: number, seen.append, what="a question"))  # type: ignore[misc]
+        loop.run(partial(loop.call_async, partial(int, number), seen.append, what="a question"))
     loop.wait_idle()
     assert seen == list(range(20))
 
@@ -76,7 +77,7 @@ def test_an_error_of_a_call_or_a_handler_reaches_the_waiting_thread_once(loop: C
         raise ZeroDivisionError
 
     for call, handler in ((fail, lambda _: None), (lambda: None, fail)):
-        loop.run(lambda call=call, handler=handler: loop.call_async(call, handler, what="a question"))  # type: ignore[misc]
+        loop.run(partial(loop.call_async, call, handler, what="a question"))
         with pytest.raises(ZeroDivisionError):
             loop.wait_idle()
     loop.wait_idle()

@@ -61,11 +61,7 @@ def test_an_installed_source_is_found_by_its_name_on_driver_and_executors(
     # No setting of headwater's is needed.
     plain = dict.fromkeys(("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"), sys.executable)
     environment = {**os.environ, **plain, "PYTHONPATH": path}
-    quick = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Duser.timezone=UTC"
-    conf = {**spark_conf, "spark.executor.memory": "512m"} | {
-        f"spark.{who}.extraJavaOptions": quick for who in ("driver", "executor")
-    }
-    command = [sys.executable, "-c", PROGRAM, json.dumps(conf), str(lines)]
+    command = [sys.executable, "-c", PROGRAM, json.dumps(spark_conf), str(lines)]
     done = subprocess.run(
         command, cwd=lines, env=environment, capture_output=True, text=True, timeout=PATIENCE_S, check=False
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -34,10 +35,11 @@ def test_a_given_schema_is_the_frames(spark: SparkSession, tmp_path: Path) -> No
 
 def test_a_slip_in_a_type_is_told_before_spark_is_asked(spark: SparkSession) -> None:
     with pytest.raises(hw.errors.OptionError, match="option 'fail_on_data_loss': must be True or False"):
-        hw.read.kafka(spark, servers="localhost:1", topics="a", fail_on_data_loss="no")  # type: ignore[arg-type]
+        hw.read.kafka(spark, servers="a:1", topics="a", fail_on_data_loss="no")  # type: ignore[arg-type]
 
 
 def test_a_slip_in_properties_names_the_property(spark: SparkSession) -> None:
+    properties: Any = {"fetch.max.bytes": 5}
     with pytest.raises(hw.errors.OptionError, match="must be a text, not 5") as caught:
-        hw.read.kafka(spark, servers="localhost:1", topics="a", properties={"fetch.max.bytes": 5})  # type: ignore[dict-item]
+        hw.read.kafka(spark, servers="localhost:1", topics="a", properties=properties)
     assert caught.value.option == "properties.fetch.max.bytes"

@@ -105,7 +105,9 @@ def test_ten_thousand_splits_cost_little_to_plan() -> None:
     class Answered(SimulatedIndex):
         """Does not count the broker's own time."""
 
-        def first_at(self, paths: tuple[SplitPath, ...], time_ms: int) -> Mapping[SplitPath, int]:  # type: ignore[override]
+        def first_at(  # type: ignore[override]
+            self, paths: tuple[SplitPath, ...], time_ms: int
+        ) -> Mapping[SplitPath, int]:
             nonlocal answered
             began = time.process_time()
             found = index.first_at(paths, time_ms)

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
+from typing import Any
 
 import pytest
 
@@ -122,7 +124,8 @@ def test_no_record_at_or_after_it_is_an_error_that_names_partition_timestamp_and
 
 @pytest.mark.parametrize(("no_match", "found"), [("latest", {A: 20, B: 0}), ("earliest", {A: 5, B: 0})])
 def test_or_the_latest_or_earliest_offset(no_match: str, found: dict[TopicPartition, int]) -> None:
-    assert resolve(OffsetsInitializer("startingTimestamp", AtTimestamp(500), no_match=no_match)) == found  # type: ignore[arg-type]
+    initializer: Any = partial(OffsetsInitializer, "startingTimestamp", AtTimestamp(500))
+    assert resolve(initializer(no_match=no_match)) == found
 
 
 def test_latest_is_asked_for_before_the_timestamp_so_that_no_record_falls_between() -> None:

@@ -103,7 +103,8 @@ class TestSingleFlight:
             assert service.calls == ["a1", "b1"]
             service.answer("a1", "b1")
             host.settle()
-            assert dict(operator.poll()) == {"a1": "a1!", "a2": "a1!", "a3": "a1!", "b1": "b1!"}  # type: ignore[arg-type]
+            results: Any = operator.poll()
+            assert dict(results) == {"a1": "a1!", "a2": "a1!", "a3": "a1!", "b1": "b1!"}
             operator.feed(["a4"])
             host.settle()
             assert operator.poll() == [("a4", "a1!")]

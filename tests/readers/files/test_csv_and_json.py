@@ -290,7 +290,8 @@ def test_json_values_of_every_type(tmp_path: Path) -> None:
     ]
     schema = pa.schema(fields)
     (tmp_path / "f").write_text(
-        '{"d":"2024-02-29","t":"2024-01-01T10:00:00Z","e":"1.5","l":[1,null],"o":{"x":"y"},"text":"z"}\n\n{"text":{"a":1},"l":"no"}\n'
+        '{"d":"2024-02-29","t":"2024-01-01T10:00:00Z","e":"1.5","l":[1,null],"o":{"x":"y"},"text":"z"}\n'
+        '\n{"text":{"a":1},"l":"no"}\n'
     )
     first, second = read(tmp_path / "f", settings("json", schema))
     assert first == {

@@ -83,7 +83,12 @@ class CarryOver(StatefulProcessor):
         if self._event_time is not None:
             self._latest = handle.getValueState("latest", "ms long")
 
-    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: TimerValues) -> Iterator[Row]:  # noqa: N802, N803
+    def handleInputRows(  # noqa: N802
+        self,
+        key: Any,
+        rows: Iterator[Row],
+        timerValues: TimerValues,  # noqa: N803
+    ) -> Iterator[Row]:
         # The timer of the batch before: it would fire in this batch too, and ask the same rows twice.
         for timer in list(self._handle.listTimers()):
             self._handle.deleteTimer(timer)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -210,15 +210,8 @@ def test_killed_with_requests_in_flight_each_result_is_written_once(
     The state of the other only is.
     """
     add_rows(tmp_path / "in", id=list(range(20)))
-    quick = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Duser.timezone=UTC"
-    conf = {
-        **spark_conf,
-        "spark.driver.memory": "512m",
-        "spark.driver.extraJavaOptions": quick,
-        PROVIDER: ROCKSDB,
-    }
     job = {
-        "conf": conf,
+        "conf": {**spark_conf, PROVIDER: ROCKSDB},
         "url": service.url,
         "folder": str(tmp_path),
         "carry_over": "500ms",
@@ -226,13 +219,9 @@ def test_killed_with_requests_in_flight_each_result_is_written_once(
     }
     script = str(Path(__file__).with_name("driver.py"))
     with Program(script, job, tmp_path / "driver.log") as driver:
-
-        def await_alive(condition: Callable[[], bool], what: str) -> None:
-            until(lambda: (driver.check(), condition())[1], what)  # type: ignore[func-returns-value]
-
-        await_alive(lambda: service.count("plain") == 19 and service.count("cached") == 4, "the calls")
-        await_alive(lambda: written(tmp_path / "carried").total() == 19, "what is not carried over")
-        await_alive(lambda: service.count("gated-carried") >= 2, "what is carried over to be asked again")
+        driver.until(lambda: service.count("plain") == 19 and service.count("cached") == 4, "the calls")
+        driver.until(lambda: written(tmp_path / "carried").total() == 19, "what is not carried over")
+        driver.until(lambda: service.count("gated-carried") >= 2, "what is carried over to be asked again")
         driver.kill()
     assert written(tmp_path / "asked").total() == 0
     before = calls_of(service, "carried")

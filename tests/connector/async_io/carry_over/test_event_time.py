@@ -95,7 +95,7 @@ def test_windows_get_every_row_once_though_the_query_is_killed_again_and_again(
     spark_conf: dict[str, Any], tmp_path: Path
 ) -> None:
     """Each time with rows carried over; a run that ends by itself (AvailableNow) comes last."""
-    conf = {**spark_conf, "spark.driver.memory": "512m", PROVIDER: ROCKSDB}
+    conf = {**spark_conf, PROVIDER: ROCKSDB}
     trigger = {"processingTime": "200 milliseconds"}
     job = {"conf": conf, "folder": str(tmp_path), "trigger": trigger}
     script = str(Path(__file__).with_name("windows_driver.py"))
@@ -104,10 +104,7 @@ def test_windows_get_every_row_once_though_the_query_is_killed_again_and_again(
         write_rows(tmp_path / "in", range(2 * kill, 2 * kill + 2))
         before = len(list(offsets.glob("[0-9]*")))
         with Program(script, job, tmp_path / "driver.log") as driver:
-            until(
-                lambda: (driver.check(), len(list(offsets.glob("[0-9]*"))) >= before + 3)[1],  # type: ignore[func-returns-value]  # noqa: B023
-                "batches",
-            )
+            driver.until(lambda: len(list(offsets.glob("[0-9]*"))) >= before + 3, "batches")  # noqa: B023
             driver.kill()
     write_rows(tmp_path / "in", range(6, 8))
     with Program(script, {**job, "trigger": {"availableNow": True}}, tmp_path / "driver.log") as driver:
@@ -116,10 +113,7 @@ def test_windows_get_every_row_once_though_the_query_is_killed_again_and_again(
     write_rows(tmp_path / "in", range(8, 9))
     with Program(script, job, tmp_path / "driver.log") as driver:
         closed = 9 * SECONDS // 5 - 1
-        until(
-            lambda: (driver.check(), written(tmp_path / "out", "rows").total() >= closed)[1],  # type: ignore[func-returns-value]
-            "the windows",
-        )
+        driver.until(lambda: written(tmp_path / "out", "rows").total() >= closed, "the windows")
         driver.kill()
     assert written(tmp_path / "out", "rows") == {20: closed}
 

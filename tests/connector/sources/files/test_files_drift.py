@@ -278,7 +278,8 @@ def test_tasks_that_find_new_columns_at_once_lose_none(tmp_path: Path) -> None:
         def widen(self, found: pa.Schema) -> None:
             listed = iter([seen])
             real = self._store.list
-            self._store.list = lambda folder: next(listed, None) or real(folder)  # type: ignore[method-assign]
+            store: Any = self._store
+            store.list = lambda folder: next(listed, None) or real(folder)
             super().widen(found)
 
     one.widen(columns(id=pa.int64(), a=pa.string()))

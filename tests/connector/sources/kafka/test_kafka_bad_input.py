@@ -437,7 +437,7 @@ def test_an_executor_without_a_library_names_the_line_that_installs_it(
     (tmp_path / "sitecustomize.py").write_text(SITE.format(file=str(library)))
     driver.write_text(DRIVER)
     arguments = [
-        json.dumps({**spark_conf, "spark.driver.memory": "512m"}),
+        json.dumps(spark_conf),
         str(library),
         kafka.bootstrap_servers,
         topic,

@@ -34,7 +34,8 @@ def even(begin_ms: int, end_ms: int, rows: int) -> list[int]:
 def query(kafka: LocalKafka, topics: str, **options: str) -> Query:
     """A query that reads from the beginning, aligned to a minute."""
     asked = {"maxOffsetsPerTrigger": str(LIMIT), "maxEventTimeSkew": "1m"} | options
-    return Query(kafka.bootstrap_servers, **{"subscribe": topics, "startingOffsets": "earliest", **asked})  # type: ignore[arg-type]
+    everything: Any = {"subscribe": topics, "startingOffsets": "earliest", **asked}
+    return Query(kafka.bootstrap_servers, **everything)
 
 
 def batches(reading: Query) -> Iterator[pa.Table]:

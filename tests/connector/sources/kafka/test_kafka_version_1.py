@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,7 +37,8 @@ def read(
     coordinator: SourceCoordinator[object], start: JsonObject, end: JsonObject
 ) -> dict[tuple[str, ...], tuple[int, int]]:
     tasks = coordinator.tasks(start, end)
-    return {piece.split.path: (piece.start, piece.stop) for task in tasks for piece in task.ranges}  # type: ignore[attr-defined]
+    ranges: list[Any] = [piece for task in tasks for piece in task.ranges]  # type: ignore[attr-defined]
+    return {piece.split.path: (piece.start, piece.stop) for piece in ranges}
 
 
 def test_it_goes_on_where_it_stood_and_its_last_batch_is_read_again_as_it_was(kafka: ScriptedKafka) -> None:

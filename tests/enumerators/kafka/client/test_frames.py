@@ -44,7 +44,8 @@ def fetch_response(version: int, *record_sets: bytes | None, leader: int | None 
 
 
 def reply(body: bytes, response_class: type = FetchResponse, version: int = 12, tags: bytes = b"\0") -> Reply:
-    header = (5).to_bytes(4, "big") + (tags if response_class.flexible_version_q(version) else b"")  # type: ignore[attr-defined]
+    has_tags = response_class.flexible_version_q(version)  # type: ignore[attr-defined]
+    header = (5).to_bytes(4, "big") + (tags if has_tags else b"")
     return Reply(response_class, version, memoryview(bytearray(header + body)))
 
 
