@@ -152,7 +152,11 @@ class Spec:
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         dataclass(frozen=True, kw_only=True)(cls)
-        rows = {each.name: (each.metadata[_ROW], each.type) for each in fields(cls) if _ROW in each.metadata}  # type: ignore[arg-type]
+        rows = {
+            each.name: (each.metadata[_ROW], each.type)
+            for each in fields(cls)  # type: ignore[arg-type]
+            if _ROW in each.metadata
+        }
         cls.OPTIONS = MappingProxyType({name: _with_parser(row, kind) for name, (row, kind) in rows.items()})
 
     @classmethod

@@ -181,7 +181,9 @@ def _whole(value: Any, _: tzinfo) -> Any:
 def _instant(value: Any, zone: tzinfo) -> Any:
     """Return a time with its zone: without one it is in the session's."""
     # NaT of pandas is a datetime that is not equal to itself, and its times may have nanoseconds.
-    if not isinstance(value, datetime) or value != value or getattr(value, "nanosecond", None):  # noqa: PLR0124
+    if not isinstance(value, datetime):
+        return None
+    if value != value or getattr(value, "nanosecond", None):  # noqa: PLR0124
         return None
     return value.replace(tzinfo=zone) if value.tzinfo is None else value
 
