@@ -32,6 +32,7 @@ from headwater.core.split import SplitRange
 from headwater.enumerators.kafka.client.metadata import BrokerAddress
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
 from tests.enumerators.kafka.client.listeners import Listen
+from tests.patience import PATIENCE_S
 from tests.scripted_groups import ScriptedGroups
 
 FETCH = 1
@@ -176,7 +177,7 @@ class ScriptedKafka:
 
     def asked(self, count: int) -> list[Fetch]:
         """Return the next Fetch requests, waiting for them."""
-        return [self.fetches.get(timeout=10) for _ in range(count)]
+        return [self.fetches.get(timeout=PATIENCE_S) for _ in range(count)]
 
     def _serve(self, node: int, connection: socket.socket) -> None:
         while head := connection.recv(4, socket.MSG_WAITALL):

@@ -22,6 +22,7 @@ from benchmarks.registry import registry
 from benchmarks.subjects import HEADWATER, JVM
 from local_kafka import LocalKafka
 from spark_kafka_jars import spark_kafka_jars
+from tests.patience import PATIENCE_S
 
 TINY = dataclasses.replace(QUICK, rounds=1, warmups=0, format_rows=100)
 BURN = "import time\nwhile time.process_time() < 0.5: pass\nprint(flush=True)\ninput()"
@@ -71,13 +72,16 @@ def test_cpu_time_is_that_of_the_process_and_of_what_it_started() -> None:
         child.stdout.readline()
         running = cpu_time(os.getpid())
         assert cpu_time(child.pid).total > LEAST_S
-        child.communicate(b"\n", timeout=60)
+        child.communicate(b"\n", timeout=PATIENCE_S)
     assert running.since(before).python > LEAST_S, "while the child runs"
     assert cpu_time(os.getpid()).since(before).python > LEAST_S, "after its end"
 
 
 def test_the_registry_answers_with_its_schema() -> None:
-    with registry('"string"', 7) as url, urllib.request.urlopen(f"{url}/schemas/ids/7", timeout=60) as answer:
+    with (
+        registry('"string"', 7) as url,
+        urllib.request.urlopen(f"{url}/schemas/ids/7", timeout=PATIENCE_S) as answer,
+    ):
         assert json.load(answer)["schema"] == '"string"'
 
 

@@ -26,14 +26,12 @@ def _slip(spark: SparkSession, statement: str) -> str:
     return hw.explain(caught.value)
 
 
-@pytest.mark.timeout(120)
 def test_a_temporary_view_reads_with_its_options(spark: SparkSession, table: str) -> None:
     spark.sql(f"CREATE TEMPORARY VIEW {table} USING headwater OPTIONS (source 'demo', rows 5, splits 2)")
     assert spark.sql(f"SELECT count(*), count(DISTINCT order_id) FROM {table}").first() == (5, 5)
     assert spark.sql(f"SELECT max(quantity) AS most FROM {table} WHERE quantity > 0").columns == ["most"]
 
 
-@pytest.mark.timeout(120)
 def test_create_table_is_refused_and_names_the_view(spark: SparkSession, table: str) -> None:
     said = _slip(spark, f"CREATE TABLE {table} USING headwater OPTIONS (source 'demo', rows 5)")
     assert said.startswith("CREATE TABLE ... USING headwater would make a table that cannot be read")
@@ -41,7 +39,6 @@ def test_create_table_is_refused_and_names_the_view(spark: SparkSession, table: 
     assert not spark.catalog.tableExists(table)
 
 
-@pytest.mark.timeout(120)
 def test_a_table_with_columns_says_at_its_reading_why_it_has_no_source(
     spark: SparkSession, table: str
 ) -> None:
@@ -56,7 +53,6 @@ def test_a_table_with_columns_says_at_its_reading_why_it_has_no_source(
     assert len(rows) == 5
 
 
-@pytest.mark.timeout(120)
 def test_writing_is_refused_in_plain_words(spark: SparkSession) -> None:
     with pytest.raises(AnalysisException) as caught:
         spark.range(1).write.format("headwater").option("source", "demo").mode("append").save()

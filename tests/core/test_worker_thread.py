@@ -9,6 +9,7 @@ from functools import partial
 import pytest
 
 from headwater.core.worker_thread import WorkerThread
+from tests.patience import PATIENCE_S
 
 
 @pytest.fixture
@@ -25,7 +26,9 @@ def name() -> str:
 def test_calls_run_in_order_on_one_thread_that_starts_with_the_first(worker: WorkerThread) -> None:
     assert not worker.has_started
     answers = [worker.submit(partial(lambda number: (number, name()), number)) for number in range(9)]
-    assert [answer.result(20) for answer in answers] == [(number, "worker-of-a-test") for number in range(9)]
+    assert [answer.result(PATIENCE_S) for answer in answers] == [
+        (number, "worker-of-a-test") for number in range(9)
+    ]
     assert worker.has_started
 
 
@@ -34,8 +37,8 @@ def test_what_a_call_raises_is_in_its_future_and_the_next_call_runs(worker: Work
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        worker.submit(fail).result(20)
-    assert worker.submit(lambda: 1).result(20) == 1
+        worker.submit(fail).result(PATIENCE_S)
+    assert worker.submit(lambda: 1).result(PATIENCE_S) == 1
 
 
 def test_closing_lets_run_what_was_submitted_and_nothing_later(worker: WorkerThread) -> None:
@@ -60,10 +63,10 @@ def test_a_call_may_submit_another_one_while_the_thread_is_closed(worker: Worker
         return worker.submit(lambda: None).cancelled()
 
     answer = worker.submit(call)
-    assert begun.wait(20)
+    assert begun.wait(PATIENCE_S)
     worker.close(0)
     closing.set()
-    assert answer.result(20)
+    assert answer.result(PATIENCE_S)
 
 
 def test_threads_that_submit_at_once_start_one_thread(worker: WorkerThread) -> None:
@@ -72,11 +75,11 @@ def test_threads_that_submit_at_once_start_one_thread(worker: WorkerThread) -> N
 
     def submit() -> None:
         together.wait(20)
-        worker.submit(lambda: idents.add(threading.get_ident())).result(20)
+        worker.submit(lambda: idents.add(threading.get_ident())).result(PATIENCE_S)
 
     threads = [threading.Thread(target=submit) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(PATIENCE_S)
     assert len(idents) == 1

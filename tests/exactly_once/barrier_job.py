@@ -19,13 +19,13 @@ from tests.exactly_once.barrier_driver import start
 from tests.exactly_once.processes import Program, members, python_workers
 from tests.exactly_once.waiting import until
 from tests.exactly_once.watching import FolderWatch
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 __all__ = ["BarrierJob"]
 
-LIFE_S = 120
 DRIVER = "org.apache.spark.deploy.SparkSubmit"
 EXECUTOR = "CoarseGrainedExecutorBackend"
 """Parts of the command lines of JVMs."""
@@ -34,7 +34,6 @@ ENVIRONMENT = {
     "SPARK_SCALA_VERSION": "2.13",
     "SPARK_LOCAL_IP": "127.0.0.1",
 }
-TIMEOUT_S = 120
 TRACING = Path(__file__).resolve().parent / "tracing"
 BATCH_EVENTS = 12
 """About what a batch writes into the folders that are watched."""
@@ -123,7 +122,7 @@ class BarrierJob:
                     "barrier_driver.py", self.job(), self.folder / "driver.log", self._environment
                 ) as driver,
             ):
-                events = watch.files(LIFE_S, driver.check)
+                events = watch.files(PATIENCE_S, driver.check)
                 next(events)
                 for victim in rng.sample([*self.victims], len(self.victims)):
                     said.append(_skip(events, rng.randrange(2 * BATCH_EVENTS)))
@@ -161,7 +160,7 @@ class BarrierJob:
         """Start a driver that ends by itself, and return what it said."""
         log = self.folder / "failed.log"
         with Program("barrier_driver.py", self.job(availableNow=True), log, self._environment) as driver:
-            assert driver.ends_within(LIFE_S)
+            assert driver.ends_within(PATIENCE_S)
         return log.read_text()
 
     def finish(self) -> None:
@@ -169,11 +168,11 @@ class BarrierJob:
         if self.trace is not None:
             log = self.folder / "driver.log"
             with Program("barrier_driver.py", self.job(availableNow=True), log, self._environment) as driver:
-                driver.finish(TIMEOUT_S)
+                driver.finish(PATIENCE_S)
             return
         query = start(self.spark, self.job(availableNow=True))
         try:
-            assert query.awaitTermination(TIMEOUT_S), "the query does not end"
+            assert query.awaitTermination(PATIENCE_S), "the query does not end"
         finally:
             query.stop()
 

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from local_kafka import LocalKafka
+from tests.patience import PATIENCE_S
 
 __all__ = ["Producer", "produce"]
 
 CHUNK = 20
 PAUSE_S = 0.05
-JOIN_S = 120
 
 
 def produce(
@@ -60,7 +60,7 @@ class Producer:
             yield
         finally:
             self._stopped.set()
-            self._thread.join(JOIN_S)
+            self._thread.join(PATIENCE_S)
         assert not self._thread.is_alive(), "the producer still waits for the broker"
         if self._failure is not None:
             raise self._failure
@@ -84,7 +84,7 @@ class Producer:
                         for n in chunk
                     ]
                     producer.flush()
-                    acknowledged = [(n, future.get(JOIN_S)) for n, future in sent]
+                    acknowledged = [(n, future.get(PATIENCE_S)) for n, future in sent]
                     self.written += [(done.partition, done.offset, n) for n, done in acknowledged]
         except BaseException as error:  # noqa: BLE001 - raised by `running`
             self._failure = error

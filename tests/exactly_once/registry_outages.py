@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 from local_registry import LocalRegistry
 from tests.exactly_once.forwarder import Forwarder
+from tests.patience import PATIENCE_S
 
 __all__ = ["RegistryOutages"]
 
@@ -16,7 +17,6 @@ UP_S = (0.5, 6.0)
 REFUSES_S = (0.1, 6.0)
 HANGS_S = (0.1, 13.0)
 """Longer than ten seconds the client does not wait for an answer: it asks again then."""
-JOIN_S = 60
 
 
 class RegistryOutages:
@@ -59,7 +59,7 @@ class RegistryOutages:
             yield
         finally:
             self._stopped.set()
-            thread.join(JOIN_S)
+            thread.join(PATIENCE_S)
         assert not thread.is_alive(), "the registry does not come back"
         if self._failure is not None:
             raise self._failure

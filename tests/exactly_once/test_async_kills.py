@@ -95,7 +95,7 @@ def check(job: BarrierJob, api: Api, service: SlowService) -> None:
 @pytest.mark.crash
 @pytest.mark.long
 @pytest.mark.slow
-@pytest.mark.timeout(240 + 90 * ROUNDS)
+@pytest.mark.timeout(600 + 90 * ROUNDS)
 @pytest.mark.parametrize("mode", ["aligned", "unaligned"])
 def test_however_often_it_is_killed_no_row_is_lost_or_asked_after_its_commit(
     mode: str, job_of: Callable[[str], BarrierJob], rng: random.Random, api: Api, service: SlowService

@@ -78,7 +78,6 @@ def test_a_run_with_available_now_ends_where_the_host_does_not_resolve(
 @pytest.mark.slow
 @pytest.mark.crash
 @pytest.mark.long
-@pytest.mark.timeout(PATIENCE_S)
 def test_a_stream_on_errors_ends_after_its_deadline_though_it_is_killed_in_between(
     failing_url: str, spark: SparkSession, spark_conf: dict[str, Any], tmp_path: Path
 ) -> None:

@@ -17,7 +17,6 @@ SLIPS = Path(__file__).parents[1] / "connector" / "slips"
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
 @pytest.mark.usefixtures("spark_connect_port")
 def test_over_spark_connect_streams_bring_each_record_once_and_a_program_with_listeners_ends(
     pipeline: Callable[..., Pipeline],

@@ -36,7 +36,7 @@ MOST_EVENTS = 40
 @pytest.mark.crash
 @pytest.mark.slow
 @pytest.mark.skipif(not pyspark.__version__.startswith("4.2."), reason="Delta 4.4.0 is for Spark 4.2")
-@pytest.mark.timeout(120 + 90 * ROUNDS)
+@pytest.mark.timeout(600 + 90 * ROUNDS)
 def test_each_record_is_in_a_delta_table_once(
     spark_conf: dict[str, Any], kafka: LocalKafka, topic: str, rng: random.Random, tmp_path: Path
 ) -> None:

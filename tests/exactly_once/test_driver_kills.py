@@ -20,6 +20,7 @@ from tests.exactly_once.pipeline import Pipeline
 from tests.exactly_once.processes import Program
 from tests.exactly_once.producing import Producer
 from tests.exactly_once.watching import FolderWatch
+from tests.patience import PATIENCE_S
 
 Make = Callable[..., Pipeline]
 
@@ -27,7 +28,6 @@ ROUNDS = int(os.environ.get("HEADWATER_CRASH_ROUNDS", "6"))
 """Kills at seeded points. Each costs the start of a JVM."""
 
 PARTITIONS = 4
-LIFE_S = 120
 MOST_EVENTS = 80
 """About what five batches write into the folders that are watched."""
 
@@ -48,7 +48,6 @@ def start(disk: Disk, spark_conf: dict[str, Any], tmp_path: Path) -> Callable[[]
 
 @pytest.mark.crash
 @pytest.mark.slow
-@pytest.mark.timeout(420)
 def test_a_driver_killed_at_every_step_of_a_checkpoint(
     disk: Disk, start: Callable[[], Program], kafka: LocalKafka, topic: str, rng: random.Random
 ) -> None:
@@ -61,7 +60,7 @@ def test_a_driver_killed_at_every_step_of_a_checkpoint(
             ahead = 0 if step is Step.TASKS_RUN and replays else rng.randint(1, 2)
             target = disk.last(disk.logs[-1]) + 1 + ahead
             with FolderWatch(disk.folders) as watch, start() as driver:
-                reached = (disk.step(event) for event in watch.files(LIFE_S, driver.check))
+                reached = (disk.step(event) for event in watch.files(PATIENCE_S, driver.check))
                 batch_id = next(
                     at[1] for at in reached if at is not None and at[0] is step and at[1] >= target
                 )
@@ -74,7 +73,7 @@ def test_a_driver_killed_at_every_step_of_a_checkpoint(
 
 @pytest.mark.crash
 @pytest.mark.slow
-@pytest.mark.timeout(120 + 60 * ROUNDS)
+@pytest.mark.timeout(600 + 60 * ROUNDS)
 def test_a_driver_killed_at_seeded_points(
     disk: Disk, start: Callable[[], Program], kafka: LocalKafka, topic: str, rng: random.Random
 ) -> None:
@@ -85,7 +84,7 @@ def test_a_driver_killed_at_seeded_points(
         for number in range(ROUNDS):
             fatal = rng.randrange(MOST_EVENTS)
             with FolderWatch(disk.folders) as watch, start() as driver:
-                next(itertools.islice(watch.files(LIFE_S, driver.check), fatal, None))
+                next(itertools.islice(watch.files(PATIENCE_S, driver.check), fatal, None))
                 kill = rng.choice([driver.kill, driver.kill_jvm])
                 kill()
             print(

@@ -147,7 +147,7 @@ def test_the_table_of_backlogs(
 
 @pytest.mark.long
 @pytest.mark.crash
-@pytest.mark.timeout(120 + 60 * ROUNDS)
+@pytest.mark.timeout(600 + 60 * ROUNDS)
 def test_windows_of_a_catch_up_that_is_killed_are_those_of_the_truth(
     kafka: LocalKafka,
     topic: str,

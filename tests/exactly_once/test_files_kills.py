@@ -20,6 +20,7 @@ from tests.exactly_once.checkpoint_steps import Disk
 from tests.exactly_once.files_pipeline import FilesPipeline, ObjectWriter, Writer
 from tests.exactly_once.processes import Program
 from tests.exactly_once.watching import FolderWatch
+from tests.patience import PATIENCE_S
 from tests.s3_server import S3Server
 
 if TYPE_CHECKING:
@@ -28,14 +29,13 @@ if TYPE_CHECKING:
 ROUNDS = int(os.environ.get("HEADWATER_CRASH_ROUNDS", "6")) // 2
 """Kills at seeded points. Each costs the start of a JVM."""
 
-LIFE_S = 120
 MOST_EVENTS = 60
 """About what four batches write into the folders that are watched."""
 
 
 @pytest.mark.crash
 @pytest.mark.slow
-@pytest.mark.timeout(120 + 60 * ROUNDS)
+@pytest.mark.timeout(600 + 60 * ROUNDS)
 def test_files_are_read_once_and_deleted_only_when_committed_though_the_driver_is_killed(
     spark: SparkSession, spark_conf: dict[str, Any], tmp_path: Path, rng: random.Random
 ) -> None:
@@ -55,7 +55,7 @@ def test_files_are_read_once_and_deleted_only_when_committed_though_the_driver_i
                 FolderWatch(disk.folders) as watch,
                 Program("files_driver.py", job.job(spark_conf), tmp_path / "driver.log") as driver,
             ):
-                next(itertools.islice(watch.files(LIFE_S, driver.check), fatal, None))
+                next(itertools.islice(watch.files(PATIENCE_S, driver.check), fatal, None))
                 kill = rng.choice([driver.kill, driver.kill_jvm])
                 kill()
             dropped = set(writer.dropped)
@@ -110,7 +110,7 @@ def test_objects_with_new_columns_that_a_bad_queue_tells_of_are_read_once_though
                     FolderWatch(disk.folders) as watch,
                     Program("files_driver.py", job.job(spark_conf), tmp_path / "driver.log") as driver,
                 ):
-                    next(itertools.islice(watch.files(LIFE_S, driver.check), fatal, None))
+                    next(itertools.islice(watch.files(PATIENCE_S, driver.check), fatal, None))
                     rng.choice([driver.kill, driver.kill_jvm])()
                 print(f"round {number + 1} of {ROUNDS}: {writer.written} objects, {disk}", flush=True)
         while writer.written < 2_500:

@@ -32,7 +32,7 @@ def api() -> Iterator[Api]:
 
 @pytest.mark.crash
 @pytest.mark.slow
-@pytest.mark.timeout(120 + 60 * ROUNDS)
+@pytest.mark.timeout(600 + 60 * ROUNDS)
 def test_a_driver_killed_at_seeded_points_writes_every_item_once(
     api: Api, spark: SparkSession, spark_conf: dict[str, Any], rng: random.Random, tmp_path: Path
 ) -> None:

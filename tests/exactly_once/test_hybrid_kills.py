@@ -61,7 +61,7 @@ def produce(kafka: LocalKafka, topic: str, pad: int) -> None:
 @pytest.mark.crash
 @pytest.mark.long
 @pytest.mark.slow
-@pytest.mark.timeout(240 + 90 * ROUNDS)
+@pytest.mark.timeout(600 + 90 * ROUNDS)
 @pytest.mark.parametrize("limit", ["maxRowsPerTrigger", "targetBatchDuration"])
 def test_no_row_is_lost_or_comes_twice_at_the_seam_however_often_the_driver_is_killed(  # noqa: PLR0917
     kafka: LocalKafka,

@@ -99,7 +99,6 @@ def read_in_runs(job: BarrierJob, broker: LocalMqtt, *, pause_s: float = 0) -> i
 
 
 @pytest.mark.long
-@pytest.mark.timeout(600)
 def test_workers_that_are_not_used_again_find_the_receiver(job: BarrierJob, broker: LocalMqtt) -> None:
     job = replace(job, conf={**job.conf, "spark.python.worker.reuse": "false"})
     sent = read_in_runs(job, broker)
@@ -107,7 +106,6 @@ def test_workers_that_are_not_used_again_find_the_receiver(job: BarrierJob, brok
 
 
 @pytest.mark.long
-@pytest.mark.timeout(600)
 def test_sessions_whose_tasks_change_hosts_lose_nothing(job: BarrierJob, broker: LocalMqtt) -> None:
     """Executors whose folders for temporary files differ do not see one another's receivers, as two hosts."""
     conf = {**job.conf, "spark.executorEnv.TMPDIR": "./."}
@@ -118,7 +116,6 @@ def test_sessions_whose_tasks_change_hosts_lose_nothing(job: BarrierJob, broker:
 
 
 @pytest.mark.long
-@pytest.mark.timeout(600)
 def test_a_receiver_that_has_ended_is_started_again(job: BarrierJob, broker: LocalMqtt) -> None:
     job = replace(job, options={**job.options, "receiverIdleTimeout": "1s"})
     sent = read_in_runs(job, broker, pause_s=3)

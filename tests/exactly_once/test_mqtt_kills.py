@@ -63,7 +63,7 @@ def broker() -> Iterator[LocalMqtt]:
 
 @pytest.mark.crash
 @pytest.mark.slow
-@pytest.mark.timeout(120 + 60 * ROUNDS)
+@pytest.mark.timeout(600 + 60 * ROUNDS)
 @pytest.mark.parametrize("keys", [True, False], ids=["with keys", "without keys"])
 def test_a_driver_killed_at_seeded_points(
     broker: LocalMqtt,

@@ -34,7 +34,6 @@ LIVES = 3
 LIFE_S = 20
 """How long each of them lives; together they make the minute for which topics are out of sight."""
 
-START_S = 120
 DATA_LOSS_ERROR = "DataLossError: "
 """In what a driver prints when `failOnDataLoss=true` ends it, and in no warning."""
 
@@ -68,7 +67,7 @@ class Job:
                 driver.check()
                 return self.commits() >= wanted
 
-            until(reads, "two batches", START_S)
+            until(reads, "two batches")
 
     def run_and_be_killed(self) -> str:
         """Start a driver, and kill it at some moment; return what it has printed."""

@@ -14,16 +14,16 @@ from local_kafka import LocalKafka
 from tests.exactly_once.gate import SMALL_BATCHES, Gate
 from tests.exactly_once.pipeline import Pipeline
 from tests.exactly_once.producing import produce
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 Make = Callable[..., Pipeline]
 
-pytestmark = [pytest.mark.crash, pytest.mark.slow, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.crash, pytest.mark.slow]
 
 OUTAGE_S = 20
-JOIN_S = 120
 RECORDS = 1_500
 VALUE_BYTES = 8_000
 """12 MB in one partition: more than the fetch in flight, the sockets and the JVM hold before the gate."""
@@ -71,7 +71,7 @@ def read_across(gate: Gate, frame: DataFrame, event: Callable[[], Any]) -> list[
         event()
     finally:
         gate.open()
-        reading.join(JOIN_S)
+        reading.join(PATIENCE_S)
     assert not reading.is_alive(), "the batch read does not end"
     return sorted((row.partition, row.offset) for row in rows)
 

@@ -29,6 +29,7 @@ from tests.exactly_once.processes import Program, python_workers
 from tests.exactly_once.producing import Producer
 from tests.exactly_once.registry_outages import RegistryOutages
 from tests.exactly_once.watching import FolderWatch
+from tests.patience import PATIENCE_S
 
 Make = Callable[..., Pipeline]
 
@@ -38,7 +39,6 @@ ROUNDS = int(os.environ.get("HEADWATER_CRASH_ROUNDS", "6"))
 """Kills of the driver. Each costs the start of a JVM."""
 
 PARTITIONS = 3
-LIFE_S = 300
 MOST_EVENTS = 60
 JVM = "org.apache.spark.deploy.SparkSubmit"
 
@@ -124,7 +124,7 @@ def _round(
     evolves = rng.randrange(fatal)
     workers = 0
     with FolderWatch(disk.folders) as watch, program as driver:
-        for at, _ in enumerate(itertools.islice(watch.files(LIFE_S, driver.check), fatal)):
+        for at, _ in enumerate(itertools.islice(watch.files(PATIENCE_S, driver.check), fatal)):
             if evolve is not None and at == evolves:
                 evolve()
             found = python_workers(driver.session, JVM) if at in shots else []
@@ -136,7 +136,7 @@ def _round(
     return f"{workers} workers, {kill.__name__} at file event {fatal}"
 
 
-@pytest.mark.timeout(300 + 120 * ROUNDS)
+@pytest.mark.timeout(600 + 120 * ROUNDS)
 def test_each_record_is_a_row_once_and_each_bad_one_in_the_corrupt_column_while_columns_evolve(
     run: Callable[..., tuple[Pipeline, list[tuple[int, int, int]]]], orders: Orders
 ) -> None:
@@ -159,7 +159,7 @@ def test_each_record_is_a_row_once_and_each_bad_one_in_the_corrupt_column_while_
     assert len(set(logged)) > 1
 
 
-@pytest.mark.timeout(300 + 120 * ROUNDS)
+@pytest.mark.timeout(600 + 120 * ROUNDS)
 def test_each_record_is_a_row_once_or_in_a_file_of_bad_records_once_and_the_columns_stay(
     run: Callable[..., tuple[Pipeline, list[tuple[int, int, int]]]], orders: Orders, tmp_path: Path
 ) -> None:

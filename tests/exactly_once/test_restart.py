@@ -15,6 +15,7 @@ from tests.exactly_once.checkpoint_steps import Disk
 from tests.exactly_once.pipeline import Pipeline
 from tests.exactly_once.producing import produce
 from tests.exactly_once.watching import FolderWatch
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 Make = Callable[..., Pipeline]
 
 STOPS = 4
-LIFE_S = 120
 MOST_EVENTS = 50
 """About what three batches write into the folders that are watched."""
 
@@ -148,7 +148,6 @@ def test_a_batch_that_failed_in_foreach_batch_comes_again_with_the_same_id_and_r
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(180)
 def test_a_query_stopped_at_seeded_points_goes_on_each_time(
     pipeline: Make, kafka: LocalKafka, topic: str, rng: random.Random
 ) -> None:
@@ -161,7 +160,7 @@ def test_a_query_stopped_at_seeded_points_goes_on_each_time(
         fatal = rng.randrange(MOST_EVENTS)
         with FolderWatch(disk.folders) as watch:
             query = job.start()
-            next(itertools.islice(watch.files(LIFE_S, query.exception), fatal, None))
+            next(itertools.islice(watch.files(PATIENCE_S, query.exception), fatal, None))
             query.stop()
         print(f"stopped at file event {fatal}: {disk}")
         produced += produce(kafka, topic, 50)

@@ -19,15 +19,15 @@ from tests.exactly_once.pipeline import Pipeline
 from tests.exactly_once.processes import Program, children, connected, members, parent
 from tests.exactly_once.producing import produce
 from tests.exactly_once.waiting import until
+from tests.patience import PATIENCE_S
 
 Make = Callable[..., Pipeline]
 
-pytestmark = [pytest.mark.crash, pytest.mark.slow, pytest.mark.timeout(360)]
+pytestmark = [pytest.mark.crash, pytest.mark.slow]
 
 RECORDS = 3_000
 VALUE_BYTES = 8_000
 """12 MB per task: more than the fetch in flight, the sockets and the JVM hold before the gate."""
-FINISH_S = 180
 
 RUNNER = "python_streaming_source_runner"
 SECOND_ATTEMPTS = {"0-1", "1-1"}
@@ -85,7 +85,7 @@ def test_a_killed_python_worker(
         until(lambda: len(readers()) == 2, "two workers that read from Kafka")
         os.kill(rng.choice(readers()), signal.SIGKILL)
         gate.open()
-        driver.finish(FINISH_S)
+        driver.finish(PATIENCE_S)
     assert set(gate.arrived()) & SECOND_ATTEMPTS
     assert job.places() == sorted(produced)
 
@@ -100,7 +100,7 @@ def test_a_killed_executor(
         assert len(executors) == 2, "each executor has one task"
         os.kill(rng.choice(sorted(executors)), signal.SIGKILL)
         gate.open()
-        driver.finish(FINISH_S)
+        driver.finish(PATIENCE_S)
     assert set(gate.arrived()) & SECOND_ATTEMPTS
     assert job.places() == sorted(produced)
 

@@ -38,6 +38,8 @@ def run(
             finally:
                 signal.signal(signal.SIGINT, ctrl_c)
                 for name, value in spark.conf.getAll.items():
+                    if not spark.conf.isModifiable(name):
+                        continue
                     if name not in settings:
                         spark.conf.unset(name)
                     elif value != settings[name]:

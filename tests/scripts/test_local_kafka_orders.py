@@ -12,6 +12,7 @@ from kafka import KafkaConsumer
 
 from local_kafka import LocalKafka
 from local_kafka_orders import OrderProducer, per_second
+from tests.patience import PATIENCE_S
 
 
 @pytest.mark.parametrize(("text", "rate"), [("1000/s", 1000), ("5", 5), (" 20 /s ", 20)])
@@ -25,7 +26,6 @@ def test_what_is_no_rate_is_refused(text: str) -> None:
         per_second(text)
 
 
-@pytest.mark.timeout(120)
 def test_orders_go_to_the_topics_in_turn_as_many_as_are_due(kafka: LocalKafka, topic: str) -> None:
     topics = [f"{topic}-{name}" for name in "ab"]
     for each in topics:
@@ -40,7 +40,7 @@ def test_orders_go_to_the_topics_in_turn_as_many_as_are_due(kafka: LocalKafka, t
     with consumer:
         records = [next(consumer) for _ in range(100)]
     ended.set()
-    thread.join(60)
+    thread.join(PATIENCE_S)
     assert not thread.is_alive()
     assert producer.produced == 100
     assert sorted(kafka.end_offsets(each)[0] for each in topics) == [50, 50]

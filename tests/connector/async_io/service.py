@@ -14,6 +14,8 @@ from typing import Self
 
 from aiohttp import web
 
+from tests.patience import PATIENCE_S
+
 __all__ = ["SlowService"]
 
 
@@ -46,15 +48,15 @@ class SlowService:
 
     def __enter__(self) -> Self:
         self._thread.start()
-        self.url = asyncio.run_coroutine_threadsafe(self._start(), self._loop).result(10)
+        self.url = asyncio.run_coroutine_threadsafe(self._start(), self._loop).result(PATIENCE_S)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        asyncio.run_coroutine_threadsafe(self._runner.cleanup(), self._loop).result(10)
+        asyncio.run_coroutine_threadsafe(self._runner.cleanup(), self._loop).result(PATIENCE_S)
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
+        self._thread.join(PATIENCE_S)
         self._loop.close()
 
     def release(self) -> None:

@@ -28,7 +28,6 @@ def api() -> Iterator[Api]:
     made.server_close()
 
 
-@pytest.mark.timeout(120)
 # Aligned, an epoch waits for its calls. Unaligned, it stores them: they are only answered when asked again.
 @pytest.mark.parametrize(("mode", "slow"), [("aligned", "late"), ("unaligned", "again")])
 def test_a_stream_writes_each_answer_once_and_asks_again_about_stored_rows_only(

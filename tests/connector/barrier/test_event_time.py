@@ -378,7 +378,6 @@ class Forgetful:
         return key
 
 
-@pytest.mark.timeout(300)
 @hypothesis.settings(max_examples=15, deadline=None)
 @hypothesis.given(seed=st.integers(0, 1 << 32))
 def test_rows_whose_calls_are_stored_hold_all_others_back(seed: int) -> None:

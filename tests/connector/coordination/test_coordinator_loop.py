@@ -12,6 +12,7 @@ from headwater.connector.coordination.coordinator_loop import CoordinatorLoop
 from headwater.core.clock import ManualClock
 from headwater.core.errors import TransientSourceError
 from headwater.core.retry import Backoff
+from tests.patience import PATIENCE_S
 
 
 @pytest.fixture
@@ -103,7 +104,7 @@ def test_close_ends_a_retry_and_runs_the_last_call_on_the_coordinator_thread() -
         raise TransientSourceError("away")
 
     loop.run(lambda: loop.call_async(ask, lambda _: None, what="a question"))
-    assert asked.wait(30)
+    assert asked.wait(PATIENCE_S)
     loop.close(lambda: last.append(name()))
     assert last == ["headwater-coordinator"]
     loop.close()

@@ -17,6 +17,7 @@ from headwater.core.losses import LostRange
 from headwater.core.split import Split, SplitPath
 from headwater.readers.runtime.loss_reports import LossReport, LossReports
 from headwater.readers.runtime.task_reports import ReadCounter, ReportAddress
+from tests.patience import PATIENCE_S
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,7 @@ def test_its_thread_ends_when_it_is_closed(taken: queue.Queue[LossReport]) -> No
     listener = ReportListener(taken.put)
     (thread,) = [each for each in threading.enumerate() if each not in others]
     listener.close()
-    thread.join(10)
+    thread.join(PATIENCE_S)
     assert not thread.is_alive()
 
 

@@ -18,10 +18,10 @@ from examples.http_server import Api, serving
 from tests.connector.async_io.service import SlowService
 from tests.exactly_once.pipeline import logged_ids
 from tests.exactly_once.waiting import until
+from tests.patience import PATIENCE_S
 from tests.readers.http.scripted import Answer, scripted_server
 
 Sink = Callable[[DataFrame, int], None]
-TIMEOUT_S = 60
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ class Job:
         )
         query = writer.start()
         try:
-            assert query.awaitTermination(TIMEOUT_S), "the query does not end"
+            assert query.awaitTermination(PATIENCE_S), "the query does not end"
         finally:
             query.stop()
         return [json.loads(progress.json) for progress in query.recentProgress]
@@ -150,7 +150,7 @@ def test_a_processing_time_trigger_follows_what_grows_and_is_idle_otherwise(job:
     try:
         for items in (1_000, 1_077):
             job.api.items = items
-            until(lambda: len(seen) == len(job.everything()), "all items", timeout_s=TIMEOUT_S)
+            until(lambda: len(seen) == len(job.everything()), "all items")
         assert sorted(seen) == job.everything()
     finally:
         query.stop()
@@ -354,7 +354,7 @@ def test_two_lists_of_different_age_lose_no_row_of_a_window_when_they_are_aligne
             .start()
         )
         try:
-            assert query.awaitTermination(TIMEOUT_S), "the query does not end"
+            assert query.awaitTermination(PATIENCE_S), "the query does not end"
         finally:
             query.stop()
         return sum(counts.values())

@@ -20,6 +20,7 @@ from headwater.connector.sources.configured import ConfiguredSource
 from headwater.connector.spark.batch_reader import BatchReader, PushdownBatchReader
 from headwater.connector.spark.handover import acknowledge, show_log
 from headwater.connector.spark.stream_reader import StreamReader
+from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.skipif(not hasattr(socket, "TCP_QUICKACK"), reason="TCP_QUICKACK is Linux's")
 
@@ -102,7 +103,7 @@ logging.getLogger("headwater.readers").info("nobody asks")
 def said(set_up: str) -> str:
     program = PROGRAM.format(set_up=set_up)
     ran = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE_S, check=True
     )
     return ran.stderr
 

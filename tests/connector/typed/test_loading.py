@@ -11,7 +11,6 @@ from pyspark.sql import SparkSession
 import headwater as hw
 
 
-@pytest.mark.timeout(120)
 def test_a_typed_batch_read_has_the_rows_of_the_options(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("1;x\n2;\n")
     typed = hw.read.files(spark, format="csv", path=[str(tmp_path)], sep=";", infer_schema=True)
@@ -21,7 +20,6 @@ def test_a_typed_batch_read_has_the_rows_of_the_options(spark: SparkSession, tmp
     assert sorted(typed.collect()) == sorted(plain.collect()) == [(1, "x"), (2, None)]
 
 
-@pytest.mark.timeout(120)
 def test_a_typed_stream_takes_options_of_streams(spark: SparkSession) -> None:
     frame = hw.read_stream.demo(spark, rows=10, max_rows_per_trigger=5)
     assert frame.isStreaming

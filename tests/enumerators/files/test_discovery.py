@@ -13,6 +13,7 @@ from headwater.enumerators.files.discovery import FileDiscovery
 from headwater.enumerators.files.listing import FileLister
 from headwater.enumerators.files.selection import FileSelection
 from headwater.enumerators.files.split import FileStatus
+from tests.patience import PATIENCE_S
 
 FOREVER_MS = 60_000
 
@@ -37,7 +38,7 @@ class Listing(FileLister):
         for page in self.now:
             yield page
             self.first_out.set()
-            assert self.gate.wait(30)
+            assert self.gate.wait(PATIENCE_S)
         if self.failure is not None:
             raise self.failure
 
@@ -56,7 +57,7 @@ def test_what_is_found_can_be_taken_before_the_listing_ends() -> None:
     listing.gate.clear()
     looking = discovery(listing)
     looking.begin(0)
-    assert listing.first_out.wait(30)
+    assert listing.first_out.wait(PATIENCE_S)
     first = looking.take(0)
     assert (list(first.recent), first.under_way, first.listed_once) == ([file("a")], True, False)
     looking.begin(0)
@@ -125,7 +126,7 @@ def test_a_long_listing_is_followed_by_a_rest() -> None:
     listing.gate.clear()
     looking = discovery(listing, clock)
     looking.begin(0)
-    assert listing.first_out.wait(30)
+    assert listing.first_out.wait(PATIENCE_S)
     clock.advance(3_000)
     listing.gate.set()
     looking.take(FOREVER_MS)
@@ -143,7 +144,7 @@ def test_a_listing_that_is_closed_half_way_is_not_taken_for_a_whole_one() -> Non
     listing.gate.clear()
     looking = discovery(listing)
     looking.begin(0)
-    assert listing.first_out.wait(30)
+    assert listing.first_out.wait(PATIENCE_S)
     looking.close()
     listing.gate.set()
     found = looking.take(FOREVER_MS)

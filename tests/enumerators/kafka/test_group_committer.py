@@ -14,6 +14,7 @@ from headwater.core.clock import ManualClock
 from headwater.core.split import SplitPath
 from headwater.enumerators.kafka.group_committer import GroupCommitter
 from tests.enumerators.kafka.client.listeners import Listen, client
+from tests.patience import PATIENCE_S
 from tests.scripted_groups import (
     COORDINATOR_LOADING,
     GROUP_NOT_AUTHORIZED,
@@ -50,7 +51,7 @@ def committer(scripted: ScriptedKafka) -> Iterator[Make]:
 
 
 def arrived(scripted: ScriptedKafka) -> Commit:
-    return scripted.groups.commits.get(timeout=20)
+    return scripted.groups.commits.get(timeout=PATIENCE_S)
 
 
 def by_number(positions: Mapping[SplitPath, int]) -> dict[tuple[str, int], int]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from headwater.readers.async_io.shared_functions import close_shared_functions
+from tests.patience import PATIENCE_S
 from tests.readers.async_io.doubles import ManualHost
 
 
@@ -25,5 +26,5 @@ def no_thread_is_left() -> Iterator[None]:
     close_shared_functions()
     left = [thread for thread in threading.enumerate() if thread not in before]
     for thread in left:
-        thread.join(5)
+        thread.join(PATIENCE_S)
     assert not [thread for thread in left if thread.is_alive()]

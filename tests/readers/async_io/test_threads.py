@@ -183,7 +183,7 @@ def test_posts_from_many_threads_all_arrive() -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert done.wait(10)
+    assert done.wait(PATIENCE_S)
     release_loop()
     assert sorted(seen) == list(range(4000))
 
@@ -304,7 +304,7 @@ def test_closing_gives_up_calls_that_ignore_their_cancellation(caplog: pytest.Lo
         operator.feed([1, 2, 3])
         assert operator.poll(0.05) == []
         for _ in range(2):
-            assert begun.acquire(timeout=30)
+            assert begun.acquire(timeout=PATIENCE_S)
     assert returned == [], "closed while they hang"
     assert "Hangs: 2 threads are still inside calls that do not return" in caplog.text
     release.set()

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.readers.demo.orders import ORIGIN_US, SCHEMA, Orders
+from tests.patience import PATIENCE_S
 
 SHOP = Orders(seed=3, rows_per_second=1_000, splits=4, disorder_ms=0)
 SHOPS = st.builds(
@@ -61,7 +62,7 @@ def test_another_process_makes_the_same_orders() -> None:
         "print(shop.block_from(77, 2).slice(0, 5).to_pylist())"
     )
     printed = subprocess.run(
-        [sys.executable, "-c", program], check=True, capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True, timeout=PATIENCE_S
     ).stdout
     assert printed.strip() == str(SHOP.block_from(77, 2).slice(0, 5).to_pylist())
 

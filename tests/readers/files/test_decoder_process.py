@@ -16,6 +16,7 @@ from headwater.core.errors import CorruptRecordError, TransientSourceError
 from headwater.readers.files import decoder_process as module
 from headwater.readers.files import split_reader
 from headwater.readers.files.decoder_process import NUMBER, DecoderMessage, DecoderProcess, decoder_process
+from tests.patience import PATIENCE_S
 from tests.readers.files.reading import infer, read, settings
 
 CRASHING = Path(__file__).parent / "crashing"
@@ -122,7 +123,7 @@ def test_one_whose_answer_was_not_taken_is_not_lent_again() -> None:
 def test_a_process_ends_and_removes_its_folder_when_its_reader_is_gone() -> None:
     process = DecoderProcess()
     process._questions.close()
-    assert process._process.wait(timeout=30) == 0
+    assert process._process.wait(timeout=PATIENCE_S) == 0
     assert not process._zones.exists()
     process._answers.close()
 

@@ -19,6 +19,7 @@ from headwater.core.errors import CorruptRecordError, SourceError
 from headwater.readers.kafka.codecs import decompress
 from headwater.readers.kafka.settings import KafkaReadSettings
 from headwater.readers.kernels.arenas import ArenaPool, Scratch
+from tests.patience import PATIENCE_S
 from tests.readers.kafka.record_sets import COMPRESS, GZIP, LZ4, NO_CODEC, SNAPPY, ZSTD, xerial
 
 MIB = 1 << 20
@@ -156,7 +157,7 @@ def test_memory_grows_with_the_content_and_ends_at_the_limit() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "tests.readers.kafka.peak_memory"],
         stdout=subprocess.PIPE,
-        timeout=120,
+        timeout=PATIENCE_S,
         check=True,
         cwd=Path(__file__).parents[3],
     )

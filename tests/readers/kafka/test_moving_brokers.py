@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.enumerators.kafka.client.listeners import Listen
+from tests.patience import PATIENCE_S
 from tests.readers.kafka.split_reading import Task, upto
 from tests.scripted_kafka import NOT_AUTHORIZED, NOT_LEADER, OUT_OF_RANGE, Fetch, Part, ScriptedKafka
 
@@ -85,7 +86,7 @@ class TestBrokersThatMove:
         let_go = threading.Event()
 
         def hang(fetch: Fetch) -> dict[int, Part]:
-            assert fetch.node == 1 or let_go.wait(30)
+            assert fetch.node == 1 or let_go.wait(PATIENCE_S)
             return {}
 
         kafka.surprises.extend([hang] * 20)

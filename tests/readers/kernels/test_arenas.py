@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.readers.kernels.arenas import ArenaPool, Scratch
+from tests.patience import PATIENCE_S
 
 MIB = 1 << 20
 
@@ -122,7 +123,7 @@ def test_threads_never_share_a_loan() -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(PATIENCE_S)
     assert not clashes
 
 

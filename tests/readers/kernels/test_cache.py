@@ -21,6 +21,7 @@ from headwater.readers.kafka.kernel_calls import KERNEL
 from headwater.readers.kafka.layout import BATCH
 from headwater.readers.kernels import machine_code as machine_codes
 from headwater.readers.kernels.cache import Kernel, cache_folder
+from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -72,7 +73,7 @@ def start(home: Path, root: Path = ROOT, **environment: str) -> subprocess.Popen
 
 
 def said(process: subprocess.Popen[str]) -> str:
-    output, _ = process.communicate(timeout=100)
+    output, _ = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0
     return output.strip()
 

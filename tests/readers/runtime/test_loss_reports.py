@@ -22,6 +22,7 @@ from headwater.readers.runtime.loss_reports import (
     encode,
 )
 from headwater.readers.runtime.task_reports import MOST_DATAGRAM_BYTES, ReportAddress
+from tests.patience import PATIENCE_S
 
 TOKEN = b"0123456789abcdef0123456789abcdef"
 
@@ -140,7 +141,7 @@ def answering(listener: socket.socket) -> Iterator[Callable[[Callable[[bytes], b
 
     yield start
     for thread in threads:
-        thread.join(10)
+        thread.join(PATIENCE_S)
 
 
 class TestReporting:

@@ -206,7 +206,6 @@ def test_a_paused_split_gives_nothing_until_it_is_resumed() -> None:
         assert numbers(some(reader)) == [2]
 
 
-@pytest.mark.timeout(30)
 def test_a_wake_up_ends_a_fetch_while_the_source_takes_its_time_and_nothing_is_lost() -> None:
     source = Played({"a": [1]})
     source.gate.clear()

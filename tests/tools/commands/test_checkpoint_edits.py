@@ -73,7 +73,6 @@ class Run:
 
 
 @pytest.mark.parametrize("form", SOURCES)
-@pytest.mark.timeout(300)
 def test_real_queries_go_back_and_forward(
     form: str, spark: SparkSession, kafka: LocalKafka, topic: str, tmp_path: Path
 ) -> None:

@@ -16,6 +16,7 @@ from headwater.connector.sources.kafka.split_serializer import KafkaSplitSeriali
 from headwater.tools.commands import checkpoint_folder
 from headwater.tools.commands.main import main
 from headwater.tools.commands.spark_checkpoint import SparkCheckpoint, checksum_file
+from tests.patience import PATIENCE_S
 from tests.s3_server import S3Server
 
 SAMPLES = Path(__file__).parent / "spark_checkpoints"
@@ -133,7 +134,7 @@ def test_the_backup_undoes_it_with_the_command_that_is_printed(
     before = content(checkpoint)
     assert convert(checkpoint, "headwater") == 0
     command = capsys.readouterr().out.split("to go back: ")[1].strip()
-    subprocess.run(command, shell=True, check=True, timeout=60)
+    subprocess.run(command, shell=True, check=True, timeout=PATIENCE_S)
     shutil.rmtree(checkpoint / "headwater-backup")
     assert content(checkpoint) == before
 
@@ -333,7 +334,7 @@ def test_a_failure_while_writing_says_how_to_go_on_and_back(
     said = capsys.readouterr().err
     assert "No space left on device; start this command again, which goes on where it stopped" in said
     monkeypatch.undo()
-    subprocess.run(said.split("to go back: ")[1].strip(), shell=True, check=True, timeout=60)
+    subprocess.run(said.split("to go back: ")[1].strip(), shell=True, check=True, timeout=PATIENCE_S)
     shutil.rmtree(checkpoint / "headwater-backup")
     assert content(checkpoint) == before
 

@@ -11,6 +11,7 @@ import pytest
 
 from headwater.tools.commands.main import main
 from local_kafka import LocalKafka
+from tests.patience import PATIENCE_S
 
 MAIN = "import sys; from headwater.tools.commands.main import main; sys.exit(main())"
 
@@ -56,7 +57,9 @@ def test_it_ends_after_the_time_that_was_given(capsys: pytest.CaptureFixture[str
 def test_it_reads_a_class_of_the_user_from_where_the_user_is(tmp_path: Path) -> None:
     (tmp_path / "numbers_source.py").write_text(SOURCE)
     command = [sys.executable, "-c", MAIN, "peek", "numbers_source:Numbers"]
-    out = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True, timeout=60).stdout
+    out = subprocess.run(
+        command, cwd=tmp_path, check=True, capture_output=True, text=True, timeout=PATIENCE_S
+    ).stdout
     assert "splits: 2\n  a: from 0 to its end\n  b: from 0 to its end\n" in out
     assert "rows: 6 in " in out
 

@@ -23,8 +23,6 @@ from headwater.testing import MemorySystem
 from headwater.testing.engine import MicroBatchEngine, Step, read_batch
 from local_kafka import LocalKafka
 
-pytestmark = pytest.mark.timeout(180)
-
 BEGIN = datetime(2026, 11, 20, tzinfo=UTC)
 BEGIN_MS = int(BEGIN.timestamp() * 1000)
 SECOND_MS = 1_000

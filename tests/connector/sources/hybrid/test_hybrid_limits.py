@@ -20,8 +20,6 @@ from headwater.core.jsons import JsonObject
 from headwater.core.source import Boundedness
 from headwater.testing.engine import MicroBatchEngine, Step, read_batch
 
-pytestmark = pytest.mark.timeout(60)
-
 STREAM = Boundedness.CONTINUOUS_UNBOUNDED
 LINE = "x" * 99 + "\n"
 TARGET_MS = 10_000

@@ -21,6 +21,7 @@ from local_kafka import LocalKafka
 from local_kafka_jars import classpath, java
 from tests.connector.sources.kafka.kafka_queries import Query, batch, places, values
 from tests.enumerators.kafka.client.listeners import Listen, listening
+from tests.patience import PATIENCE_S
 from tests.scripted_kafka import ScriptedKafka
 
 _TOOL = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
@@ -86,7 +87,7 @@ def described(kafka: LocalKafka, group: str) -> dict[int, tuple[str, ...]]:
         capture_output=True,
         text=True,
         check=True,
-        timeout=120,
+        timeout=PATIENCE_S,
     )
     lines = [line.split() for line in done.stdout.splitlines() if line.strip()]
     head = next(line for line in lines if line[0] == "GROUP")
@@ -197,7 +198,7 @@ class TestABadCoordinator:
                 reading.plan()
                 took_s.append(time.perf_counter() - began)
             if group:
-                assert scripted.groups.commits.get(timeout=10).node == 2
+                assert scripted.groups.commits.get(timeout=PATIENCE_S).node == 2
         finally:
             began = time.monotonic()
             reading.close()

@@ -27,6 +27,7 @@ from headwater.core.source import Boundedness
 from local_kafka import LocalKafka
 from local_kafka_config import free_port
 from tests.connector.sources.kafka.kafka_queries import Query, batch_and_tasks, configure, values
+from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).parents[4]
 SECRET = "correct-horse-battery-staple"
@@ -450,7 +451,7 @@ def test_an_executor_without_a_library_names_the_line_that_installs_it(
         capture_output=True,
         text=True,
         check=False,
-        timeout=110,
+        timeout=PATIENCE_S,
     )
     assert not done.returncode, done.stderr
     seen = json.loads(done.stdout.splitlines()[-1])

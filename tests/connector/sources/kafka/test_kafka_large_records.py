@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from headwater.core.errors import SourceError
 from local_kafka import LocalKafka
 from tests.connector.sources.kafka.kafka_queries import batch
+from tests.patience import PATIENCE_S
 
 SIZE = 70_000_000
 
@@ -19,7 +20,7 @@ SIZE = 70_000_000
 def produce(kafka: LocalKafka, topic: str, compression: str) -> None:
     kafka.create_topic(topic, configs={"max.message.bytes": "8000000"} if compression == "snappy" else {})
     with kafka.producer(compression, max_request_size=2 * SIZE) as producer:
-        producer.send(topic, bytes(SIZE)).get(timeout=60)
+        producer.send(topic, bytes(SIZE)).get(timeout=PATIENCE_S)
 
 
 @pytest.mark.parametrize("compression", ["gzip", "snappy", "lz4", "zstd"])
@@ -37,7 +38,6 @@ def test_a_record_of_70_mb_of_zeros_is_read_unless_the_option_says_no(
 
 
 @pytest.mark.long
-@pytest.mark.timeout(240)
 @pytest.mark.parametrize("compression", ["gzip", "zstd"])
 def test_in_spark(spark: SparkSession, kafka: LocalKafka, topic: str, compression: str) -> None:
     produce(kafka, topic, compression)

@@ -15,6 +15,7 @@ from pyspark.sql.streaming.listener import QueryProgressEvent
 import headwater as hw
 from local_kafka import LocalKafka
 from tests.connector.sources.kafka.kafka_queries import Query, batch, places
+from tests.patience import PATIENCE_S
 
 
 @pytest.fixture
@@ -136,11 +137,10 @@ class UntilLost(hw.LagListener):
                 self._has_come.set()
 
     def last(self) -> dict[str, Any]:
-        assert self._has_come.wait(60), self._last
+        assert self._has_come.wait(PATIENCE_S), self._last
         return self._last
 
 
-@pytest.mark.timeout(120)
 def test_in_spark_the_lag_listener_shows_what_only_tasks_found(
     spark: SparkSession, kafka: LocalKafka, topic: str, tmp_path: Path
 ) -> None:

@@ -16,6 +16,7 @@ from headwater.enumerators.kafka.client.client_config import ClientConfig
 from headwater.enumerators.kafka.client.metadata import BrokerAddress
 from headwater.enumerators.kafka.client.properties import PROPERTIES
 from headwater.enumerators.kafka.client.property_kinds import Harmless, Refused
+from tests.patience import PATIENCE_S
 
 LOGIN = 'username="alice" password="hunter2"'
 PLAIN_JAAS = f"org.apache.kafka.common.security.plain.PlainLoginModule required {LOGIN};"
@@ -381,8 +382,8 @@ def keytool(*arguments: str | Path) -> None:
     program = shutil.which("keytool")
     if program is None:
         pytest.skip("no keytool")
-    subprocess.run([program, *map(str, arguments)], check=True, capture_output=True, timeout=60)
+    subprocess.run([program, *map(str, arguments)], check=True, capture_output=True, timeout=PATIENCE_S)
 
 
 def run(command: str) -> None:
-    subprocess.run(command, shell=True, check=True, capture_output=True, timeout=60)
+    subprocess.run(command, shell=True, check=True, capture_output=True, timeout=PATIENCE_S)

@@ -15,6 +15,7 @@ from local_kafka import LocalKafka
 from local_kafka_admin import until
 from tests.enumerators.kafka.client.listeners import Listen, client
 from tests.enumerators.kafka.conftest import PASSWORDS
+from tests.patience import PATIENCE_S
 from tests.scripted_groups import (
     COORDINATOR_LOADING,
     GROUP_NOT_AUTHORIZED,
@@ -63,7 +64,7 @@ def test_the_coordinator_is_asked_wherever_it_is_and_found_again_when_it_moves(
     ):
         group.commit({A0: 6})
     group.commit({A0: 6})
-    assert [scripted.groups.commits.get(timeout=10).node for _ in range(3)] == [2, 2, 1]
+    assert [scripted.groups.commits.get(timeout=PATIENCE_S).node for _ in range(3)] == [2, 2, 1]
     assert scripted.groups.offsets["g"] == {A0: 6}
 
 

@@ -15,8 +15,7 @@ from headwater.enumerators.kafka.client.pool import POOL, ConnectionPool
 from local_kafka import LocalKafka
 from tests.enumerators.kafka.client.listeners import API_VERSIONS, Listen, client, speaking
 from tests.enumerators.kafka.client.pools import empty, idle, lent
-
-WAIT_S = 60
+from tests.patience import PATIENCE_S
 
 
 class NeverAlone(ManualClock):
@@ -121,18 +120,18 @@ def test_idle_connections_are_closed_in_time_though_no_task_comes(
 ) -> None:
     early, late = (use(pool.borrow(config, config.bootstrap_servers[0])) for _ in range(2))
     pool.give_back(early)
-    assert clock.waiting.acquire(timeout=WAIT_S)
+    assert clock.waiting.acquire(timeout=PATIENCE_S)
     clock.advance(400)
     pool.give_back(late)
     watcher = pool._watcher
     clock.advance(600)
     clock.let_go.release()
-    assert clock.waiting.acquire(timeout=WAIT_S)
+    assert clock.waiting.acquire(timeout=PATIENCE_S)
     assert (early.is_open, late.is_open) == (False, True)
     clock.advance(400)
     clock.let_go.release()
     assert watcher is not None
-    watcher.join(WAIT_S)
+    watcher.join(PATIENCE_S)
     assert not late.is_open
     assert not watcher.is_alive(), "nothing to close, nothing to wait for"
     assert clock.waited_ms == [1000, 400]

@@ -8,6 +8,7 @@ import pytest
 from headwater.enumerators.kafka.client.properties import PROPERTIES
 from headwater.enumerators.kafka.client.property_kinds import Harmless, Mapped, Refused
 from local_kafka_jars import classpath, java
+from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).parents[4]
 OURS = {"sasl.msk.region", "sasl.oauthbearer.token.provider", "sasl.username", "sasl.password"}
@@ -29,7 +30,9 @@ public class Names {
 def test_every_property_of_the_java_clients_is_in_the_table(tmp_path: Path) -> None:
     (tmp_path / "Names.java").write_text(LIST)
     command = [java(), "-cp", classpath(), str(tmp_path / "Names.java")]
-    listed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.split()
+    listed = subprocess.run(
+        command, capture_output=True, text=True, check=True, timeout=PATIENCE_S
+    ).stdout.split()
     assert len(listed) > 100
     assert set(listed) == set(PROPERTIES) - OURS - OLDER
 

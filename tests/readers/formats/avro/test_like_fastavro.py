@@ -116,7 +116,6 @@ def test_values_become_what_fastavro_makes_of_them(rng: random.Random) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("written", sorted(TYPES))
 def test_each_type_that_is_written_is_read_as_each_other_as_fastavro_does(
     rng: random.Random, written: str

@@ -15,6 +15,7 @@ from headwater.readers.runtime.epoch.calls import CreateCalls
 from headwater.readers.runtime.epoch.epoch_reader import EpochReader
 from tests.exactly_once.waiting import until
 from tests.pages import Library, PageReader, PageSource, pages, rows_of, start_of
+from tests.patience import PATIENCE_S
 from tests.readings import epoch_task, read_task
 
 THREADS = [1, 2]
@@ -56,7 +57,7 @@ def prepared(mode: AlignmentMode, **settings: Any) -> tuple[EpochReader, Iterato
     go = threading.Event()
 
     def wait(_: PageReader) -> None:
-        assert not library.fetched or go.wait(10)
+        assert not library.fetched or go.wait(PATIENCE_S)
 
     library = Library({"a": pages(9)}, before_fetch=wait)
     reader = reading(library, "a", Barrier(rows=5), mode=mode, **settings)

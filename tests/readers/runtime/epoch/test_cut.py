@@ -13,6 +13,7 @@ from headwater.core.jsons import JsonValue
 from headwater.readers.runtime.epoch.barrier_handler import BarrierHandler, Cut
 from tests.doubles import NumberSplit
 from tests.pages import Library, Page, PageReader, pages, rows_of
+from tests.patience import PATIENCE_S
 from tests.readers.runtime.epoch.rig import each_number_of_threads, positions, reading
 
 
@@ -33,7 +34,7 @@ def test_a_duration_wakes_up_a_fetch_that_waits() -> None:
 
     def wait(reader: PageReader) -> None:
         if len(library.fetched) == 1:
-            assert reader.woken.wait(10)
+            assert reader.woken.wait(PATIENCE_S)
 
     library = Library({"a": pages(9)}, before_fetch=wait)
     reader = reading(library, "a", Barrier(duration_ms=60_000), clock=clock)
@@ -51,7 +52,7 @@ def test_a_slow_first_fetch_is_waited_for_though_the_duration_is_over() -> None:
             return True
 
     def slow(reader: PageReader) -> None:
-        assert over.wait(10)
+        assert over.wait(PATIENCE_S)
 
     clock = Clock()
     reader = reading(
@@ -133,7 +134,7 @@ def test_a_split_that_is_found_is_begun_by_an_idle_fetcher_while_another_fetch_t
     def wait(reader: PageReader) -> None:
         if ("b",) in reader.open:
             begun.set()
-        assert not library.fetched or begun.wait(10)
+        assert not library.fetched or begun.wait(PATIENCE_S)
 
     library = Library({"a": [Page((1,), ("b",)), Page((2,))], "b": pages(1)}, before_fetch=wait)
     assert sorted(rows_of(reading(library, "a", threads=2))) == [("a", 1), ("a", 2), ("b", 0)]

@@ -20,6 +20,7 @@ from headwater.readers.runtime.epoch.event_time import TaskAlignment
 from headwater.readers.runtime.partitions.result_partition import PROCESS_PARTITIONS
 from tests.doubles import NUMBER_SCHEMA
 from tests.pages import Library, PageReader, PageSource, pages, rows_of, start_of
+from tests.patience import PATIENCE_S
 from tests.readers.runtime.epoch.rig import (
     each_number_of_threads,
     positions,
@@ -81,7 +82,7 @@ def test_no_thread_socket_or_file_outlives_a_reader(how: str, threads: int) -> N
         if how == "failed" and len(library.fetched) == 3:
             raise SourceError("no")
         if how == "blocked fetch" and len(library.fetched) >= 2:
-            assert reader.woken.wait(10)
+            assert reader.woken.wait(PATIENCE_S)
 
     library = Library({"a": pages(20), "b": pages(20)}, before_fetch=hook)
     source = PageSource(library, threads)

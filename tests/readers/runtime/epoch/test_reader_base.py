@@ -16,6 +16,7 @@ from headwater.core.errors import ContractError, SourceError
 from headwater.core.jsons import JsonValue
 from tests.doubles import NumberSplit
 from tests.pages import Library, Page, PageReader, PageSource, pages, rows_of, start_of
+from tests.patience import PATIENCE_S
 from tests.readers.runtime.epoch.rig import (
     each_number_of_threads,
     positions,
@@ -120,7 +121,7 @@ def test_r11_a_task_that_waits_does_not_spin() -> None:
     go = threading.Event()
 
     def wait(_: PageReader) -> None:
-        assert go.wait(10)
+        assert go.wait(PATIENCE_S)
 
     reader = reading(Library({"a": pages(1)}, before_fetch=wait), "a")
     looks = 0
@@ -138,7 +139,7 @@ def test_r11_a_task_that_waits_does_not_spin() -> None:
     thread.join(0.1)
     assert looks <= 2
     go.set()
-    thread.join(10)
+    thread.join(PATIENCE_S)
     assert len(with_rows) == 1
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from headwater.readers.runtime.fetchers.split_fetcher import SplitFetcher
+from tests.patience import PATIENCE_S
 
 
 @pytest.fixture
@@ -28,5 +29,5 @@ def threads() -> Iterator[Callable[[SplitFetcher], threading.Thread]]:
     yield start
     for fetcher, thread in running:
         fetcher.stop()
-        thread.join(10)
+        thread.join(PATIENCE_S)
         assert not thread.is_alive()

@@ -21,6 +21,7 @@ from headwater.readers.runtime.partitions.result_partition import ResultPartitio
 from headwater.readers.runtime.partitions.subpartition import BufferPool
 from tests.exactly_once.waiting import until
 from tests.pages import Library, PageReader, pages, start_of
+from tests.patience import PATIENCE_S
 
 
 class Rig:
@@ -74,7 +75,7 @@ def test_exception_propagation_first_and_successive_fetch(successful: int) -> No
     reader.at = successful
     rig = Rig(library, "a", create=lambda: reader)
     rig.manager.start()
-    assert rig.failed.wait(10)
+    assert rig.failed.wait(PATIENCE_S)
     with pytest.raises(SourceError, match="no more") as caught:
         rig.manager.check_errors()
     assert caught.value.split == "a"
@@ -126,12 +127,12 @@ def test_f10_closing_is_bounded_though_a_reader_does_not_come_back(caplog: pytes
 
     rig = Rig(Library(), "a", close_timeout_ms=5, create=lambda: Deaf(Library({"a": pages(1)})))
     rig.manager.start()
-    assert entered.wait(60)
+    assert entered.wait(PATIENCE_S)
     with caplog.at_level(logging.ERROR):
         rig.manager.close()
     assert "test-fetcher-0 did not return from SplitReader.fetch within 5 ms" in caplog.text
     release.set()
-    rig.manager._threads[0].join(10)
+    rig.manager._threads[0].join(PATIENCE_S)
 
 
 def test_f10_no_fetcher_is_started_after_closing() -> None:

@@ -15,6 +15,7 @@ from headwater.readers.runtime.fetchers.events import NothingFetched, SplitsDone
 from headwater.readers.runtime.partitions.subpartition import CheckpointBarrier
 from tests.exactly_once.waiting import until
 from tests.pages import Library, PageReader, pages
+from tests.patience import PATIENCE_S
 from tests.readers.runtime.fetchers.fetcher_rig import A, B, C, Rig, Start, done
 
 
@@ -23,7 +24,7 @@ def test_f1_all_methods_of_a_reader_but_wake_up_run_on_one_thread(threads: Start
     thread = threads(rig.fetcher)
     until(lambda: rig.backlog == 10, "the fetcher")
     rig.fetcher.stop()
-    thread.join(10)
+    thread.join(PATIENCE_S)
     assert rig.reader.thread is thread
     assert rig.reader.closed == 1
 
@@ -64,11 +65,11 @@ def test_f3_a_task_wakes_a_running_fetch(threads: Start) -> None:
     def block_once(reader: PageReader) -> None:
         if not entered.is_set():
             entered.set()
-            assert reader.woken.wait(10)
+            assert reader.woken.wait(PATIENCE_S)
 
     rig = Rig(Library({"a": pages(2), "b": pages(1)}, before_fetch=block_once), "ab")
     threads(rig.fetcher)
-    assert entered.wait(10)
+    assert entered.wait(PATIENCE_S)
     rig.fetcher.remove_splits([A])
     until(lambda: rig.library.fetched == [B], "the fetcher")
 
@@ -205,7 +206,7 @@ def test_f14_a_reader_is_closed_once_on_the_fetchers_thread_also_while_paused(th
     thread = threads(rig.fetcher)
     until(lambda: rig.reader.paused == {A}, "the fetcher")
     rig.fetcher.stop()
-    thread.join(10)
+    thread.join(PATIENCE_S)
     assert rig.reader.thread is thread
     assert rig.reader.closed == 1
 
@@ -214,7 +215,7 @@ def test_a_reader_that_was_never_needed_is_never_made(threads: Start) -> None:
     rig = Rig(Library())
     thread = threads(rig.fetcher)
     rig.fetcher.stop()
-    thread.join(10)
+    thread.join(PATIENCE_S)
     assert not hasattr(rig, "reader")
 
 

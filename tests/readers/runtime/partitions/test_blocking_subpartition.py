@@ -12,6 +12,7 @@ import pytest
 from headwater.core.errors import ContractError
 from headwater.readers.runtime.partitions.blocking import BlockingSubpartition
 from headwater.readers.runtime.partitions.subpartition import BufferPool, EndOfPartition
+from tests.patience import PATIENCE_S
 from tests.readers.runtime.partitions.consuming import BARRIER, Told, buffer, read
 
 
@@ -84,7 +85,7 @@ def test_concurrent_finish_and_release_memory(tmp_path: Path, pool: BufferPool) 
         with ThreadPoolExecutor(2) as threads:
             calls: list[Callable[[], None]] = [subpartition.finish, subpartition.spill]
             for done in [threads.submit(call) for call in calls]:
-                done.result(10)
+                done.result(PATIENCE_S)
         assert read(subpartition.create_view(Told())) == [[1], EndOfPartition()]
         subpartition.release()
 

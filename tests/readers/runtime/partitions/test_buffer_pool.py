@@ -10,6 +10,7 @@ import pytest
 from headwater.core.errors import ContractError
 from headwater.readers.runtime.partitions.subpartition import BufferPool, PartitionBuffer
 from tests.exactly_once.waiting import until
+from tests.patience import PATIENCE_S
 
 
 def test_a_budget_that_is_used_up_lets_nothing_in() -> None:
@@ -75,7 +76,7 @@ def test_a_producer_that_waits_is_woken(how: str) -> None:
         else:
             cancelled.set()
             pool.wake_up()
-        assert waiting.result(10) is (how == "recycle")
+        assert waiting.result(PATIENCE_S) is (how == "recycle")
     assert pool._waiting == 0
 
 
@@ -88,7 +89,7 @@ def test_a_wake_up_alone_changes_nothing() -> None:
         pool.wake_up()
         assert not waiting.done()
         pool.recycle(10)
-        assert waiting.result(10)
+        assert waiting.result(PATIENCE_S)
 
 
 def test_many_threads_request_and_recycle_and_all_comes_back() -> None:

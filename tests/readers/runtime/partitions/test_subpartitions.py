@@ -21,6 +21,7 @@ from headwater.readers.runtime.partitions.subpartition import (
     PartitionEvent,
     ResultSubpartition,
 )
+from tests.patience import PATIENCE_S
 from tests.readers.runtime.partitions.consuming import BARRIER, Told, buffer, read
 
 
@@ -187,14 +188,14 @@ def test_concurrent_produce_and_consume(slow: str) -> None:
             if isinstance(element, EndOfPartition):
                 break
             if element is None:
-                assert told.event.wait(10)
+                assert told.event.wait(PATIENCE_S)
                 continue
             assert isinstance(element, PartitionBuffer)
             found.append(element.payload)
             element.recycle()
             if slow in {"consumer", "both"}:
                 lazy.wait(0.0005)
-        producing.result(10)
+        producing.result(PATIENCE_S)
     assert found == list(range(128))
     assert pool._used_bytes == 0
     assert pool.peak_bytes <= 5 * 1024
