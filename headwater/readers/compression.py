@@ -141,14 +141,14 @@ class Decompressed(io.BufferedIOBase):
             CorruptRecordError: the next byte cannot be decompressed.
         """
         parts: list[bytes] = []
-        wanted = sys.maxsize if size is None or size < 0 else size
-        while wanted > 0 and (piece := self._rest or self._next_piece()):
-            parts.append(piece[:wanted])
-            self._rest = piece[wanted:]
-            wanted -= len(parts[-1])
+        missing = sys.maxsize if size is None or size < 0 else size
+        while missing > 0 and (block := self._rest or self._next_piece()):
+            parts.append(block[:missing])
+            self._rest = block[missing:]
+            missing -= len(parts[-1])
         data = b"".join(parts)
         self._position += len(data)
-        if not data and wanted > 0 and self._damage is not None:
+        if not data and missing > 0 and self._damage is not None:
             raise CorruptRecordError(
                 f"the file is damaged: its {_suffix(self._url)} cannot be decompressed: {self._damage}",
                 source="files",
@@ -199,29 +199,29 @@ class _Inflater(ABC):
 
 class _Zlib(_Inflater):
     def __init__(self, bits: int) -> None:
-        self._made = zlib.decompressobj(bits)
+        self._stream = zlib.decompressobj(bits)
 
     def output(self, data: bytes) -> bytes:
-        return self._made.decompress(self._made.unconsumed_tail + data, _OUTPUT_BYTES)
+        return self._stream.decompress(self._stream.unconsumed_tail + data, _OUTPUT_BYTES)
 
     @property
     def left(self) -> bytes | None:
-        return self._made.unused_data if self._made.eof else None
+        return self._stream.unused_data if self._stream.eof else None
 
 
 class _Bounded(_Inflater):
     """Bzip2 and xz, whose decompressors keep their input themselves."""
 
-    def __init__(self, made: Any) -> None:
-        self._made = made
+    def __init__(self, decompressor: Any) -> None:
+        self._stream = decompressor
 
     def output(self, data: bytes) -> bytes:
-        found: bytes = self._made.decompress(data, _OUTPUT_BYTES)
-        return found
+        output: bytes = self._stream.decompress(data, _OUTPUT_BYTES)
+        return output
 
     @property
     def left(self) -> bytes | None:
-        return self._made.unused_data if self._made.eof else None
+        return self._stream.unused_data if self._stream.eof else None
 
 
 def _members(make: Callable[[], _Inflater]) -> Callable[[Any], Iterator[bytes]]:
@@ -244,10 +244,10 @@ def _members(make: Callable[[], _Inflater]) -> Callable[[Any], Iterator[bytes]]:
 
 def _all(member: _Inflater, data: bytes) -> Iterator[bytes]:
     """Yield all that a piece of input gives."""
-    found = member.output(data)
-    while found:
-        yield found
-        found = b"" if member.left is not None else member.output(b"")
+    output = member.output(data)
+    while output:
+        yield output
+        output = b"" if member.left is not None else member.output(b"")
 
 
 def _arrow(codec: Literal["brotli", "lz4", "zstd"]) -> Callable[[Any], Iterator[bytes]]:
@@ -270,13 +270,13 @@ def _hadoop(
 
     def pieces(file: Any) -> Iterator[bytes]:
         while head := file.read(4):
-            left = _length(head)
-            while left > 0:
+            missing = _length(head)
+            while missing > 0:
                 chunk = _exactly(file, _length(file.read(4)))
-                size = size_of(chunk, left)
-                if size > left:
+                size = size_of(chunk, missing)
+                if size > missing:
                     raise ValueError("a block is longer than it says")
-                left -= size
+                missing -= size
                 yield block(chunk, size)
 
     return pieces

@@ -48,14 +48,14 @@ class AvroFormat(FileFormat):
             header = container.read_header(file)
             rebase = Rebase.of(status.url, header.metadata, self.settings.rebase)
             fields, plan = _plan(self._reader(header), columns, rebase)
-            found = container.read_blocks(file, header, start, stop)
+            blocks = container.read_blocks(file, header, start, stop)
             if not fields:
-                for block in found:
+                for block in blocks:
                     yield FileBlock(_nulls(block.rows), block.start, block.stop)
                 return
             writer = _record(header.schema)
             decoder = container.ContainerDecoder(writer, replace(self._reader(header), fields=tuple(fields)))
-            for begin, end in _decoded(decoder, found):
+            for begin, end in _decoded(decoder, blocks):
                 rows = decoder.finish()
                 arrays = [convert(column) for column, (_, convert) in zip(rows.columns, plan, strict=True)]
                 schema = pa.schema([field for field, _ in plan])
@@ -79,22 +79,22 @@ def _plan(
     record: RecordType, columns: pa.Schema, rebase: Rebase
 ) -> tuple[list[RecordField], list[tuple[pa.Field[Any], ColumnConversion]]]:
     """Return the fields that are decoded, and what each of them becomes."""
-    wanted = wanted_fields(record, columns)
+    targets = wanted_fields(record, columns)
     fields = [
-        replace(field, type=read_as(field.type, wanted[field.name].type))
+        replace(field, type=read_as(field.type, targets[field.name].type))
         for field in record.fields
-        if field.name in wanted
+        if field.name in targets
     ]
 
-    def convert_leaf(found: Any, kind: Any, _at: int) -> ColumnConversion:
-        return avro_conversion(found, kind, rebase)
+    def convert_leaf(source: Any, target: Any, _at: int) -> ColumnConversion:
+        return avro_conversion(source, target, rebase)
 
     plan: list[tuple[pa.Field[Any], ColumnConversion]] = []
     for field in fields:
-        column = wanted[field.name]
+        column = targets[field.name]
         path = f"column {column.name!r}"
-        found = decoded_type(field.type, column.type, path)
-        plan.append((column, conversion(found, column.type, convert_leaf, path)))
+        source = decoded_type(field.type, column.type, path)
+        plan.append((column, conversion(source, column.type, convert_leaf, path)))
     return fields, plan
 
 

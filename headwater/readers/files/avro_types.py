@@ -26,31 +26,31 @@ _DAY_MS = 86_400_000
 _NO_COLUMN = {"time-micros", "timestamp-nanos", "local-timestamp-nanos"}
 
 
-def read_as(written: AvroType, wanted: Any) -> AvroType:  # noqa: PLR0911 - a case for each type
+def read_as(written: AvroType, target: Any) -> AvroType:  # noqa: PLR0911 - a case for each type
     """Return the type that a value is decoded as: without its meaning where a plain number is wanted."""
     match written:
-        case PrimitiveType() if _is_plain(wanted):
+        case PrimitiveType() if _is_plain(target):
             return PrimitiveType(written.kind)
-        case FixedType() if _is_plain(wanted):
+        case FixedType() if _is_plain(target):
             return replace(written, decimal=None)
-        case ArrayType() if pa.types.is_list(wanted):
-            return ArrayType(read_as(written.items, wanted.value_type))
-        case AvroMapType() if pa.types.is_map(wanted):
-            return AvroMapType(read_as(written.values, wanted.item_type))
-        case RecordType() if pa.types.is_struct(wanted):
-            return _record_as(written, wanted)
+        case ArrayType() if pa.types.is_list(target):
+            return ArrayType(read_as(written.items, target.value_type))
+        case AvroMapType() if pa.types.is_map(target):
+            return AvroMapType(read_as(written.values, target.item_type))
+        case RecordType() if pa.types.is_struct(target):
+            return _record_as(written, target)
         case UnionType() if len(written.without_null) == 1:
-            return UnionType(tuple(read_as(branch, wanted) for branch in written.branches))
+            return UnionType(tuple(read_as(branch, target) for branch in written.branches))
     return written
 
 
-def _is_plain(wanted: Any) -> bool:
+def _is_plain(target: Any) -> bool:
     types = pa.types
-    return bool(types.is_integer(wanted) or types.is_floating(wanted) or types.is_binary(wanted))
+    return bool(types.is_integer(target) or types.is_floating(target) or types.is_binary(target))
 
 
-def _record_as(written: RecordType, wanted: Any) -> RecordType:
-    kinds = {each.name.lower(): each.type for each in wanted}
+def _record_as(written: RecordType, target: Any) -> RecordType:
+    kinds = {each.name.lower(): each.type for each in target}
     fields = [
         replace(field, type=read_as(field.type, kinds[field.name.lower()]))
         if field.name.lower() in kinds
@@ -60,41 +60,41 @@ def _record_as(written: RecordType, wanted: Any) -> RecordType:
     return replace(written, fields=tuple(fields))
 
 
-def decoded_type(read: AvroType, wanted: Any, path: str) -> Any:
+def decoded_type(read: AvroType, target: Any, path: str) -> Any:
     """Return the Arrow type of a decoded value. The branches of a union have the names that are wanted.
 
     Raises:
         UnfitTypeError: a union has not as many branches as the struct in the schema has fields.
     """
-    chosen = chosen_type(read)
-    match chosen:
-        case ArrayType() if pa.types.is_list(wanted):
-            return pa.list_(decoded_type(chosen.items, wanted.value_type, path))
-        case AvroMapType() if pa.types.is_map(wanted):
-            return pa.map_(pa.string(), decoded_type(chosen.values, wanted.item_type, path))
-        case RecordType() if pa.types.is_struct(wanted):
-            kinds = {each.name.lower(): each.type for each in wanted}
+    branch_type = chosen_type(read)
+    match branch_type:
+        case ArrayType() if pa.types.is_list(target):
+            return pa.list_(decoded_type(branch_type.items, target.value_type, path))
+        case AvroMapType() if pa.types.is_map(target):
+            return pa.map_(pa.string(), decoded_type(branch_type.values, target.item_type, path))
+        case RecordType() if pa.types.is_struct(target):
+            kinds = {each.name.lower(): each.type for each in target}
             return pa.struct(
                 [
                     (each.name, decoded_type(each.type, kinds.get(each.name.lower(), pa.null()), path))
-                    for each in chosen.fields
+                    for each in branch_type.fields
                 ]
             )
-        case UnionType() if pa.types.is_struct(wanted) and widened(chosen) is None:
-            branches = chosen.without_null
-            if len(branches) != wanted.num_fields:
+        case UnionType() if pa.types.is_struct(target) and widened(branch_type) is None:
+            branches = branch_type.without_null
+            if len(branches) != target.num_fields:
                 raise UnfitTypeError(
-                    f"{path} is a union of {len(branches)} types in this file and {wanted} in the schema"
+                    f"{path} is a union of {len(branches)} types in this file and {target} in the schema"
                 )
             return pa.struct(
                 [
                     (field.name, decoded_type(branch, field.type, path))
-                    for field, branch in zip(wanted, branches, strict=True)
+                    for field, branch in zip(target, branches, strict=True)
                 ]
             )
-    if pa.types.is_temporal(wanted) and _is_no_time(chosen):
-        raise UnfitTypeError(f"{path} cannot be read as {wanted}: it has another meaning in this file")
-    return arrow_type(chosen, path)
+    if pa.types.is_temporal(target) and _is_no_time(branch_type):
+        raise UnfitTypeError(f"{path} cannot be read as {target}: it has another meaning in this file")
+    return arrow_type(branch_type, path)
 
 
 def check_inferred(record: RecordType) -> None:
@@ -104,10 +104,10 @@ def check_inferred(record: RecordType) -> None:
         UnfitTypeError: one is a time of day, or has nanoseconds, which Spark has no type for here.
     """
     for field in record.fields:
-        chosen = chosen_type(field.type)
-        if isinstance(chosen, PrimitiveType) and chosen.logical in _NO_COLUMN:
+        kind = chosen_type(field.type)
+        if isinstance(kind, PrimitiveType) and kind.logical in _NO_COLUMN:
             raise UnfitTypeError(
-                f"column {field.name!r} is {chosen.logical}, which no column can be inferred of: give "
+                f"column {field.name!r} is {kind.logical}, which no column can be inferred of: give "
                 ".schema(...) with bigint for it, or without it"
             )
 
@@ -124,42 +124,42 @@ def wanted_fields(record: RecordType, columns: pa.Schema) -> dict[str, pa.Field[
         UnfitTypeError: a column is several fields, if case does not count.
     """
     names = [field.name for field in record.fields]
-    found = {find_name(names, field.name, f"column {field.name!r}"): field for field in columns}
-    return {name: field for name, field in found.items() if name is not None}
+    fields = {find_name(names, field.name, f"column {field.name!r}"): field for field in columns}
+    return {name: field for name, field in fields.items() if name is not None}
 
 
 def avro_conversion(  # noqa: PLR0911 - a case for each type
-    found: Any, wanted: Any, rebase: Rebase
+    source: Any, target: Any, rebase: Rebase
 ) -> ColumnConversion:
     """Return what makes the wanted type of a leaf.
 
     Args:
-        found: the Arrow type that it is decoded as (`read_as`).
-        wanted: the type in the schema.
+        source: the Arrow type that it is decoded as (`read_as`).
+        target: the type in the schema.
         rebase: what becomes of old dates.
 
     Raises:
         UnfitTypeError: Spark's reader does not take the one as the other.
     """
     types = pa.types
-    if types.is_date(found) and wanted == found:
+    if types.is_date(source) and target == source:
         return rebase.dates
-    if types.is_timestamp(found) and wanted == found:
-        return lambda column: rebase.timestamps(column.view(pa.int64()), wanted)
-    if found == wanted or (found, wanted) in _WIDER:
-        return lambda column: column.cast(wanted)
-    if types.is_int32(found) and types.is_date(wanted):
-        return lambda column: rebase.dates(column.view(wanted))
-    if types.is_date(found) and types.is_timestamp(wanted) and wanted.tz is None:
-        return lambda column: rebase.dates(column).cast(wanted)
-    if types.is_int64(found) and types.is_timestamp(wanted):
-        return lambda column: rebase.timestamps(compute.multiply_checked(column, 1000), wanted)
-    if types.is_int64(found) and types.is_date(wanted):
-        return lambda column: compute.divide(column, _DAY_MS).cast(pa.int32()).view(wanted)
-    if types.is_int64(found) and types.is_duration(wanted):
-        return lambda column: column.view(wanted)
-    if types.is_decimal(found) and types.is_decimal(wanted):
-        return _decimal(found, wanted)
+    if types.is_timestamp(source) and target == source:
+        return lambda column: rebase.timestamps(column.view(pa.int64()), target)
+    if source == target or (source, target) in _WIDER:
+        return lambda column: column.cast(target)
+    if types.is_int32(source) and types.is_date(target):
+        return lambda column: rebase.dates(column.view(target))
+    if types.is_date(source) and types.is_timestamp(target) and target.tz is None:
+        return lambda column: rebase.dates(column).cast(target)
+    if types.is_int64(source) and types.is_timestamp(target):
+        return lambda column: rebase.timestamps(compute.multiply_checked(column, 1000), target)
+    if types.is_int64(source) and types.is_date(target):
+        return lambda column: compute.divide(column, _DAY_MS).cast(pa.int32()).view(target)
+    if types.is_int64(source) and types.is_duration(target):
+        return lambda column: column.view(target)
+    if types.is_decimal(source) and types.is_decimal(target):
+        return _decimal(source, target)
     raise UnfitTypeError
 
 
@@ -170,13 +170,13 @@ _WIDER = {
 }
 
 
-def _decimal(found: Any, wanted: Any) -> ColumnConversion:
-    if found.precision - found.scale > wanted.precision - wanted.scale:
+def _decimal(source: Any, target: Any) -> ColumnConversion:
+    if source.precision - source.scale > target.precision - target.scale:
         raise UnfitTypeError
 
     def convert(column: AnyArray) -> AnyArray:
-        if wanted.scale < found.scale:
-            column = compute.round(column, ndigits=wanted.scale, round_mode="half_towards_infinity")
-        return column.cast(wanted)
+        if target.scale < source.scale:
+            column = compute.round(column, ndigits=target.scale, round_mode="half_towards_infinity")
+        return column.cast(target)
 
     return convert

@@ -27,7 +27,7 @@ class ColumnPlan:
     """What becomes of the columns of one file: which are read, and what each is converted to.
 
     Args:
-        found: the columns of the file.
+        schema: the columns of the file.
         columns: those of the schema that are wanted.
         leaves: called with the name of a column of the file; returns what converts its leaves.
 
@@ -35,14 +35,16 @@ class ColumnPlan:
         UnfitTypeError: a column of the file cannot be read as the schema has it.
     """
 
-    def __init__(self, found: pa.Schema, columns: pa.Schema, leaves: Callable[[str], LeafConversion]) -> None:
+    def __init__(
+        self, schema: pa.Schema, columns: pa.Schema, leaves: Callable[[str], LeafConversion]
+    ) -> None:
         self._conversions: dict[str, ColumnConversion] = {}
         fields: list[pa.Field[Any]] = []
         for field in columns:
             path = f"column {field.name!r}"
-            name = find_name(found.names, field.name, path)
+            name = find_name(schema.names, field.name, path)
             if name is not None:
-                kind = found.field(name).type
+                kind = schema.field(name).type
                 self._conversions[name] = conversion(kind, field.type, leaves(name), path)
                 fields.append(field)
         self._schema = pa.schema(fields)
@@ -60,12 +62,12 @@ class ColumnPlan:
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
 
 
-def conversion(found: Any, wanted: Any, leaf: LeafConversion, path: str, first: int = 0) -> ColumnConversion:
+def conversion(source: Any, target: Any, leaf: LeafConversion, path: str, first: int = 0) -> ColumnConversion:
     """Return what makes a column of the wanted type out of one of the file's.
 
     Args:
-        found: the type in the file.
-        wanted: the type in the schema.
+        source: the type in the file.
+        target: the type in the schema.
         leaf: converts what has no parts.
         path: of the column, for messages.
         first: the number of its first leaf.
@@ -73,35 +75,35 @@ def conversion(found: Any, wanted: Any, leaf: LeafConversion, path: str, first: 
     Raises:
         UnfitTypeError: the file's column cannot be read as the wanted type.
     """
-    if isinstance(found, pa.BaseExtensionType):
-        inner = conversion(found.storage_type, wanted, leaf, path, first)
+    if isinstance(source, pa.BaseExtensionType):
+        inner = conversion(source.storage_type, target, leaf, path, first)
         return lambda column: inner(column.storage)
     types = pa.types
-    if types.is_struct(found) and types.is_struct(wanted):
-        return _struct(found, wanted, leaf, path, first)
-    if types.is_map(found) and types.is_map(wanted):
-        return _map(found, wanted, leaf, path, first)
-    if is_list(found) and types.is_list(wanted):
-        return _list(found, wanted, leaf, path, first)
-    if types.is_nested(found) or types.is_nested(wanted):
-        raise UnfitTypeError(f"{path} is {found} in this file and {wanted} in the schema")
+    if types.is_struct(source) and types.is_struct(target):
+        return _struct(source, target, leaf, path, first)
+    if types.is_map(source) and types.is_map(target):
+        return _map(source, target, leaf, path, first)
+    if is_list(source) and types.is_list(target):
+        return _list(source, target, leaf, path, first)
+    if types.is_nested(source) or types.is_nested(target):
+        raise UnfitTypeError(f"{path} is {source} in this file and {target} in the schema")
     try:
-        return leaf(found, wanted, first)
+        return leaf(source, target, first)
     except UnfitTypeError as error:
         reason = f": {error}" if str(error) else ""
-        raise UnfitTypeError(f"{path} is {found} in this file and {wanted} in the schema{reason}") from None
+        raise UnfitTypeError(f"{path} is {source} in this file and {target} in the schema{reason}") from None
 
 
-def find_name(names: Iterable[str], wanted: str, path: str) -> str | None:
+def find_name(names: Iterable[str], name: str, path: str) -> str | None:
     """Return the name that is the wanted one, in any case; None if there is none.
 
     Raises:
         UnfitTypeError: several are.
     """
-    found = [name for name in names if name.lower() == wanted.lower()]
-    if len(found) > 1:
-        raise UnfitTypeError(f"{path} is {' and '.join(found)} in this file: case does not count")
-    return found[0] if found else None
+    matches = [each for each in names if each.lower() == name.lower()]
+    if len(matches) > 1:
+        raise UnfitTypeError(f"{path} is {' and '.join(matches)} in this file: case does not count")
+    return matches[0] if matches else None
 
 
 def is_list(kind: Any) -> bool:
@@ -125,49 +127,49 @@ def leaf_count(kind: Any) -> int:
     return 1
 
 
-def _struct(found: Any, wanted: Any, leaf: LeafConversion, path: str, first: int) -> ColumnConversion:
+def _struct(source: Any, target: Any, leaf: LeafConversion, path: str, first: int) -> ColumnConversion:
     parts: list[tuple[int, ColumnConversion] | None] = []
-    for field in wanted:
+    for field in target:
         below = f"{path}.{field.name}"
-        name = find_name((each.name for each in found), field.name, below)
+        name = find_name((each.name for each in source), field.name, below)
         if name is None:
             parts.append(None)
             continue
-        at = found.get_field_index(name)
-        before = first + sum(leaf_count(found.field(other).type) for other in range(at))
-        parts.append((at, conversion(found.field(at).type, field.type, leaf, below, before)))
+        at = source.get_field_index(name)
+        leaf_number = first + sum(leaf_count(source.field(other).type) for other in range(at))
+        parts.append((at, conversion(source.field(at).type, field.type, leaf, below, leaf_number)))
 
     def convert(column: Any) -> AnyArray:
         children = [
             pa.nulls(len(column), field.type) if part is None else part[1](column.field(part[0]))
-            for field, part in zip(wanted, parts, strict=True)
+            for field, part in zip(target, parts, strict=True)
         ]
-        return pa.StructArray.from_arrays(children, fields=list(wanted), mask=column.is_null())
+        return pa.StructArray.from_arrays(children, fields=list(target), mask=column.is_null())
 
     return convert
 
 
-def _map(found: Any, wanted: Any, leaf: LeafConversion, path: str, first: int) -> ColumnConversion:
-    key = conversion(found.key_type, wanted.key_type, leaf, f"{path}.key", first)
-    after = first + leaf_count(found.key_type)
-    value = conversion(found.item_type, wanted.item_type, leaf, f"{path}.value", after)
+def _map(source: Any, target: Any, leaf: LeafConversion, path: str, first: int) -> ColumnConversion:
+    key = conversion(source.key_type, target.key_type, leaf, f"{path}.key", first)
+    value_first = first + leaf_count(source.key_type)
+    value = conversion(source.item_type, target.item_type, leaf, f"{path}.value", value_first)
 
     def convert(column: Any) -> AnyArray:
         entries = pa.StructArray.from_arrays(
-            [key(column.keys), value(column.items)], fields=[wanted.key_field, wanted.item_field]
+            [key(column.keys), value(column.items)], fields=[target.key_field, target.item_field]
         )
-        return _with_child(column, wanted, entries)
+        return _with_child(column, target, entries)
 
     return convert
 
 
-def _list(found: Any, wanted: Any, leaf: LeafConversion, path: str, first: int) -> ColumnConversion:
-    item = conversion(found.value_type, wanted.value_type, leaf, f"{path}.element", first)
+def _list(source: Any, target: Any, leaf: LeafConversion, path: str, first: int) -> ColumnConversion:
+    item = conversion(source.value_type, target.value_type, leaf, f"{path}.element", first)
 
     def convert(column: Any) -> AnyArray:
         if not pa.types.is_list(column.type):
             column = column.cast(pa.list_(column.type.value_field))
-        return _with_child(column, wanted, item(column.values))
+        return _with_child(column, target, item(column.values))
 
     return convert
 

@@ -42,21 +42,21 @@ def spark_type(kind: Any) -> pa.DataType:
         return pa.map_(spark_type(kind.key_type), spark_type(kind.item_type))
     if types.is_nested(kind) and not types.is_union(kind):  # lists of all kinds
         return pa.list_(spark_type(cast("Any", kind).value_type))
-    return next((found for is_kind, found in _FLAT_TYPES if is_kind(kind)), kind)
+    return next((spark for is_kind, spark in _FLAT_TYPES if is_kind(kind)), kind)
 
 
-def arrow_conversion(found: Any, wanted: Any, _at: int) -> ColumnConversion:
+def arrow_conversion(source: Any, target: Any, _at: int) -> ColumnConversion:
     """Return what casts a leaf of an Arrow file: what can be cast without loss.
 
     Raises:
         UnfitTypeError: the one is never the other.
     """
     types = pa.types
-    is_time = types.is_timestamp(found) and types.is_timestamp(wanted)
-    if not is_time and not pa.scalar(None, found).cast(wanted).type == wanted:
+    is_time = types.is_timestamp(source) and types.is_timestamp(target)
+    if not is_time and not pa.scalar(None, source).cast(target).type == target:
         raise UnfitTypeError
     # Nanoseconds become microseconds, as in Spark, and no error.
-    return lambda column: column.cast(wanted, safe=not is_time)
+    return lambda column: column.cast(target, safe=not is_time)
 
 
 _BATCH_ROWS = 32_768
@@ -95,8 +95,8 @@ class ArrowFormat(ColumnarFormat):
 
     def infer(self, file: Any, status: FileStatus) -> pa.Schema:
         with named_errors(status, "arrow"):
-            found = _open_arrow(file).schema
-            return pa.schema([pa.field(field.name, spark_type(field.type)) for field in found])
+            schema = _open_arrow(file).schema
+            return pa.schema([pa.field(field.name, spark_type(field.type)) for field in schema])
 
 
 def _parts(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:

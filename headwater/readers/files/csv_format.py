@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -35,6 +35,25 @@ from headwater.readers.formats.csv import layout as L
 from headwater.readers.formats.csv.csv_decoder import CsvDecoder
 from headwater.readers.formats.format import BadValues, FormatOptions
 
+_Key: TypeAlias = tuple[pa.Schema, tuple[str, ...] | None, str]
+"""Columns, the header as far as it counts, and the line separator of a stream."""
+
+
+class _Decoding(NamedTuple):
+    """A decoder of some columns.
+
+    Attributes:
+        key: of the columns.
+        schema: of the decoder's batches.
+        decoder: of the records.
+        rescue: of values that do not fit.
+    """
+
+    key: _Key
+    schema: pa.Schema
+    decoder: CsvDecoder
+    rescue: CsvRescue
+
 
 class CsvFormat(LineFormat):
     """Columns go by their position, unless the schema is a part of an inferred one."""
@@ -45,10 +64,7 @@ class CsvFormat(LineFormat):
         self._dialect = settings.csv.dialect
         self._bad = BadRecords(settings.records, quarantine)
         self._stream: CsvStream | None = None
-        # The decoder of the columns that were asked for last.
-        self._decoder: tuple[pa.Schema, CsvDecoder] | None = None
-        self._rescue: CsvRescue | None = None
-        self._known: tuple[pa.Schema, bool, str] | None = None
+        self._last: _Decoding | None = None
 
     def is_splittable(self, url: str) -> bool:
         return not self._dialect.multi_line and super().is_splittable(url)
@@ -67,9 +83,9 @@ class CsvFormat(LineFormat):
         records = records_of(lines_of(block.text, self.settings.lines), self._dialect.comment)
         if block.start == 0:
             records = records.unmarked()
-        decoder = self._decoder_of(columns, block.header)
-        bad = decoder.append(records.spans)
-        yield from self._good_rows(self._batch(decoder), bad, records, file, block.start)
+        decoding = self._decoding(columns, block.header)
+        bad = decoding.decoder.append(records.spans)
+        yield from self._good_rows(decoding, bad, records, file, block.start)
 
     def finish(self) -> None:
         self._bad.finish()
@@ -86,17 +102,17 @@ class CsvFormat(LineFormat):
         self, file: Any, status: FileStatus, start: int, stop: int, columns: pa.Schema
     ) -> Iterator[FileBlock]:
         """Yield blocks of lines without the header, which is in the range that begins with the file."""
-        wanted = self._csv.header and start == 0
+        has_header = self._csv.header and start == 0
         names: tuple[str, ...] | None = None
         if self._csv.header and start > 0 and (self._csv.by_name or self._ends_in_folders(columns)):
             names = self._names_of(file, status, columns)
         for whole in super().blocks(file, status, start, stop, columns):
             block = whole
-            if wanted:
+            if has_header:
                 header, block = self._past_header(whole, status.url)
                 if header is None:
                     continue
-                wanted = False
+                has_header = False
                 names = self._checked(header, columns, status.url)
             yield FileBlock(block.text, block.start, block.stop, names)
 
@@ -140,9 +156,9 @@ class CsvFormat(LineFormat):
                 return
             self._checked(stream.header, columns, file.url)
         names = None if stream.header is None else tuple(safe_names(stream.header, self._csv))
-        decoder = self._decoder_of(columns, names, stream.line_separator)
-        for bad, records in stream.rows(decoder):
-            yield from self._good_rows(self._batch(decoder), bad, records, file, 0)
+        decoding = self._decoding(columns, names, stream.line_separator)
+        for bad, records in stream.rows(decoding.decoder):
+            yield from self._good_rows(decoding, bad, records, file, 0)
 
     # What both share
 
@@ -181,9 +197,17 @@ class CsvFormat(LineFormat):
         names = [field.name for field in of_files if field.name not in elsewhere]
         return names, names.index(columns.names[-1]) + 1 if columns.names else 0
 
-    def _decoder_of(
+    def _decoding(
         self, columns: pa.Schema, header: tuple[str, ...] | None, line_separator: str = ""
-    ) -> CsvDecoder:
+    ) -> _Decoding:
+        """Return the decoder of these columns: the last one, if they are the same."""
+        key = (columns, header if self._csv.by_name or self._csv.is_inferred else None, line_separator)
+        if self._last is None or self._last.key != key:
+            self._last = self._new_decoding(key)
+        return self._last
+
+    def _new_decoding(self, key: _Key) -> _Decoding:
+        columns, header, line_separator = key
         options = self._options()
         schema = self._placed(header, columns)
         # Of a part of the columns nobody knows how many a record must have, and where a folder hides one
@@ -191,16 +215,9 @@ class CsvFormat(LineFormat):
         any_width = (self._csv.by_name or len(schema) > len(columns)) and not self._rescues
         if options.corrupt_column is not None:
             schema = schema.append(pa.field(options.corrupt_column, pa.string()))
-        known = (schema, any_width, line_separator)
-        if self._decoder is None or self._known != known:
-            separator = line_separator or self.settings.lines.separator or "\n"
-            self._decoder = (
-                schema,
-                CsvDecoder(schema, options, self._dialect, separator, any_width=any_width),
-            )
-            self._known = known
-            self._rescue = CsvRescue(self._dialect, separator)
-        return self._decoder[1]
+        separator = line_separator or self.settings.lines.separator or "\n"
+        decoder = CsvDecoder(schema, options, self._dialect, separator, any_width=any_width)
+        return _Decoding(key, schema, decoder, CsvRescue(self._dialect, separator))
 
     @property
     def _rescues(self) -> bool:
@@ -212,12 +229,8 @@ class CsvFormat(LineFormat):
         options = self.settings.records.format_options(self.settings.schema)
         return options if options.rescued_column is None else replace(options, corrupt_column=None)
 
-    def _batch(self, decoder: CsvDecoder) -> pa.RecordBatch:
-        assert self._decoder is not None
-        return decoder.finish_batch(self._decoder[0])
-
     def _good_rows(
-        self, batch: pa.RecordBatch, bad: BadValues | None, records: Lines, file: FileStatus, start: int
+        self, decoding: _Decoding, bad: BadValues | None, records: Lines, file: FileStatus, start: int
     ) -> Iterator[pa.RecordBatch]:
         """Yield what was decoded, up to a record of which nothing can be made.
 
@@ -225,6 +238,7 @@ class CsvFormat(LineFormat):
             CorruptRecordError: the mode is to fail.
             UnreadableRestError: there is such a record, and it does not go into a file.
         """
+        batch = decoding.decoder.finish_batch(decoding.schema)
         if bad is None:
             yield batch
             return
@@ -234,8 +248,8 @@ class CsvFormat(LineFormat):
             return
         first = int(fatal[0])
         row = int(bad.rows[first])
-        before = BadValues(bad.rows[:first], bad.reasons[:first])
-        yield from self._without_bad(batch.slice(0, row), before, records, file, start)
+        others = BadValues(bad.rows[:first], bad.reasons[:first])
+        yield from self._without_bad(batch.slice(0, row), others, records, file, start)
         raise UnreadableRestError(
             f"the record at this position {CsvDecoder.reason_of(int(bad.reasons[first]))}",
             source="files",
@@ -258,14 +272,14 @@ class CsvFormat(LineFormat):
         if name is not None:
             # Without the column of corrupt records, which is not there then.
             part = records.only(bad.rows).spans
-            assert self._rescue is not None, "there is a decoder, so there is this"
-            yield batch.append_column(name, self._rescue.column(batch, bad.rows, part))
+            assert self._last is not None, "its decoder has made the batch"
+            yield batch.append_column(name, self._last.rescue.column(batch, bad.rows, part))
             return
-        before = start + int(records.places[0] - records.spans.starts[0])
-        self._bad.take(bad, records.spans, file, before, CsvDecoder.reason_of)
-        kept: pa.RecordBatch | None = without_rows(batch, [bad.rows]) if self._bad.are_dropped else batch
-        if kept is not None:
-            yield kept
+        block_start = start + int(records.places[0] - records.spans.starts[0])
+        self._bad.take(bad, records.spans, file, block_start, CsvDecoder.reason_of)
+        good: pa.RecordBatch | None = without_rows(batch, [bad.rows]) if self._bad.are_dropped else batch
+        if good is not None:
+            yield good
 
 
 def _is_called(name: str, at: int, header: Sequence[str] | None) -> bool:

@@ -34,13 +34,13 @@ def csv_schema(files: Sequence[FileStatus], opener: Opener, settings: ReadSettin
     """
     multi_line = settings.csv.dialect.multi_line
     ordered = sorted(files, key=lambda file: file.url if multi_line else (-file.size_bytes, file.url))
-    found = _Stream(settings) if multi_line else _Lines(settings)
+    sample = _Stream(settings) if multi_line else _Lines(settings)
     for file in ordered:
-        if found.done:
+        if sample.done:
             break
         with opener(file) as handle:
-            found.look(decompressed(file.url, handle), file)
-    return found.schema()
+            sample.look(decompressed(file.url, handle), file)
+    return sample.schema()
 
 
 class _Sample:
@@ -114,14 +114,14 @@ class _Lines(_Sample):
                 self._add(records, begins=block.start == 0)
 
     def _add(self, records: Lines, *, begins: bool) -> None:
-        kept = self.sampled(len(records.places))
+        rows = self.sampled(len(records.places))
         if self.settings.csv.header:
-            same = records.spans.sizes[kept] == len(self._header)
-            alike = [row for row in kept[same].tolist() if records.spans.value(row) == self._header]
-            kept = np.setdiff1d(kept, alike)
+            same = records.spans.sizes[rows] == len(self._header)
+            alike = [row for row in rows[same].tolist() if records.spans.value(row) == self._header]
+            rows = np.setdiff1d(rows, alike)
         assert self._decoder is not None
-        wanted = records.only(kept)
-        self._decoder.append((wanted.unmarked() if begins else wanted).spans)
+        sample = records.only(rows)
+        self._decoder.append((sample.unmarked() if begins else sample).spans)
         self.take(self._decoder.finish())
 
 

@@ -53,9 +53,9 @@ class Lines(NamedTuple):
             return self
         if sizes[0] == len(BYTE_ORDER_MARK):
             return self.only(np.arange(1, len(sizes)))
-        taken = np.zeros(len(sizes), np.int64)
-        taken[0] = len(BYTE_ORDER_MARK)
-        return Lines(Spans(data, starts + taken, sizes - taken), self.places + taken)
+        mark_sizes = np.zeros(len(sizes), np.int64)
+        mark_sizes[0] = len(BYTE_ORDER_MARK)
+        return Lines(Spans(data, starts + mark_sizes, sizes - mark_sizes), self.places + mark_sizes)
 
 
 def lines_of(data: Bytes, settings: LineSettings) -> Lines:
@@ -92,21 +92,21 @@ def _is_one_text(raw: Lines, settings: LineSettings) -> bool:
 def records_of(lines: Lines, comment: str) -> Lines:
     """Return the lines that are records: neither blank nor a comment."""
     data, starts, sizes = lines.spans
-    kept = sizes > 0
+    is_record = sizes > 0
     first = np.full(len(sizes), _SPACE + 1, np.uint8)
-    first[kept] = data[starts[kept]]
-    blank = np.flatnonzero((first <= _SPACE) & kept)
+    first[is_record] = data[starts[is_record]]
+    blank = np.flatnonzero((first <= _SPACE) & is_record)
     if len(blank):
         letters = np.flatnonzero(data > _SPACE)
         ends = np.searchsorted(letters, starts[blank] + sizes[blank])
-        kept[blank] = ends > np.searchsorted(letters, starts[blank])
+        is_record[blank] = ends > np.searchsorted(letters, starts[blank])
     mark = comment.encode()
     if mark:
-        for row in np.flatnonzero((first == mark[0]) & kept).tolist():
-            kept[row] = not (lines.spans.value(row) or b"").startswith(mark)
-    if kept.all():
+        for row in np.flatnonzero((first == mark[0]) & is_record).tolist():
+            is_record[row] = not (lines.spans.value(row) or b"").startswith(mark)
+    if is_record.all():
         return lines
-    return lines.only(np.flatnonzero(kept))
+    return lines.only(np.flatnonzero(is_record))
 
 
 def header_row(lines: Lines, comment: str) -> int | None:
@@ -163,9 +163,9 @@ def check_names(values: Sequence[str], columns: pa.Schema, url: str) -> None:
 
 def placed(names: Sequence[str], columns: pa.Schema, *, whole: bool) -> pa.Schema:
     """Return the columns of a file up to the last one that is wanted, or all; the others as strings."""
-    wanted = dict(zip(columns.names, columns, strict=True))
-    fields = [wanted.get(name, pa.field(name, pa.string())) for name in names]
+    by_name = dict(zip(columns.names, columns, strict=True))
+    fields = [by_name.get(name, pa.field(name, pa.string())) for name in names]
     if whole:
         return pa.schema(fields)
-    last = max((at for at, name in enumerate(names) if name in wanted), default=-1)
+    last = max((at for at, name in enumerate(names) if name in by_name), default=-1)
     return pa.schema(fields[: last + 1])

@@ -51,12 +51,12 @@ class CsvRescue:
         decoder.append(spans)
         bad = batch.take(_integers(np.ascontiguousarray(rows, np.int64)))
         names = [*batch.schema.names, *(f"_c{at}" for at in range(first, width))]
-        found: dict[str, pa.Array[Any]] = {}
+        values: dict[str, pa.Array[Any]] = {}
         for name, text, column in zip_longest(names, decoder.finish(), bad.columns):
-            left = text if column is None else compute.if_else(column.is_null(), text, None)
-            if left.null_count < len(left):
-                found[name] = left
-        objects = json_objects(found, len(rows))
+            unfit = text if column is None else compute.if_else(column.is_null(), text, None)
+            if unfit.null_count < len(unfit):
+                values[name] = unfit
+        objects = json_objects(values, len(rows))
         places = np.full(batch.num_rows, len(rows), np.int64)
         places[rows] = np.arange(len(rows))
         nothing = pa.nulls(1, pa.string())

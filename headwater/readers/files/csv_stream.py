@@ -100,10 +100,10 @@ class CsvStream:
             if self._encoding in _MARKED:
                 joined = joined.removeprefix(BYTE_ORDER_MARK)
         if self._separator is None:
-            found = _LINE_END.search(joined[:_DETECTED_BYTES])
+            match = _LINE_END.search(joined[:_DETECTED_BYTES])
             # A carriage return at the end may be the first half of a line end.
-            if found is not None and (found[0] != b"\r" or found.end() < len(joined) or last):
-                self._separator = found[0].decode()
+            if match is not None and (match[0] != b"\r" or match.end() < len(joined) or last):
+                self._separator = match[0].decode()
         self._start = 0
         self._stop = len(joined)
         self._data = np.frombuffer(joined + bytes(BEHIND), np.uint8)

@@ -26,9 +26,9 @@ _BATCH_ROWS: Final = 32_768
 class _AskedFile(io.RawIOBase):
     """A file whose bytes the reader has. One owner, one thread."""
 
-    def __init__(self, size: int, asked: IO[bytes], answers: IO[bytes]) -> None:
+    def __init__(self, size: int, questions: IO[bytes], answers: IO[bytes]) -> None:
         self._size = size
-        self._asked = asked
+        self._asked = questions
         self._answers = answers
         self._at = 0
 
@@ -44,8 +44,8 @@ class _AskedFile(io.RawIOBase):
         return self._at
 
     def read(self, size: int | None = -1) -> Any:
-        left = max(self._size - self._at, 0)
-        count = left if size is None or size < 0 else min(size, left)
+        available = max(self._size - self._at, 0)
+        count = available if size is None or size < 0 else min(size, available)
         if count == 0:
             return b""
         send(self._answers, DecoderMessage.READ, RANGE.pack(self._at, count))
@@ -59,17 +59,17 @@ def main() -> None:
     # Whatever a library prints must not get between the messages.
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    asked = os.fdopen(sys.stdin.fileno(), "rb", buffering=0, closefd=False)
+    questions = os.fdopen(sys.stdin.fileno(), "rb", buffering=0, closefd=False)
     source: Any = None
     while True:
         try:
-            message, content = receive(asked)
+            message, content = receive(questions)
         except EOFError:
             break
         try:
             if message is DecoderMessage.OPEN:
                 (size,) = NUMBER.unpack(content)
-                source = orc.ORCFile(pa.PythonFile(_AskedFile(size, asked, answers), "r"))
+                source = orc.ORCFile(pa.PythonFile(_AskedFile(size, questions, answers), "r"))
                 _check_names(source.schema)
                 send(answers, DecoderMessage.FILE, NUMBER.pack(source.nstripes) + source.schema.serialize())
             elif message is DecoderMessage.FOOTER:

@@ -253,16 +253,16 @@ def decoder_process() -> Iterator[DecoderProcess]:
     with _lock:
         # A process that was copied by fork does not own those of the first one.
         _idle[:] = [process for process in _idle if process.owner == os.getpid()]
-        found = _idle.pop() if _idle else None
-    process = found or DecoderProcess()
+        idle = _idle.pop() if _idle else None
+    process = idle or DecoderProcess()
     try:
         yield process
     finally:
         with _lock:
-            kept = process.is_idle and not _idle
-            if kept:
+            is_reused = process.is_idle and not _idle
+            if is_reused:
                 _idle.append(process)
-        if not kept:
+        if not is_reused:
             process.close()
 
 

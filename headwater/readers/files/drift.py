@@ -36,9 +36,9 @@ class DriftGuard:
         self._schema = settings.schema
         self._rescued = settings.records.rescued_column
         # A column that is made here hides none of the file: what has its name there is unknown.
-        made = settings.special_columns
+        special = settings.special_columns
         self._known = pa.schema(
-            [field for field in settings.schema if field.name not in made and not is_metadata(field)]
+            [field for field in settings.schema if field.name not in special and not is_metadata(field)]
         )
 
     def columns_to_read(self, file: FileStatus, columns: pa.Schema) -> pa.Schema:
@@ -65,8 +65,8 @@ class DriftGuard:
                 raise self._stopped(file, own, new)
         if self._rescued is None:
             return columns
-        known = {name.lower() for name in self._known.names}
-        of_folders = known.difference(name.lower() for name in columns.names)
+        names = {name.lower() for name in self._known.names}
+        of_folders = names.difference(name.lower() for name in columns.names)
         # With the new fields of structs: formats give what is asked for, and no more.
         return pa.schema([field for field in widened(columns, own) if field.name.lower() not in of_folders])
 
@@ -102,11 +102,11 @@ class DriftGuard:
         rescued = rows.column(self._rescued)
         if rescued.null_count < len(rescued):
             objects = (json.loads(str(text)) for text in rescued.drop_null().to_pylist())
-            found = pa.schema(_fields_of(objects))
-            new = new_names(self._schema, found)
+            columns = pa.schema(_fields_of(objects))
+            new = new_names(self._schema, columns)
             if new:
                 # What inference does not look at (`samplingRatio`) comes as a string.
-                raise self._stopped(file, widened(inferred_columns([file], self._settings), found), new)
+                raise self._stopped(file, widened(inferred_columns([file], self._settings), columns), new)
         return rows.drop_columns([self._rescued]) if self._drift.hides_rescued else rows
 
     def _unknown_part(self, name: str, column: pa.Array[Any]) -> pa.Array[Any] | None:
@@ -116,14 +116,14 @@ class DriftGuard:
         at = [field for field in self._known if field.name.lower() == name.lower()]
         return column if not at else _unknown_fields(column, at[0].type)
 
-    def _stopped(self, file: FileStatus, found: pa.Schema, new: list[str]) -> SourceError:
+    def _stopped(self, file: FileStatus, columns: pa.Schema, new: list[str]) -> SourceError:
         """Return the error that stops the query; keep the new columns first, if they are to be added."""
-        shown = ", ".join(new[:_SHOWN]) + (", ..." if len(new) > _SHOWN else "")
-        what = f"the file has columns that the schema does not have ({len(new)}): {shown}"
+        names = ", ".join(new[:_SHOWN]) + (", ..." if len(new) > _SHOWN else "")
+        what = f"the file has columns that the schema does not have ({len(new)}): {names}"
         if self._drift.mode == "addNewColumns":
             assert self._drift.history is not None, "the options see to it"
             # Another file of the batch may have larger values: one alone does not tell a column's type.
-            together = widened(newest_columns(file, self._settings), found)
+            together = widened(newest_columns(file, self._settings), columns)
             self._drift.history.widen(self._without_corrupt(together, new))
             way_out = (
                 f"The schema {self._drift.name!r} (option schemaName) has them now, at its end: call load() "
@@ -137,17 +137,17 @@ class DriftGuard:
             )
         return SourceError(f"{what}. {way_out}", source="files", split=file.url)
 
-    def _without_corrupt(self, found: pa.Schema, new: list[str]) -> pa.Schema:
+    def _without_corrupt(self, columns: pa.Schema, new: list[str]) -> pa.Schema:
         """Return columns without the one for corrupt records: inference adds it where a file has such."""
         name = self._settings.records.corrupt_column
-        return found if name in new else pa.schema([field for field in found if field.name != name])
+        return columns if name in new else pa.schema([field for field in columns if field.name != name])
 
 
-def _unknown_fields(column: Any, known: Any) -> pa.Array[Any] | None:
+def _unknown_fields(column: Any, schema_type: Any) -> pa.Array[Any] | None:
     """Return a struct of the fields that a known struct does not have; None if it has all."""
-    if not pa.types.is_struct(column.type) or not pa.types.is_struct(known):
+    if not pa.types.is_struct(column.type) or not pa.types.is_struct(schema_type):
         return None
-    by_name = {field.name.lower(): field.type for field in known}
+    by_name = {field.name.lower(): field.type for field in schema_type}
     parts: dict[str, pa.Array[Any]] = {}
     for field, values in zip(column.type, column.flatten(), strict=True):
         kind = by_name.get(field.name.lower())

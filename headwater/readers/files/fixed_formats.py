@@ -44,10 +44,10 @@ class TextFormat(LineFormat):
 
     def decode(self, block: FileBlock, file: FileStatus, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
         if len(columns) > 1 or any(kind != pa.string() for kind in columns.types):
-            shown = ", ".join(f"{field.name} {field.type}" for field in columns)
+            text = ", ".join(f"{field.name} {field.type}" for field in columns)
             raise OptionError(
                 f"a line of text is one column of strings, and besides the folders of {file.url} the schema "
-                f"has {shown}",
+                f"has {text}",
                 option="schema",
             )
         whole = self.settings.lines.whole

@@ -62,7 +62,7 @@ def infer_schema(
     shown_by = _shown_by(listed, settings, is_stream)
     listed = [file for file in listed if not _name(file).startswith(SUMMARY_NAMES)]
     # Of a format that has always the same columns, without a file.
-    found = (
+    of_files = (
         inferred_columns(shown_by, settings) if shown_by else file_format.infer(None, FileStatus("", 0, 0))
     )
     if is_stream:
@@ -71,11 +71,11 @@ def infer_schema(
             "comes later is not looked at: %s",
             len(shown_by),
             len(listed),
-            ", ".join(f"{field.name} {field.type}" for field in found),
+            ", ".join(f"{field.name} {field.type}" for field in of_files),
         )
     folders = {field.name.lower(): field for field in _folder_columns(listed, settings)}
     # A folder of a column's name is the column, with the folder's type, in the column's place.
-    columns = [folders.pop(field.name.lower(), field) for field in found]
+    columns = [folders.pop(field.name.lower(), field) for field in of_files]
     return pa.schema([*columns, *folders.values()])
 
 
@@ -216,7 +216,7 @@ def _folder_columns(listed: Sequence[FileStatus], settings: ReadSettings) -> lis
         for key, raw in settings.partitions_of(file.url).items():
             spelled.setdefault(key.lower(), key)
             values.setdefault(key.lower(), set()).add(raw)
-    return [pa.field(spelled[key], partition_type(found)) for key, found in values.items()]
+    return [pa.field(spelled[key], partition_type(texts)) for key, texts in values.items()]
 
 
 def merged_schema(schemas: Iterable[pa.Schema]) -> pa.Schema:
@@ -234,9 +234,9 @@ def merged_schema(schemas: Iterable[pa.Schema]) -> pa.Schema:
 def _fields(one: list[pa.Field[Any]], other: list[pa.Field[Any]], path: str) -> list[pa.Field[Any]]:
     fields = {field.name.lower(): field for field in one}
     for field in other:
-        known = fields.get(field.name.lower(), field)
-        kind = _merged(known.type, field.type, f"{path}{field.name}")
-        fields[field.name.lower()] = pa.field(known.name, kind)
+        earlier = fields.get(field.name.lower(), field)
+        kind = _merged(earlier.type, field.type, f"{path}{field.name}")
+        fields[field.name.lower()] = pa.field(earlier.name, kind)
     return list(fields.values())
 
 

@@ -202,6 +202,6 @@ def _texts(documents: Int64Array, spans: Spans) -> pa.Array[Any]:
     try:
         texts: pa.Array[Any] = values.take(pa.array(2 * numbers)).cast(pa.string())
     except pa.ArrowInvalid:
-        known = [(spans.value(number) or b"").decode("utf-8", "replace") for number in different.tolist()]
-        return pa.array([known[number] for number in numbers.tolist()], pa.string())
+        decoded = [(spans.value(number) or b"").decode("utf-8", "replace") for number in different.tolist()]
+        return pa.array([decoded[number] for number in numbers.tolist()], pa.string())
     return texts

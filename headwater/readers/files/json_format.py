@@ -48,27 +48,27 @@ class JsonFormat(LineFormat):
 
     def decode(self, block: FileBlock, file: FileStatus, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
         data = block.text
-        found = json_documents(data, self.settings.json, self.settings.lines)
+        documents = json_documents(data, self.settings.json, self.settings.lines)
         # A mark at the beginning of a file is not in its first block.
         start = block.start if self.settings.json.multi_line else block.stop - len(data)
         schema = self._schema(columns)
         decoder = self._decoder(schema, file)
         batches: list[pa.RecordBatch] = []
         bad: list[BadValues] = []
-        spans = found.values.spans
+        spans = documents.values.spans
         for first in range(0, len(spans.sizes), _MOST_ROWS):
             part = Spans(
                 spans.data, spans.starts[first : first + _MOST_ROWS], spans.sizes[first : first + _MOST_ROWS]
             )
-            some = decoder.append(part, found.values.rewriting)
+            some = decoder.append(part, documents.values.rewriting)
             if some is not None:
                 bad.append(BadValues(some.rows + first, some.reasons))
             batches.append(_batch(schema, decoder.finish(), len(part.sizes)))
         if not bad:
             yield from batches
             return
-        rows = self._take_bad(found, bad, decoder, file, start)
-        yield from _without(batches, rows) if self._bad.are_dropped else self._kept(batches, rows, found)
+        rows = self._take_bad(documents, bad, decoder, file, start)
+        yield from _without(batches, rows) if self._bad.are_dropped else self._kept(batches, rows, documents)
 
     def finish(self) -> None:
         self._bad.finish()
@@ -99,17 +99,17 @@ class JsonFormat(LineFormat):
         # Spark takes values as they stand from bytes that it can reach, and else as Jackson writes them.
         is_streamed = self.settings.json.multi_line and is_compressed(file.url)
         exact = self.settings.lines.encoding is None and not is_streamed
-        found = self._decoders.get((schema, exact))
-        if found is None:
+        decoder = self._decoders.get((schema, exact))
+        if decoder is None:
             options = self.settings.records.format_options(schema)
             specials = self.settings.json.non_numeric
-            found = JsonDecoder(schema, options, exact=exact, specials=specials)
-            self._decoders[schema, exact] = found
-        return found
+            decoder = JsonDecoder(schema, options, exact=exact, specials=specials)
+            self._decoders[schema, exact] = decoder
+        return decoder
 
     def _take_bad(
         self,
-        found: JsonDocuments,
+        documents: JsonDocuments,
         bad: Sequence[BadValues],
         decoder: JsonDecoder,
         file: FileStatus,
@@ -118,24 +118,24 @@ class JsonFormat(LineFormat):
         """Return the rows of bad documents: an array is bad as a whole."""
         rows = np.concatenate([each.rows for each in bad])
         reasons = np.concatenate([each.reasons for each in bad])
-        documents = found.values.documents
+        of_values = documents.values.documents
         numbers = rows
-        if documents is not None:
-            numbers, first = np.unique(documents[rows], return_index=True)
+        if of_values is not None:
+            numbers, first = np.unique(of_values[rows], return_index=True)
             reasons = reasons[first]
-            rows = np.flatnonzero(np.isin(documents, numbers))
-        self._bad.take(BadValues(numbers, reasons), found.spans, file, start, decoder.reason)
+            rows = np.flatnonzero(np.isin(of_values, numbers))
+        self._bad.take(BadValues(numbers, reasons), documents.spans, file, start, decoder.reason)
         return rows
 
     def _kept(
-        self, batches: Sequence[pa.RecordBatch], rows: Int64Array, found: JsonDocuments
+        self, batches: Sequence[pa.RecordBatch], rows: Int64Array, documents: JsonDocuments
     ) -> Iterator[pa.RecordBatch]:
         """Yield all rows. Those of bad documents have the document's text, and not that of the value."""
-        documents = found.values.documents
+        of_values = documents.values.documents
         name = self.settings.records.corrupt_column
-        numbers = rows if documents is None else documents[rows]
-        if not found.are_moved:
-            elsewhere = found.values.spans.starts[rows] != found.spans.starts[numbers]
+        numbers = rows if of_values is None else of_values[rows]
+        if not documents.are_moved:
+            elsewhere = documents.values.spans.starts[rows] != documents.spans.starts[numbers]
             rows = rows[elsewhere]
             numbers = numbers[elsewhere]
         if not len(rows) or name not in batches[0].schema.names:
@@ -144,7 +144,7 @@ class JsonFormat(LineFormat):
         first = 0
         for batch in batches:
             inside = (rows >= first) & (rows < first + batch.num_rows)
-            yield from with_texts(batch, name, rows[inside] - first, numbers[inside], found.spans)
+            yield from with_texts(batch, name, rows[inside] - first, numbers[inside], documents.spans)
             first += batch.num_rows
 
 
@@ -153,9 +153,9 @@ def _without(batches: Sequence[pa.RecordBatch], rows: Int64Array) -> Iterator[pa
     first = 0
     for batch in batches:
         inside = (rows >= first) & (rows < first + batch.num_rows)
-        kept = without_rows(batch, [rows[inside] - first])
-        if kept is not None:
-            yield kept
+        rest = without_rows(batch, [rows[inside] - first])
+        if rest is not None:
+            yield rest
         first += batch.num_rows
 
 

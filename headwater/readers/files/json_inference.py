@@ -57,18 +57,18 @@ def inferred_json(blocks: Callable[[], Iterable[Bytes]], settings: ReadSettings)
             source="files",
         )
     try:
-        found = shapes.schema()
+        schema = shapes.schema()
         if json.infer_timestamp:
-            found = with_times(found, shapes, lambda: _samples(blocks, settings), settings.records)
+            schema = with_times(schema, shapes, lambda: _samples(blocks, settings), settings.records)
     except FormatSchemaError as error:
         raise CorruptRecordError(
             f"no schema can be inferred: {error}; give .schema(...)", source="files"
         ) from error
     name = settings.records.corrupt_column
     # Beside text that is no JSON a field of that name is a string; beside JSON that is no object it stays.
-    if settings.records.mode == "permissive" and (shapes.broken or (corrupt and name not in found.names)):
-        return _with_corrupt_column(found, name)
-    return found
+    if settings.records.mode == "permissive" and (shapes.broken or (corrupt and name not in schema.names)):
+        return _with_corrupt_column(schema, name)
+    return schema
 
 
 def _with_corrupt_column(schema: pa.Schema, name: str) -> pa.Schema:
@@ -83,16 +83,16 @@ def _samples(
 ) -> Iterator[Spans]:
     """Yield the values of records that count: of evenly spread ones, if a part is asked for."""
     ratio = settings.records.sampling_ratio
-    seen = 0
+    position = 0
     for data in blocks():
-        found = json_documents(data, settings.json, settings.lines, whole=whole)
-        spans = found.values.spans
+        documents = json_documents(data, settings.json, settings.lines, whole=whole)
+        spans = documents.values.spans
         if ratio <= _NEARLY_ALL:
-            documents = found.values.documents
-            numbers = seen + (np.arange(len(spans.sizes)) if documents is None else documents)
-            kept = np.floor((numbers + 1) * ratio) > np.floor(numbers * ratio)
-            spans = Spans(spans.data, spans.starts[kept], spans.sizes[kept])
-        seen += len(found.spans.sizes)
+            of_values = documents.values.documents
+            numbers = position + (np.arange(len(spans.sizes)) if of_values is None else of_values)
+            is_sampled = np.floor((numbers + 1) * ratio) > np.floor(numbers * ratio)
+            spans = Spans(spans.data, spans.starts[is_sampled], spans.sizes[is_sampled])
+        position += len(documents.spans.sizes)
         yield spans
 
 
@@ -113,10 +113,10 @@ def with_times(
     # The zone makes another time, and not another answer.
     strict = replace(settings, time_zone=settings.time_zone or "UTC", time_fallback=False)
     as_times = shapes.schema(_POINT_IN_TIME)
-    said = _counts(schema, as_times, schema, samples(), strict)
+    counts = _counts(schema, as_times, schema, samples(), strict)
     read = _counts(schema, as_times, as_times, samples(), strict)
-    found = {path for path, count in said.items() if count == read[path]}
-    return pa.schema([_timed(field, (), found) for field in schema])
+    time_paths = {path for path, count in counts.items() if count == read[path]}
+    return pa.schema([_timed(field, (), time_paths) for field in schema])
 
 
 def _counts(
@@ -162,13 +162,13 @@ def _leaves(
         yield path, column
 
 
-def _timed(field: pa.Field[Any], path: _Path, found: set[_Path]) -> pa.Field[Any]:
-    return field.with_type(_timed_type(field.type, (*path, field.name), found))
+def _timed(field: pa.Field[Any], path: _Path, time_paths: set[_Path]) -> pa.Field[Any]:
+    return field.with_type(_timed_type(field.type, (*path, field.name), time_paths))
 
 
-def _timed_type(kind: pa.DataType, path: _Path, found: set[_Path]) -> pa.DataType:
+def _timed_type(kind: pa.DataType, path: _Path, time_paths: set[_Path]) -> pa.DataType:
     if isinstance(kind, pa.StructType):
-        return pa.struct([_timed(kind.field(at), path, found) for at in range(kind.num_fields)])
+        return pa.struct([_timed(kind.field(at), path, time_paths) for at in range(kind.num_fields)])
     if isinstance(kind, pa.ListType):
-        return pa.list_(_timed_type(kind.value_type, (*path, _ELEMENT), found))
-    return _POINT_IN_TIME if path in found else kind
+        return pa.list_(_timed_type(kind.value_type, (*path, _ELEMENT), time_paths))
+    return _POINT_IN_TIME if path in time_paths else kind

@@ -148,11 +148,11 @@ def _next_line(file: Any, start: int, ends: LineEnds, block_bytes: int) -> int:
     buffer = b""
     while data := file.read(block_bytes):
         # So much of what was read before that a separator across the border is found.
-        kept = buffer[-ends.lookback :]
-        at += len(buffer) - len(kept)
-        buffer = kept + data
-        if found := ends.first(buffer, start - at):
-            at += found
+        overlap = buffer[-ends.lookback :]
+        at += len(buffer) - len(overlap)
+        buffer = overlap + data
+        if line_start := ends.first(buffer, start - at):
+            at += line_start
             break
     else:
         at += len(buffer)

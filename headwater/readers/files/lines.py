@@ -59,10 +59,10 @@ class UniversalEnds(LineEnds):
         begin = max(0, least - 1)
         feed = buffer.find(b"\n", begin)
         # No further than the line feed: the next carriage return may be at the end of the file.
-        found = buffer.find(b"\r", begin, None if feed < 0 else feed)
-        if found < 0 or found + 1 == feed:
+        return_at = buffer.find(b"\r", begin, None if feed < 0 else feed)
+        if return_at < 0 or return_at + 1 == feed:
             return feed + 1
-        return 0 if found + 1 == len(buffer) else found + 1
+        return 0 if return_at + 1 == len(buffer) else return_at + 1
 
 
 class SeparatorEnds(LineEnds):
@@ -76,13 +76,13 @@ class SeparatorEnds(LineEnds):
 
     def last(self, buffer: Bytes) -> int:
         if self.is_splittable:
-            found = buffer.rfind(self.separator)
-            return 0 if found < 0 else found + self.lookback
+            separator_at = buffer.rfind(self.separator)
+            return 0 if separator_at < 0 else separator_at + self.lookback
         return len(buffer) - len(buffer.split(self.separator)[-1])
 
     def first(self, buffer: Bytes, least: int) -> int:
-        found = buffer.find(self.separator, max(0, least - self.lookback))
-        return 0 if found < 0 else found + self.lookback
+        separator_at = buffer.find(self.separator, max(0, least - self.lookback))
+        return 0 if separator_at < 0 else separator_at + self.lookback
 
 
 UTF_8: Final = "UTF-8"

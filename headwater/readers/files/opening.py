@@ -32,11 +32,11 @@ def opened(file: FileStatus, storage_options: Mapping[str, object]) -> Iterator[
     def attempt() -> IO[bytes]:
         with file_errors("opening", file.url):
             fs, path = open_file_system(file.url, storage_options)
-            found = present_status(fs, path)
-            if not file.same_content(found):
+            status = present_status(fs, path)
+            if not file.same_content(status):
                 raise DataLossError(
                     f"the file is not what was planned any more: {file.size_bytes} bytes then, "
-                    f"{found.size_bytes} now",
+                    f"{status.size_bytes} now",
                     source="files",
                     split=file.url,
                 )

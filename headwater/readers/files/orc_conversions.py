@@ -21,13 +21,13 @@ _MOST_DIGITS: Final = 38
 
 
 def orc_conversion(
-    found: Any, wanted: Any, rebase: Rebase, old_times: Rebase, ahead_us: int
+    source: Any, target: Any, rebase: Rebase, old_times: Rebase, ahead_us: int
 ) -> ColumnConversion:
     """Return what makes the wanted type of a leaf of ORC.
 
     Args:
-        found: the type in the file.
-        wanted: the one in the schema.
+        source: the type in the file.
+        target: the one in the schema.
         rebase: for dates.
         old_times: for timestamps, with the zone by whose clock they were written.
         ahead_us: so many microseconds its timestamps are ahead of UTC.
@@ -36,38 +36,38 @@ def orc_conversion(
         UnfitTypeError: it cannot be made of it here.
     """
     types = pa.types
-    if types.is_int64(found) and types.is_timestamp(wanted) and wanted.tz is None:
+    if types.is_int64(source) and types.is_timestamp(target) and target.tz is None:
         # How Spark writes times without a zone.
-        return lambda column: column.view(wanted)
-    if types.is_timestamp(found) and types.is_timestamp(wanted) and wanted.tz is not None:
-        behind_us = 0 if found.tz is not None else ahead_us
+        return lambda column: column.view(target)
+    if types.is_timestamp(source) and types.is_timestamp(target) and target.tz is not None:
+        behind_us = 0 if source.tz is not None else ahead_us
         return lambda column: old_times.timestamps(
-            _orc_moments(column.cast(wanted, safe=False).view(pa.int64()), behind_us), wanted
+            _orc_moments(column.cast(target, safe=False).view(pa.int64()), behind_us), target
         )
-    if types.is_date(found) and types.is_date(wanted):
+    if types.is_date(source) and types.is_date(target):
         return rebase.dates
-    if spark_type(found) == wanted and not types.is_timestamp(wanted):
-        return lambda column: column.cast(wanted, safe=False)
-    return _other_type(found, wanted)
+    if spark_type(source) == target and not types.is_timestamp(target):
+        return lambda column: column.cast(target, safe=False)
+    return _other_type(source, target)
 
 
-def _other_type(found: Any, wanted: Any) -> ColumnConversion:
+def _other_type(source: Any, target: Any) -> ColumnConversion:
     """Return what makes another type of a value; null of one that does not fit."""
     types = pa.types
-    if types.is_boolean(found) and (types.is_integer(wanted) or str(wanted) in _FLOATS):
-        return lambda column: column.cast(pa.int8()).cast(wanted)
-    if types.is_integer(found) and types.is_boolean(wanted):
+    if types.is_boolean(source) and (types.is_integer(target) or str(target) in _FLOATS):
+        return lambda column: column.cast(pa.int8()).cast(target)
+    if types.is_integer(source) and types.is_boolean(target):
         return lambda column: compute.not_equal(column, 0)
-    if (types.is_integer(found) or types.is_decimal(found)) and types.is_integer(wanted):
-        return lambda column: _whole(column, wanted)
-    if (types.is_integer(found) or types.is_decimal(found)) and types.is_decimal(wanted):
-        return lambda column: _decimals(column, wanted)
+    if (types.is_integer(source) or types.is_decimal(source)) and types.is_integer(target):
+        return lambda column: _whole(column, target)
+    if (types.is_integer(source) or types.is_decimal(source)) and types.is_decimal(target):
+        return lambda column: _decimals(column, target)
     if (
-        (types.is_integer(found) and (str(wanted) in _FLOATS or types.is_string(wanted)))
-        or (str(found) in _FLOATS and str(wanted) == "double")
-        or (types.is_string(found) and types.is_binary(wanted))
+        (types.is_integer(source) and (str(target) in _FLOATS or types.is_string(target)))
+        or (str(source) in _FLOATS and str(target) == "double")
+        or (types.is_string(source) and types.is_binary(target))
     ):
-        return lambda column: column.cast(wanted, safe=False)
+        return lambda column: column.cast(target, safe=False)
     raise UnfitTypeError
 
 
@@ -113,7 +113,7 @@ def _orc_moments(micros: Any, ahead_us: int) -> Any:
     seconds = compute.subtract(seconds, rounded_up.cast(pa.int64()))
     fraction = compute.subtract(micros, compute.multiply(seconds, _SECOND_US))
     counts = compute.greater_equal(fraction, _LEAST_FRACTION_US)
-    taken = compute.and_(counts, compute.less(micros, 0)).cast(pa.int64())
-    seconds = compute.subtract(compute.add(seconds, taken), ahead_us // _SECOND_US)
-    taken = compute.and_(counts, compute.less(seconds, 0)).cast(pa.int64())
-    return compute.add(compute.multiply(compute.subtract(seconds, taken), _SECOND_US), fraction)
+    seconds_less = compute.and_(counts, compute.less(micros, 0)).cast(pa.int64())
+    seconds = compute.subtract(compute.add(seconds, seconds_less), ahead_us // _SECOND_US)
+    seconds_less = compute.and_(counts, compute.less(seconds, 0)).cast(pa.int64())
+    return compute.add(compute.multiply(compute.subtract(seconds, seconds_less), _SECOND_US), fraction)

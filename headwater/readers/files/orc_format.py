@@ -49,7 +49,7 @@ class OrcFormat(ColumnarFormat):
             if not stripes:
                 return
             with named_errors(status, "orc"):
-                found = _named(source.schema, columns)
+                schema = _named(source.schema, columns)
                 rebase = Rebase.of(status.url, source.schema.metadata, _MODES)
 
             @cache
@@ -57,12 +57,12 @@ class OrcFormat(ColumnarFormat):
                 offset = _offset_of(zone)
                 old_times = Rebase(status.url, _MODES, zone)
 
-                def convert(kind: Any, wanted: Any, _at: int) -> ColumnConversion:
-                    return orc_conversion(kind, wanted, rebase, old_times, offset)
+                def convert(kind: Any, target: Any, _at: int) -> ColumnConversion:
+                    return orc_conversion(kind, target, rebase, old_times, offset)
 
-                return ColumnPlan(found, columns, lambda _name: convert)
+                return ColumnPlan(schema, columns, lambda _name: convert)
 
-            spelled = dict(zip(source.schema.names, found.names, strict=True))
+            spelled = dict(zip(source.schema.names, schema.names, strict=True))
             for at, number in stripes:
                 with named_errors(status, "orc"):
                     plan = plan_of(source.zone_of(number))
@@ -160,7 +160,7 @@ class _OrcFile:
         return kind(message, source="files", split=self._status.url, position=self._process.last_read)
 
 
-def _named(found: pa.Schema, columns: pa.Schema) -> pa.Schema:
+def _named(schema: pa.Schema, columns: pa.Schema) -> pa.Schema:
     """Return a file's columns with names: those of the schema at their places, if it has none.
 
     Old versions of Hive wrote none; then columns go by their places, as in Spark.
@@ -168,16 +168,16 @@ def _named(found: pa.Schema, columns: pa.Schema) -> pa.Schema:
     Raises:
         UnfitTypeError: a file without names has more columns than the schema.
     """
-    both = (found.names, columns.names)
+    both = (schema.names, columns.names)
     without = [bool(names) and all(name.startswith("_col") for name in names) for names in both]
     if without != [True, False]:
-        return found
-    if len(found.names) > len(columns.names):
+        return schema
+    if len(schema.names) > len(columns.names):
         raise UnfitTypeError(
-            f"the file has {len(found.names)} columns without names, and the schema {len(columns.names)}"
+            f"the file has {len(schema.names)} columns without names, and the schema {len(columns.names)}"
         )
-    names = columns.names[: len(found.names)]
-    return pa.schema([field.with_name(name) for field, name in zip(found, names, strict=True)])
+    names = columns.names[: len(schema.names)]
+    return pa.schema([field.with_name(name) for field, name in zip(schema, names, strict=True)])
 
 
 def _has_times(kind: pa.DataType) -> bool:
@@ -201,8 +201,8 @@ def _offset_of(zone: str) -> int:
     """
     if zone in _UTC:
         return 0
-    known = zone_of(zone)
-    if known is None:
+    time_zone = zone_of(zone)
+    if time_zone is None:
         raise UnfitTypeError(f"its writer's time zone is {zone!r}, which is not known here")
-    offset = _COUNTED_FROM.replace(tzinfo=known).utcoffset() or timedelta()
+    offset = _COUNTED_FROM.replace(tzinfo=time_zone).utcoffset() or timedelta()
     return offset // timedelta(microseconds=1)

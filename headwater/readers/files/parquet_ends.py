@@ -37,17 +37,17 @@ def end_positions(files: Sequence[FileStatus], storage_options: Mapping[str, obj
         SourceError: a footer does not say it.
         CorruptRecordError: a file is no Parquet, or its footer is damaged.
     """
-    found: dict[str, dict[str, int]] = {}
+    positions: dict[str, dict[str, int]] = {}
     with ThreadPoolExecutor(_THREADS, "headwater-footers") as threads:
         for file, footer in zip(
             files, threads.map(lambda file: _footer_of(file, storage_options), files), strict=True
         ):
             end = _file_end(file, footer)
             if end is not None:
-                of_topic = found.setdefault(end.topic, {})
+                of_topic = positions.setdefault(end.topic, {})
                 name = str(end.partition)
                 of_topic[name] = max(of_topic.get(name, 0), end.offset)
-    return found
+    return positions
 
 
 @dataclass(frozen=True)

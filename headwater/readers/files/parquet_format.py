@@ -93,8 +93,8 @@ def _plan(parquet: Any, columns: pa.Schema, rebase: Rebase) -> ColumnPlan:
     firsts = dict(zip(parquet.schema_arrow.names, accumulate(counts, initial=0), strict=False))
 
     def leaves_below(name: str) -> LeafConversion:
-        def convert(found: Any, wanted: Any, at: int) -> ColumnConversion:
-            return leaf_conversion(leaves[firsts[name] + at], found, wanted, rebase)
+        def convert(source: Any, target: Any, at: int) -> ColumnConversion:
+            return leaf_conversion(leaves[firsts[name] + at], source, target, rebase)
 
         return convert
 
@@ -109,8 +109,8 @@ def _group_starts(groups: Sequence[Any], size: int) -> list[int]:
     """
     sizes = [max(0, group.total_byte_size) for group in groups]
     whole = max(1, sum(sizes))
-    before = [after - own for after, own in zip(accumulate(sizes), sizes, strict=True)]
-    return [min(size * each // whole, size - 1) for each in before]
+    starts = [end - own for end, own in zip(accumulate(sizes), sizes, strict=True)]
+    return [min(size * each // whole, size - 1) for each in starts]
 
 
 def _check_no_variant(parquet: Any, columns: pa.Schema) -> None:
@@ -119,9 +119,9 @@ def _check_no_variant(parquet: Any, columns: pa.Schema) -> None:
     Raises:
         UnfitTypeError: it is.
     """
-    wanted = {name.lower() for name in columns.names}
+    names = {name.lower() for name in columns.names}
     for name in sorted(_variants_of(parquet)):
-        if name.lower() in wanted:
+        if name.lower() in names:
             raise UnfitTypeError(f"column {name!r} {_VARIANT}")
 
 
@@ -130,12 +130,12 @@ def _variants_of(parquet: Any) -> set[str]:
 
     To pyarrow they are structs, of which a part holds the value in pieces; only its text tells them.
     """
-    found: set[str] = set()
+    variants: set[str] = set()
     column = ""
     for line in str(parquet.schema).splitlines():
         begins = _COLUMN.match(line)
         if begins is not None:
             column = begins["name"]
         if _VARIANT_GROUP.search(line):
-            found.add(column)
-    return found
+            variants.add(column)
+    return variants

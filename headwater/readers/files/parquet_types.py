@@ -94,114 +94,114 @@ def inferred_schema(parquet: Any) -> pa.Schema:
     return pa.schema(fields)
 
 
-def leaf_conversion(leaf: Leaf, found: Any, wanted: Any, rebase: Rebase) -> ColumnConversion:
+def leaf_conversion(leaf: Leaf, source: Any, target: Any, rebase: Rebase) -> ColumnConversion:
     """Return what makes the wanted type of a leaf.
 
     Args:
         leaf: what the file says of it.
-        found: the Arrow type that pyarrow reads it as.
-        wanted: the type in the schema.
+        source: the Arrow type that pyarrow reads it as.
+        target: the type in the schema.
         rebase: what becomes of old dates.
 
     Raises:
         UnfitTypeError: Spark's reader does not take the one as the other.
     """
-    convert = _conversion(leaf, found, wanted, rebase)
+    convert = _conversion(leaf, source, target, rebase)
     if convert is None:
-        shown = leaf.physical if leaf.annotation == "NONE" else f"{leaf.physical} ({leaf.annotation})"
-        raise UnfitTypeError(f"it is stored as {shown}")
+        stored = leaf.physical if leaf.annotation == "NONE" else f"{leaf.physical} ({leaf.annotation})"
+        raise UnfitTypeError(f"it is stored as {stored}")
     return convert
 
 
 def _conversion(  # noqa: PLR0911 - a case for each physical type
-    leaf: Leaf, found: Any, wanted: Any, rebase: Rebase
+    leaf: Leaf, source: Any, target: Any, rebase: Rebase
 ) -> ColumnConversion | None:
     types = pa.types
-    if types.is_decimal(wanted) and leaf.annotation == "DECIMAL":
-        return _decimal(leaf, wanted)
+    if types.is_decimal(target) and leaf.annotation == "DECIMAL":
+        return _decimal(leaf, target)
     match leaf.physical:
         case "INT32":
-            return _from_int32(leaf, wanted, rebase)
+            return _from_int32(leaf, target, rebase)
         case "INT64":
-            return _from_int64(leaf, wanted, rebase)
-        case "INT96" if types.is_timestamp(wanted):
-            return rebase.int96(wanted)
+            return _from_int64(leaf, target, rebase)
+        case "INT96" if types.is_timestamp(target):
+            return rebase.int96(target)
         case "BYTE_ARRAY" if leaf.annotation != "DECIMAL" and (
-            types.is_string(wanted) or types.is_binary(wanted)
+            types.is_string(target) or types.is_binary(target)
         ):
-            return lambda column: _undictionaried(column).cast(pa.binary()).view(wanted)
+            return lambda column: _undictionaried(column).cast(pa.binary()).view(target)
         case "FIXED_LEN_BYTE_ARRAY" if leaf.annotation not in {"DECIMAL", "FLOAT16"} and types.is_binary(
-            wanted
+            target
         ):
-            return lambda column: _undictionaried(column).cast(wanted)
-        case "FIXED_LEN_BYTE_ARRAY" if leaf.annotation == "FLOAT16" and types.is_binary(wanted):
-            return lambda column: column.view(pa.binary(2)).cast(wanted)
-        case "BOOLEAN" | "FLOAT" | "DOUBLE" if _INFERRED[leaf.physical] == wanted or (
-            types.is_float32(found) and types.is_float64(wanted)
+            return lambda column: _undictionaried(column).cast(target)
+        case "FIXED_LEN_BYTE_ARRAY" if leaf.annotation == "FLOAT16" and types.is_binary(target):
+            return lambda column: column.view(pa.binary(2)).cast(target)
+        case "BOOLEAN" | "FLOAT" | "DOUBLE" if _INFERRED[leaf.physical] == target or (
+            types.is_float32(source) and types.is_float64(target)
         ):
-            return lambda column: column.cast(wanted)
+            return lambda column: column.cast(target)
     return None
 
 
-def _from_int32(leaf: Leaf, wanted: Any, rebase: Rebase) -> ColumnConversion | None:
+def _from_int32(leaf: Leaf, target: Any, rebase: Rebase) -> ColumnConversion | None:
     types = pa.types
     if leaf.annotation == "INT" and not leaf.is_signed and leaf.details["bitWidth"] == 32:
         return (
-            (lambda column: _raw(column, leaf).view(pa.uint32()).cast(wanted))
-            if types.is_int64(wanted)
+            (lambda column: _raw(column, leaf).view(pa.uint32()).cast(target))
+            if types.is_int64(target)
             else None
         )
-    if types.is_date(wanted):
+    if types.is_date(target):
         return lambda column: rebase.dates(_raw(column, leaf).view(pa.date32()))
-    if types.is_timestamp(wanted) and wanted.tz is None and leaf.annotation == "DATE":
-        return lambda column: rebase.dates(_raw(column, leaf).view(pa.date32())).cast(wanted)
-    if types.is_decimal(wanted):
-        return _integer_decimal(leaf, wanted)
-    if types.is_float64(wanted) or types.is_signed_integer(wanted):
+    if types.is_timestamp(target) and target.tz is None and leaf.annotation == "DATE":
+        return lambda column: rebase.dates(_raw(column, leaf).view(pa.date32())).cast(target)
+    if types.is_decimal(target):
+        return _integer_decimal(leaf, target)
+    if types.is_float64(target) or types.is_signed_integer(target):
         # A number that the type does not hold loses its upper bits, as in Spark.
-        return lambda column: _raw(column, leaf).cast(wanted, safe=False)
+        return lambda column: _raw(column, leaf).cast(target, safe=False)
     return None
 
 
-def _from_int64(leaf: Leaf, wanted: Any, rebase: Rebase) -> ColumnConversion | None:
+def _from_int64(leaf: Leaf, target: Any, rebase: Rebase) -> ColumnConversion | None:
     types = pa.types
     if leaf.annotation == "INT" and not leaf.is_signed:
-        return (lambda column: column.cast(wanted)) if wanted == pa.decimal128(20, 0) else None
-    if types.is_int64(wanted):
+        return (lambda column: column.cast(target)) if target == pa.decimal128(20, 0) else None
+    if types.is_int64(target):
         return lambda column: _raw(column, leaf)
-    if types.is_timestamp(wanted) and leaf.annotation == "TIMESTAMP":
+    if types.is_timestamp(target) and leaf.annotation == "TIMESTAMP":
         factor = _MICROS.get(leaf.details["timeUnit"])
-        return None if factor is None else _timestamps(leaf, wanted, factor, rebase)
-    if types.is_decimal(wanted):
-        return _integer_decimal(leaf, wanted)
-    if types.is_duration(wanted):
-        return lambda column: _raw(column, leaf).view(wanted)
+        return None if factor is None else _timestamps(leaf, target, factor, rebase)
+    if types.is_decimal(target):
+        return _integer_decimal(leaf, target)
+    if types.is_duration(target):
+        return lambda column: _raw(column, leaf).view(target)
     return None
 
 
-def _timestamps(leaf: Leaf, wanted: Any, factor: int, rebase: Rebase) -> ColumnConversion:
+def _timestamps(leaf: Leaf, target: Any, factor: int, rebase: Rebase) -> ColumnConversion:
     def convert(column: AnyArray) -> AnyArray:
         micros = _raw(column, leaf)
         if factor > 1:
             micros = pc.multiply_checked(micros, factor)
-        return rebase.timestamps(micros, wanted)
+        return rebase.timestamps(micros, target)
 
     return convert
 
 
-def _integer_decimal(leaf: Leaf, wanted: Any) -> ColumnConversion | None:
+def _integer_decimal(leaf: Leaf, target: Any) -> ColumnConversion | None:
     is_number = leaf.annotation == "NONE" or (leaf.annotation == "INT" and leaf.is_signed)
-    if not is_number or wanted.precision - wanted.scale < _INT_DIGITS[leaf.physical]:
+    if not is_number or target.precision - target.scale < _INT_DIGITS[leaf.physical]:
         return None
-    return lambda column: _raw(column, leaf).cast(wanted)
+    return lambda column: _raw(column, leaf).cast(target)
 
 
-def _decimal(leaf: Leaf, wanted: Any) -> ColumnConversion | None:
-    more_digits = wanted.precision - leaf.details["precision"]
-    more_scale = wanted.scale - leaf.details["scale"]
+def _decimal(leaf: Leaf, target: Any) -> ColumnConversion | None:
+    more_digits = target.precision - leaf.details["precision"]
+    more_scale = target.scale - leaf.details["scale"]
     if more_scale < 0 or more_digits < more_scale:
         return None
-    return lambda column: column.cast(wanted)
+    return lambda column: column.cast(target)
 
 
 def _raw(column: Any, leaf: Leaf) -> Any:
@@ -222,28 +222,28 @@ def _undictionaried(column: Any) -> Any:
     return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
 
 
-def _inferred(found: Any, leaves: Sequence[Leaf], first: int, path: str) -> pa.DataType:
-    if isinstance(found, pa.BaseExtensionType):
-        return _inferred(found.storage_type, leaves, first, path)
-    if pa.types.is_struct(found):
+def _inferred(kind: Any, leaves: Sequence[Leaf], first: int, path: str) -> pa.DataType:
+    if isinstance(kind, pa.BaseExtensionType):
+        return _inferred(kind.storage_type, leaves, first, path)
+    if pa.types.is_struct(kind):
         fields: list[pa.Field[Any]] = []
-        for each in found:
+        for each in kind:
             fields.append(pa.field(each.name, _inferred(each.type, leaves, first, f"{path}.{each.name}")))
             first += leaf_count(each.type)
         return pa.struct(fields)
-    if pa.types.is_map(found):
-        key = _inferred(found.key_type, leaves, first, f"{path}.key")
-        return pa.map_(key, _inferred(found.item_type, leaves, first + leaf_count(found.key_type), path))
-    if is_list(found):
-        return pa.list_(_inferred(found.value_type, leaves, first, f"{path}.element"))
+    if pa.types.is_map(kind):
+        key = _inferred(kind.key_type, leaves, first, f"{path}.key")
+        return pa.map_(key, _inferred(kind.item_type, leaves, first + leaf_count(kind.key_type), path))
+    if is_list(kind):
+        return pa.list_(_inferred(kind.value_type, leaves, first, f"{path}.element"))
     leaf = leaves[first]
-    kind = _leaf_type(leaf)
-    if kind is None:
+    inferred = _leaf_type(leaf)
+    if inferred is None:
         raise UnfitTypeError(
             f"column {path!r} is {leaf.physical} ({leaf.annotation}), which no column can be inferred of: "
             "give .schema(...) with another type, or without it"
         )
-    return kind
+    return inferred
 
 
 def _leaf_type(leaf: Leaf) -> pa.DataType | None:  # noqa: PLR0911 - a case for each annotation

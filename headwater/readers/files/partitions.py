@@ -97,11 +97,11 @@ def _decimal(value: str, kind: pa.Decimal128Type) -> Decimal | None:
 
 def _day(value: str) -> tuple[dt.date, str]:
     """Return the day that a text begins with, and what it says of the time."""
-    found = _DAY.fullmatch(value.strip())
-    if found is None:
+    match = _DAY.fullmatch(value.strip())
+    if match is None:
         raise ValueError(f"{value!r} is no day")
-    day = dt.date(int(found["year"]), int(found["month"] or 1), int(found["day"] or 1))
-    return day, (found["clock"] or "").rstrip()
+    day = dt.date(int(match["year"]), int(match["month"] or 1), int(match["day"] or 1))
+    return day, (match["clock"] or "").rstrip()
 
 
 def _time(value: str, time_zone: str | None, *, has_zone: bool) -> dt.datetime:

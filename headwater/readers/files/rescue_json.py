@@ -71,7 +71,7 @@ def _without_nulls(value: Any) -> Any:
     """Return a value without members that are null; None for an object that has no others."""
     if isinstance(value, dict):
         return {
-            name: kept for name, member in value.items() if (kept := _without_nulls(member)) is not None
+            name: rest for name, member in value.items() if (rest := _without_nulls(member)) is not None
         } or None
     return [_without_nulls(element) for element in value] if isinstance(value, list) else value
 

@@ -106,7 +106,7 @@ def _metadata(file: FileStatus, start: int, stop: int, rows: int) -> pa.Array[An
 def _uri(url: str) -> str:
     """Return a URL as Spark shows it: a local one without an authority, encoded as by Java."""
     protocol, separator, path = url.partition("://")
-    encoded = _NOT_IN_URI.sub(lambda found: f"%{ord(found[0]):02X}", path)
+    encoded = _NOT_IN_URI.sub(lambda match: f"%{ord(match[0]):02X}", path)
     return f"file:{encoded}" if protocol == "file" else f"{protocol}{separator}{encoded}"
 
 

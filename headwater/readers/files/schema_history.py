@@ -42,16 +42,16 @@ class SchemaHistory:
         """Keep the first version, unless there is one; return the one that is there."""
         return self._put(0, schema)
 
-    def widen(self, found: pa.Schema) -> None:
+    def widen(self, columns: pa.Schema) -> None:
         """Add the columns and fields that are new to the end of the last version.
 
         Other tasks may do the same at this moment: all their columns are in the last version then.
         """
         while True:
             numbers = self._store.list(self._folder)
-            known = self._read(numbers[-1])
-            wider = widened(known, found)
-            if wider == known or self._put(int(numbers[-1]) + 1, wider) == wider:
+            latest = self._read(numbers[-1])
+            wider = widened(latest, columns)
+            if wider == latest or self._put(int(numbers[-1]) + 1, wider) == wider:
                 return
 
     def _put(self, number: int, schema: pa.Schema) -> pa.Schema:
@@ -77,53 +77,53 @@ class SchemaHistory:
             ) from error
 
 
-def widened(known: pa.Schema, found: pa.Schema) -> pa.Schema:
+def widened(schema: pa.Schema, columns: pa.Schema) -> pa.Schema:
     """Return a schema with the columns, and fields of structs, that another one has more.
 
     They come at the end. Types of known columns stay. A name that differs in its case only is known, as in
     Spark.
     """
-    return pa.schema(_widened_fields(list(known), list(found)))
+    return pa.schema(_widened_fields(list(schema), list(columns)))
 
 
-def new_names(known: pa.Schema, found: pa.Schema) -> list[str]:
+def new_names(schema: pa.Schema, columns: pa.Schema) -> list[str]:
     """Return the columns, and fields of structs (``a.b``), that `widened` adds."""
-    return _new_names(list(known), list(found), "")
+    return _new_names(list(schema), list(columns), "")
 
 
-def _widened_fields(known: list[pa.Field[Any]], found: list[pa.Field[Any]]) -> list[pa.Field[Any]]:
-    by_name = {field.name.lower(): field for field in found}
-    fields = [
+def _widened_fields(fields: list[pa.Field[Any]], others: list[pa.Field[Any]]) -> list[pa.Field[Any]]:
+    by_name = {field.name.lower(): field for field in others}
+    wider = [
         field.with_type(_widened_type(field.type, by_name[field.name.lower()].type))
         if field.name.lower() in by_name
         else field
-        for field in known
+        for field in fields
     ]
-    names = {field.name.lower() for field in known}
-    return fields + [field for field in found if field.name.lower() not in names]
+    names = {field.name.lower() for field in fields}
+    return wider + [field for field in others if field.name.lower() not in names]
 
 
-def _widened_type(known: Any, found: Any) -> Any:
-    if pa.types.is_struct(known) and pa.types.is_struct(found):
-        return pa.struct(_widened_fields(list(known), list(found)))
-    if pa.types.is_list(known) and pa.types.is_list(found):
-        return pa.list_(_widened_type(known.value_type, found.value_type))
-    return known
+def _widened_type(kind: Any, other: Any) -> Any:
+    if pa.types.is_struct(kind) and pa.types.is_struct(other):
+        return pa.struct(_widened_fields(list(kind), list(other)))
+    if pa.types.is_list(kind) and pa.types.is_list(other):
+        return pa.list_(_widened_type(kind.value_type, other.value_type))
+    return kind
 
 
-def _new_names(known: list[pa.Field[Any]], found: list[pa.Field[Any]], prefix: str) -> list[str]:
-    by_name = {field.name.lower(): field.type for field in known}
+def _new_names(fields: list[pa.Field[Any]], others: list[pa.Field[Any]], prefix: str) -> list[str]:
+    by_name = {field.name.lower(): field.type for field in fields}
     names: list[str] = []
-    for field in found:
+    for field in others:
         kind = by_name.get(field.name.lower())
         path = f"{prefix}{field.name}"
         names += [path] if kind is None else _new_names_inside(kind, field.type, path)
     return names
 
 
-def _new_names_inside(known: Any, found: Any, path: str) -> list[str]:
-    if pa.types.is_struct(known) and pa.types.is_struct(found):
-        return _new_names(list(known), list(found), f"{path}.")
-    if pa.types.is_list(known) and pa.types.is_list(found):
-        return _new_names_inside(known.value_type, found.value_type, path)
+def _new_names_inside(kind: Any, other: Any, path: str) -> list[str]:
+    if pa.types.is_struct(kind) and pa.types.is_struct(other):
+        return _new_names(list(kind), list(other), f"{path}.")
+    if pa.types.is_list(kind) and pa.types.is_list(other):
+        return _new_names_inside(kind.value_type, other.value_type, path)
     return []

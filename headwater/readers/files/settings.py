@@ -243,9 +243,9 @@ class ReadSettings(Spec):
     def in_time(self, modified_us: int) -> bool:
         """Whether a file that was changed then is read. In a task."""
         zone = self.records.time_zone or "UTC"
-        after, before = self.modified_after, self.modified_before
-        return (after is None or modified_us > moment_us(after, zone)) and (
-            before is None or modified_us < moment_us(before, zone)
+        least, greatest = self.modified_after, self.modified_before
+        return (least is None or modified_us > moment_us(least, zone)) and (
+            greatest is None or modified_us < moment_us(greatest, zone)
         )
 
     def partitions_of(self, url: str) -> Mapping[str, str]:

@@ -54,32 +54,32 @@ class FilesSplitReader(SplitReader[FileBlock, FileSplit, int]):
             CorruptRecordError: a file is not of the format.
             SourceError: what the file system says.
         """
-        piece = self._pending[0]
+        split_range = self._pending[0]
         if self._blocks is None:
-            self._blocks = self._read(piece)
-            self._reached = piece.start
+            self._blocks = self._read(split_range)
+            self._reached = split_range.start
         block = next(self._blocks, None)
         if block is not None:
             self._reached = max(self._reached, block.stop)
-            return RecordsWithSplitIds({piece.split.path: [block]})
+            return RecordsWithSplitIds({split_range.split.path: [block]})
         self._blocks = None
         self._pending.popleft()
-        return RecordsWithSplitIds(finished=frozenset([piece.split.path]))
+        return RecordsWithSplitIds(finished=frozenset([split_range.split.path]))
 
     def close(self) -> None:
         """Close the file that is open, if there is one."""
         if self._blocks is not None:
             self._blocks.close()
 
-    def _read(self, piece: SplitRange[FileSplit, int]) -> Generator[FileBlock]:
-        file = piece.split.file
+    def _read(self, split_range: SplitRange[FileSplit, int]) -> Generator[FileBlock]:
+        file = split_range.split.file
         if not self._settings.in_time(file.modified_us):
             return
         columns = self._assembler.file_columns(file.url)
         try:
             columns = self._guard.columns_to_read(file, columns)
             with opened(file, self._settings.storage_options) as handle:
-                yield from self._format.blocks(handle, file, piece.start, piece.stop, columns)
+                yield from self._format.blocks(handle, file, split_range.start, split_range.stop, columns)
         except (UnknownSplitError, DataLossError) as error:
             is_gone = isinstance(error, UnknownSplitError)
             what = "the file vanished before it was read" if is_gone else error.message
@@ -88,17 +88,17 @@ class FilesSplitReader(SplitReader[FileBlock, FileSplit, int]):
                     "Set ignoreMissingFiles=true to go on without such files" if is_gone else AFTER_A_CHANGE
                 )
                 raise DataLossError(f"{what}. {way_out}", source="files", split=file.url) from error
-            self._skipped(piece, f"are skipped: {what} (ignoreMissingFiles)")
+            self._skipped(split_range, f"are skipped: {what} (ignoreMissingFiles)")
         except CorruptRecordError as error:
             if not self._settings.ignore_corrupt:
                 raise
-            self._skipped(piece, f"are skipped (ignoreCorruptFiles): {error}")
+            self._skipped(split_range, f"are skipped (ignoreCorruptFiles): {error}")
 
-    def _skipped(self, piece: SplitRange[FileSplit, int], reason: str) -> None:
+    def _skipped(self, split_range: SplitRange[FileSplit, int], reason: str) -> None:
         """Tell that the rest of a range is not read."""
         # What was read of a compressed file is often more than it has bytes, and still not all: its last one.
-        first = min(self._reached, piece.stop - 1)
-        self._report(piece.split, first, piece.stop, reason)
+        first = min(self._reached, split_range.stop - 1)
+        self._report(split_range.split, first, split_range.stop, reason)
 
 
 class FilesRecordEmitter(RecordEmitter[FileBlock, FileSplit, int]):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -191,12 +192,17 @@ class FilesSource(PlannedSource[FileBlock, FileSplit, int]):
     def create_reader(self) -> FilesSplitReader:
         from headwater.readers.files.split_reader import FilesSplitReader
 
-        return FilesSplitReader(settings_in_task(self.read))
+        return FilesSplitReader(self._read_in_task)
 
     def create_emitter(self) -> FilesRecordEmitter:
         from headwater.readers.files.split_reader import FilesRecordEmitter
 
-        return FilesRecordEmitter(settings_in_task(self.read))
+        return FilesRecordEmitter(self._read_in_task)
+
+    @cached_property
+    def _read_in_task(self) -> ReadSettings:
+        """How a task reads: its session is asked once, for both halves of the reader."""
+        return settings_in_task(self.read)
 
     def serialize_splits(self, splits: Iterable[FileSplit]) -> JsonValue:
         return serialized_files(splits)

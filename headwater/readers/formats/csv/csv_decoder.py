@@ -116,13 +116,13 @@ class CsvDecoder(TextDecoder):
         self._state[layout.LAST] = int(last)
         begin = address(data)
         self._state[layout.AT] = begin + start
-        done = self._run(lambda: int(self._state[layout.AT]), begin + stop, most, rows, reasons)
-        ended = done < most
+        count = self._run(lambda: int(self._state[layout.AT]), begin + stop, most, rows, reasons)
+        ended = count < most
         # What is left at the very end are comments and empty lines.
         size = stop - start if ended and last else int(self._state[layout.AT]) - begin - start
-        starts = places[:done, 0] - begin
-        spans = Spans(data, starts, places[:done, 1] - places[:done, 0])
-        return StreamPart(size, done, ended, self._bad(rows, reasons), spans)
+        starts = places[:count, 0] - begin
+        spans = Spans(data, starts, places[:count, 1] - places[:count, 0])
+        return StreamPart(size, count, ended, self._bad(rows, reasons), spans)
 
     def last_values(self) -> list[str]:
         """Return the values of the record that was decoded last, as text. Its bytes must be there still."""

@@ -53,23 +53,23 @@ def _null_row(nodes: int, state: int) -> None:
 
 
 @called
-def _row(nodes: int, state: int, found: int) -> tuple[int, int]:
+def _row(nodes: int, state: int, outcome: int) -> tuple[int, int]:
     """Append the record's row. Return `TAKEN` and why it is bad, 0 if it is not; or `STOPPED`."""
     if get(nodes, T.NODE_ENTRIES) >= get(nodes, T.NODE_MOST_ENTRIES):
         return stop(state, T.STOP_MORE_ENTRIES, 0), int64(0)
     append_value(nodes)
     reason = get(state, L.FATAL)
     count = get(state, L.COLUMNS)
-    given = get(state, L.TOKEN_COUNT)
-    if reason != 0 or found == NOTHING:
+    value_count = get(state, L.TOKEN_COUNT)
+    if reason != 0 or outcome == NOTHING:
         _null_row(nodes, state)
         reason = reason if reason != 0 else int64(L.REASON_NOTHING)
     else:
-        reason = int64(0) if given == count or get(state, L.ANY_WIDTH) == 1 else int64(L.REASON_COLUMNS)
+        reason = int64(0) if value_count == count or get(state, L.ANY_WIDTH) == 1 else int64(L.REASON_COLUMNS)
         token = get(state, L.TOKENS)
         for i in range(count):
             node = node_at(nodes, 1 + i)
-            if i >= given:
+            if i >= value_count:
                 append_null(nodes, node)
                 continue
             status = put_cell(nodes, node, load_int64(token), load_int64(token + 8), state)
@@ -131,12 +131,12 @@ def _decode_values(
                 truncate(nodes, nodes, filled)
                 return i
             continue
-        found = int64(NOTHING) if size == 0 else _tokens(state)
+        outcome = int64(NOTHING) if size == 0 else _tokens(state)
         put(state, L.FATAL, get(state, L.FATAL) if size > 0 else 0)
         status = int64(STOPPED)
         reason = int64(0)
         if get(state, T.STATE_STOP) == T.STOP_DONE:
-            status, reason = _row(nodes, state, found)
+            status, reason = _row(nodes, state, outcome)
         if status != TAKEN:
             truncate(nodes, nodes, filled)
             return i
@@ -171,15 +171,15 @@ def _decode_stream(
         filled = get(nodes, T.NODE_ENTRIES)
         character = get(reader, L.CHARACTER)
         previous = get(reader, L.PREVIOUS)
-        found = _tokens(state)
+        outcome = _tokens(state)
         status = int64(STOPPED)
         reason = int64(0)
         if get(state, L.SAW_END) == 1 and get(state, L.LAST) == 0:
             put(state, T.STATE_STOP, T.STOP_MORE_INPUT)
-        elif found == NOTHING and get(state, L.FATAL) == 0:
+        elif outcome == NOTHING and get(state, L.FATAL) == 0:
             return i
         elif get(state, T.STATE_STOP) == T.STOP_DONE:
-            status, reason = _row(nodes, state, found)
+            status, reason = _row(nodes, state, outcome)
         if status != TAKEN:
             truncate(nodes, nodes, filled)
             put(state, L.AT, at)

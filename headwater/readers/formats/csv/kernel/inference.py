@@ -20,20 +20,20 @@ _LONG_DIGITS = 20
 
 
 @called
-def _kind_of(before: int, at: int, end: int, date_first: int, state: int) -> tuple[int, int]:
+def _kind_of(kind_so_far: int, at: int, end: int, date_first: int, state: int) -> tuple[int, int]:
     """Return the type of a text, of those that come after a type, and its precision."""
     none = int64(0)
     size = end - at
-    if before <= I.KIND_LONG:
+    if kind_so_far <= I.KIND_LONG:
         fits, value = to_long(at, end)
         if fits:
-            is_int = before <= I.KIND_INT and value >= -(1 << 31) and value < 1 << 31
+            is_int = kind_so_far <= I.KIND_INT and value >= -(1 << 31) and value < 1 << 31
             return (int64(I.KIND_INT) if is_int else int64(I.KIND_LONG)), none
-    if before <= I.KIND_DECIMAL:
+    if kind_so_far <= I.KIND_DECIMAL:
         fits, precision, scale = decimal_shape(at, end, False)
         if fits and scale == 0 and precision <= _MOST_DIGITS:
             return int64(I.KIND_DECIMAL), precision
-    if before <= I.KIND_DOUBLE:
+    if kind_so_far <= I.KIND_DOUBLE:
         kind, _, _ = number_of(at, end)
         special = (
             is_option_text(state, int64(L.TEXT_NAN), at, size)
@@ -42,19 +42,19 @@ def _kind_of(before: int, at: int, end: int, date_first: int, state: int) -> tup
         )
         if kind != NO_NUMBER or special:
             return int64(I.KIND_DOUBLE), none
-    if before == I.KIND_DATE or (before <= I.KIND_DOUBLE and date_first == 1):
+    if kind_so_far == I.KIND_DATE or (kind_so_far <= I.KIND_DOUBLE and date_first == 1):
         fits, _ = date_of(at, end, state)
         if fits:
             return int64(I.KIND_DATE), none
-    if before <= I.KIND_TIMESTAMP:
-        found, _, zone, size = timestamp_of(at, end, False, state)
-        if found == UNKNOWN_ZONE:
+    if kind_so_far <= I.KIND_TIMESTAMP:
+        outcome, _, zone, size = timestamp_of(at, end, False, state)
+        if outcome == UNKNOWN_ZONE:
             put(state, T.STATE_STOP, T.STOP_ZONE)
             ask_for_zone(zone, size, state)
             return int64(I.KIND_NOTHING), none
-        if found == FINE:
+        if outcome == FINE:
             return int64(I.KIND_TIMESTAMP), none
-    if before <= I.KIND_BOOLEAN and is_word(at, end):
+    if kind_so_far <= I.KIND_BOOLEAN and is_word(at, end):
         return int64(I.KIND_BOOLEAN), none
     return int64(I.KIND_STRING), none
 
@@ -100,10 +100,10 @@ def infer(offsets: int, data: int, first: int, count: int, state: int) -> int:
         end = data + load_int32(offsets + 4 * (i + 1))
         if at == end:
             continue
-        found, precision = _kind_of(kind, at, end, date_first, state)
+        other, precision = _kind_of(kind, at, end, date_first, state)
         if get(state, T.STATE_STOP) != T.STOP_DONE:
             return i
-        kind, precision = _common(kind, get(state, I.PRECISION), found, precision, get(state, I.MIXED))
+        kind, precision = _common(kind, get(state, I.PRECISION), other, precision, get(state, I.MIXED))
         put(state, I.KIND, kind)
         put(state, I.PRECISION, precision)
     return count

@@ -29,11 +29,11 @@ def day_time_interval(at: int, end: int) -> tuple[bool, int]:
     """Return whether a text is an interval, and its microseconds."""
     none = int64(0)
     at, end = trim(at, end)
-    found, after = _word(at, end, int64(_INTERVAL), int64(8))
-    if not found:
+    matches, behind = _word(at, end, int64(_INTERVAL), int64(8))
+    if not matches:
         return _fields(at, end, False)
-    at = _blanks(after, end)
-    if at == after:
+    at = _blanks(behind, end)
+    if at == behind:
         return False, none
     is_negative, at = _sign(at, end)
     if peek(at, end) != _APOSTROPHE:
@@ -45,10 +45,10 @@ def day_time_interval(at: int, end: int) -> tuple[bool, int]:
     words = last + 1
     for word, size in ((int64(_DAY), int64(3)), (int64(_TO), int64(2)), (int64(_SECOND), int64(6))):
         begin = _blanks(words, end)
-        found, after = _word(begin, end, word, size)
-        if begin == words or not found:
+        matches, behind = _word(begin, end, word, size)
+        if begin == words or not matches:
             return False, none
-        words = after
+        words = behind
     if words != end:
         return False, none
     return _fields(at, last, is_negative)

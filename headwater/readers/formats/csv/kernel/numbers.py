@@ -230,12 +230,12 @@ def _put_hexadecimal(at: int, end: int, to: int) -> bool:
     minus = load_byte(at) == C.MINUS
     if minus or load_byte(at) == C.PLUS:
         at += 1
-    given = int64(0)
+    exponent_text = int64(0)
     while at < end:
-        if given < _FAR:
-            given = given * 10 + load_byte(at) - 48
+        if exponent_text < _FAR:
+            exponent_text = exponent_text * 10 + load_byte(at) - 48
         at += 1
-    exponent += -given if minus else given
+    exponent += -exponent_text if minus else exponent_text
     store_byte(to, 0x70)
     put_integer(to + 1, exponent)
     return negative

@@ -31,13 +31,13 @@ from headwater.readers.kernels.memory import (
 @inlined
 def _find(at: int, end: int, one: int, two: int, three: int) -> int:
     """Return where one of three bytes stands, or the end, or more than that."""
-    found: int = any_of_three(at, one, two, three)
-    while found == 0:
+    hits: int = any_of_three(at, one, two, three)
+    while hits == 0:
         at += CHUNK_BYTES
         if at >= end:
             return at
-        found = any_of_three(at, one, two, three)
-    return at + trailing_zeros(found)
+        hits = any_of_three(at, one, two, three)
+    return at + trailing_zeros(hits)
 
 
 @called
@@ -56,8 +56,8 @@ def plain_record(state: int) -> bool:
     newline = get(options, L.OPTION_NEWLINE)
     special = line_end if get(options, L.OPTION_NORMALIZE_QUOTED) == 1 and line_end != newline else quote
     # Where line separators inside of quotes stay what they are, so does the one behind the closing quote.
-    kept = get(options, L.OPTION_NORMALIZE_QUOTED) == 0
-    after_quote = newline if kept else line_end
+    keeps_line_ends = get(options, L.OPTION_NORMALIZE_QUOTED) == 0
+    after_quote = newline if keeps_line_ends else line_end
     stream = get(state, L.STREAM) == 1
     token = get(state, L.TOKENS)
     last = token + L.TOKEN_BYTES * get(options, L.OPTION_MOST_COLUMNS)
@@ -172,7 +172,7 @@ def plain_quoted(state: int) -> bool:
     first = get(state, L.AT)
     end = get(state, L.END)
     at = first
-    before = quote
+    last = quote
     count = int64(0)
     while True:
         if at >= end:
@@ -183,20 +183,20 @@ def plain_quoted(state: int) -> bool:
         if character == quote:
             if following >= end:
                 put(state, L.SAW_END, 1)
-            if before == escape or following >= end:
+            if last == escape or following >= end:
                 return False
-            after = character_at(following, end)[0]
-            if after != separator and after != newline(state):
+            next_character = character_at(following, end)[0]
+            if next_character != separator and next_character != newline(state):
                 return False
             break
         if character == escape:
             if following < end:
-                after = character_at(following, end)[0]
-                if after == quote or after == escape_escape:
+                next_character = character_at(following, end)[0]
+                if next_character == quote or next_character == escape_escape:
                     return False
         elif normalize and is_line_end(state, character, following, end):
             return False
-        before = character
+        last = character
         at = following
         count += 1 + int64(character > 0xFFFF)
     if not _fits(state, count):
