@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import base64
 import functools
 import json
 import threading
+import time
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote
 
 import urllib3
+from urllib3 import BaseHTTPResponse
 from urllib3.exceptions import HTTPError
 from urllib3.util import Timeout, make_headers
 
@@ -27,6 +30,10 @@ from headwater.readers.formats.registry.settings import RegistrySettings
 
 _SOURCE: Final = "schema registry"
 _MOST_BYTES: Final = 16 << 20
+_PIECE_BYTES: Final = 1 << 16
+_SHOWN: Final = 200
+_SHOWN_BYTES: Final = 4_096
+"""What is shown of an answer is looked through for secrets first: one must not be cut in two."""
 _MOST_REFERENCES: Final = 1_000
 _TRANSIENT: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 
@@ -62,6 +69,7 @@ class SchemaRegistry:
         self._schemas: dict[tuple[int, bool], RegisteredSchema] = {}
         self._lock = threading.Lock()
         self._never = threading.Event()
+        self._plain: tuple[str, ...] = ()
 
     def by_id(self, schema_id: int, *, serialized: bool = False) -> RegisteredSchema:
         """Return the schema that values name. Blocks, for as long as the deadline in the settings says.
@@ -97,23 +105,38 @@ class SchemaRegistry:
     def _schema(self, answer: dict[str, Any], serialized: bool) -> RegisteredSchema:
         references: dict[str, str] = {}
         try:
-            self._collect(answer, references, serialized)
+            self._collect(answer, references, serialized, ())
             kind = str(answer.get("schemaType") or "AVRO")
             return RegisteredSchema(int(answer["id"]), kind, str(answer["schema"]), tuple(references.items()))
         except (KeyError, TypeError, ValueError) as error:
             raise SourceError(f"an answer has no schema: {error!r}", source=_SOURCE) from error
 
-    def _collect(self, answer: dict[str, Any], schema: dict[str, str], serialized: bool) -> None:
-        """Fetch the references of a schema, and theirs, each after its own references."""
+    def _collect(
+        self, answer: dict[str, Any], texts: dict[str, str], serialized: bool, above: tuple[str, ...]
+    ) -> None:
+        """Fetch the references of a schema, and theirs, each after its own references.
+
+        Args:
+            answer: the schema.
+            texts: takes the texts, by name.
+            serialized: as of `by_id`.
+            above: the names that led here.
+        """
         for reference in answer.get("references") or ():
-            if reference["name"] in schema:
+            name = reference["name"]
+            if name in above:
+                raise SourceError(
+                    f"the schema {name!r} refers to itself: {' -> '.join(above)}", source=_SOURCE
+                )
+            if name in texts:
                 continue
-            if len(schema) >= _MOST_REFERENCES:
+            if len(texts) + len(above) >= _MOST_REFERENCES:
                 raise SourceError(f"a schema has more than {_MOST_REFERENCES} references", source=_SOURCE)
-            path = _path(reference["subject"], str(reference["version"]), serialized)
-            other = self._ask_again(path, f"the reference {reference['name']!r}")
-            self._collect(other, schema, serialized)
-            schema[reference["name"]] = str(other.get("schema"))
+            # A version that is deleted, and not for good, is one still to what refers to it.
+            path = _path(reference["subject"], str(reference["version"]), serialized, deleted=True)
+            other = self._ask_again(path, f"the reference {name!r}")
+            self._collect(other, texts, serialized, (*above, name))
+            texts[name] = str(other.get("schema"))
 
     def _ask_until_known(self, path: str, what: str) -> dict[str, Any]:
         """Ask again also for schemas that the registry does not know: this server may not know them yet."""
@@ -141,24 +164,54 @@ class SchemaRegistry:
 
     def _ask(self, path: str, what: str) -> dict[str, Any]:
         """Ask one registry after the other, until one answers."""
-        for url in self._settings.urls[:-1]:
+        *others, last = self._settings.addresses
+        for url in others:
             try:
                 return self._get(f"{url.rstrip('/')}/{path}", what)
             except TransientSourceError:
                 continue
-        return self._get(f"{self._settings.urls[-1].rstrip('/')}/{path}", what)
+        return self._get(f"{last.rstrip('/')}/{path}", what)
 
     def _get(self, url: str, what: str) -> dict[str, Any]:
         try:
             # Redirects are not followed: they may lead to where the credentials do not belong.
             answer = self._pool.request("GET", url, preload_content=False, redirect=False, retries=False)
-            body = answer.read(_MOST_BYTES + 1)
-            answer.release_conn()
+            body = self._read(answer)
         except HTTPError as error:
             raise TransientSourceError(f"no answer from {url}: {error}", source=_SOURCE) from error
         if answer.status == 200 and len(body) <= _MOST_BYTES:
             return _parsed(body, url)
-        raise _refusal(answer.status, body, url, what)
+        raise _refusal(answer.status, self._hidden(body), url, what)
+
+    def _read(self, answer: BaseHTTPResponse) -> bytes:
+        """Return the body of an answer, as far as it counts.
+
+        Raises:
+            HTTPError: it breaks off, or does not come as a whole within the time-out.
+        """
+        until_s = time.monotonic() + self._settings.timeout_ms / 1000
+        body = bytearray()
+        try:
+            while len(body) <= _MOST_BYTES and (piece := answer.read1(_PIECE_BYTES)):
+                body += piece
+                # The socket's limit is for a piece: a server may send a byte in each.
+                if time.monotonic() > until_s:
+                    raise HTTPError(  # noqa: TRY301 - what is caught below is all that ends the reading
+                        f"the answer was not whole after {self._settings.timeout_ms} ms"
+                    )
+        except BaseException:
+            answer.close()
+            raise
+        answer.release_conn()
+        return bytes(body)
+
+    def _hidden(self, body: bytes) -> str:
+        """Return the beginning of an answer without the credentials, which some servers send back."""
+        text = body[:_SHOWN_BYTES].decode(errors="replace")
+        sent = self._pool.headers.get("Authorization", self._pool.headers.get("authorization", ""))
+        for secret in filter(None, (sent, sent.partition(" ")[2], *self._plain)):
+            text = text.replace(secret, "***")
+        return text[:_SHOWN]
 
     @functools.cached_property
     def _pool(self) -> urllib3.PoolManager:
@@ -166,13 +219,16 @@ class SchemaRegistry:
         seconds = settings.timeout_ms / 1000
         headers = make_headers(keep_alive=True, accept_encoding="gzip", user_agent="headwater")
         headers["Accept"] = "application/vnd.schemaregistry.v1+json, application/json"
-        if settings.user_info is not None:
-            info = resolved_secret(settings.user_info, "user and password of the schema registry")
-            headers |= make_headers(basic_auth=info)
+        if settings.credentials is not None:
+            info = resolved_secret(settings.credentials, "user and password of the schema registry")
+            secrets = (info, info.partition(":")[2])
+            self._plain = (*secrets, *(json.dumps(secret)[1:-1] for secret in secrets))
+            # In UTF-8, as Confluent's clients write it.
+            headers["Authorization"] = f"Basic {base64.b64encode(info.encode()).decode()}"
         if settings.token is not None:
             token = resolved_secret(settings.token, "the token of the schema registry")
             headers["Authorization"] = f"Bearer {token}"
-        secure = any(url.startswith("https:") for url in settings.urls)
+        secure = any(url.startswith("https:") for url in settings.addresses)
         return urllib3.PoolManager(
             headers=headers,
             timeout=Timeout(connect=seconds, read=seconds),
@@ -186,26 +242,28 @@ def registry(settings: RegistrySettings) -> SchemaRegistry:
     return SchemaRegistry(settings)
 
 
-def _path(subject: str, version: str, serialized: bool) -> str:
-    return f"subjects/{quote(subject, safe='')}/versions/{quote(version, safe='')}{_query(serialized)}"
+def _path(subject: str, version: str, serialized: bool, *, deleted: bool = False) -> str:
+    query = _query(serialized, deleted=deleted)
+    return f"subjects/{quote(subject, safe='')}/versions/{quote(version, safe='')}{query}"
 
 
-def _query(serialized: bool) -> str:
-    return "?format=serialized" if serialized else ""
+def _query(serialized: bool, *, deleted: bool = False) -> str:
+    asked = [*(["format=serialized"] if serialized else []), *(["deleted=true"] if deleted else [])]
+    return f"?{'&'.join(asked)}" if asked else ""
 
 
 def _parsed(body: bytes, url: str) -> dict[str, Any]:
     try:
         answer = json.loads(body)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise TransientSourceError(f"{url} answered something that is not JSON", source=_SOURCE) from error
     if not isinstance(answer, dict):
         raise TransientSourceError(f"{url} answered no JSON object", source=_SOURCE)
     return answer
 
 
-def _refusal(status: int, body: bytes, url: str, what: str) -> SourceError:
-    answer = f"{url} answered {status}: {body[:200].decode(errors='replace')}"
+def _refusal(status: int, text: str, url: str, what: str) -> SourceError:
+    answer = f"{url} answered {status}: {text}"
     if status == 401:
         return AuthenticationError(
             f"the schema registry does not accept the credentials; {answer}", source=_SOURCE

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field
+from urllib.parse import unquote, urlsplit
 
 from headwater.core.options import WHERE_SECRETS_ARE, Spec, duration_ms, names, option, text
 from headwater.core.secrets import TlsSettings
@@ -11,8 +12,18 @@ from headwater.core.secrets import TlsSettings
 def _urls(raw: str) -> tuple[str, ...]:
     urls = names(raw)
     if not all(url.startswith(("http://", "https://")) for url in urls):
-        raise ValueError(f"must be URLs such as http://host:8081, with commas between them, not {raw!r}")
+        shown = ",".join(map(without_user, urls))
+        raise ValueError(f"must be URLs such as http://host:8081, with commas between them, not {shown!r}")
+    if len({urlsplit(url).netloc.rpartition("@")[0] for url in urls}) > 1:
+        raise ValueError("must have the same user and password in each URL, or in none")
     return urls
+
+
+def without_user(url: str) -> str:
+    """Return a URL without the user and password in it."""
+    scheme, separator, rest = url.partition("://")
+    authority, slash, path = rest.partition("/")
+    return f"{scheme}{separator}{authority.rpartition('@')[2]}{slash}{path}"
 
 
 class RegistryTls(TlsSettings):
@@ -57,6 +68,7 @@ class RegistrySettings(Spec):
         parse=_urls,
         shown_default="",
         kind="names",
+        is_secret=True,
     )
     user_info: str | None = option(
         "schema.registry.basic.auth.user.info",
@@ -85,6 +97,26 @@ class RegistrySettings(Spec):
     def __post_init__(self) -> None:
         if self.user_info is not None and self.token is not None:
             raise self.refusal("token", f"goes not together with option {self.OPTIONS['user_info'].name!r}")
+        if self._user_in_url is not None and (self.user_info is not None or self.token is not None):
+            other = self.OPTIONS["token" if self.user_info is None else "user_info"].name
+            raise self.refusal(
+                "urls", f"holds a user and password, and goes not together with option {other!r}"
+            )
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """The URLs as they are asked and shown: without a user and password."""
+        return tuple(map(without_user, self.urls))
+
+    @property
+    def credentials(self) -> str | None:
+        """``user:password``, or where that is; None if there is none. The URL may hold it, too."""
+        return self.user_info if self._user_in_url is None else self._user_in_url
+
+    @property
+    def _user_in_url(self) -> str | None:
+        user, at, _ = urlsplit(self.urls[0]).netloc.rpartition("@") if self.urls else ("", "", "")
+        return unquote(user) if at else None
 
 
 REGISTRY_OPTIONS = (*RegistrySettings.options(), *RegistryTls.options())

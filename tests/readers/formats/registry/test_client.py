@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import base64
+import contextlib
+import socket
+import threading
 from collections.abc import Iterator
 
 import pytest
 
-from headwater.core.errors import DeadlineError, SourceError
-from headwater.readers.formats.registry.client import SchemaRegistry
-from headwater.readers.formats.registry.settings import RegistrySettings
+from headwater.connector.options import OptionTable
+from headwater.core.errors import DeadlineError, OptionError, SourceError, TransientSourceError
+from headwater.readers.formats.registry.client import SchemaRegistry, _parsed
+from headwater.readers.formats.registry.settings import REGISTRY_OPTIONS, RegistrySettings
 from tests.readers.formats.scripted_registry import ScriptedRegistry
 
 PATH = "/schemas/ids/7"
@@ -69,7 +74,7 @@ def test_a_descriptor_is_asked_for_with_all_that_it_refers_to(server: ScriptedRe
         200,
         {"schema": "QUJD", "schemaType": "PROTOBUF", "references": references},
     )
-    server.answers[f"/subjects/other/versions/3{query}"] = (200, {"id": 2, "schema": "REVG"})
+    server.answers[f"/subjects/other/versions/3{query}&deleted=true"] = (200, {"id": 2, "schema": "REVG"})
     asks = client(server)
     found = asks.by_id(7, serialized=True)
     assert (found.kind, found.text, found.references) == ("PROTOBUF", "QUJD", (("other.proto", "REVG"),))
@@ -101,3 +106,101 @@ def test_an_answer_without_end_is_an_error_that_names_no_more_than_its_begin(
     with pytest.raises(SourceError, match="answered 200") as refused:
         client(server).by_id(7)
     assert len(str(refused.value)) < 1_000
+
+
+def test_a_reference_to_a_version_that_is_deleted_and_kept_is_found(server: ScriptedRegistry) -> None:
+    server.has(7, {"type": "int"}, references=[{"name": "a", "subject": "s", "version": 1}])
+    server.answers["/subjects/s/versions/1?deleted=true"] = (200, {"id": 2, "schema": "{}"})
+    assert client(server).by_id(7).references == (("a", "{}"),)
+
+
+def test_references_in_a_circle_are_an_error_that_names_them(server: ScriptedRegistry) -> None:
+    server.has(7, {"type": "int"}, references=[{"name": "a", "subject": "a", "version": 1}])
+    for name, other in (("a", "b"), ("b", "a")):
+        references = [{"name": other, "subject": other, "version": 1}]
+        server.answers[f"/subjects/{name}/versions/1?deleted=true"] = (
+            200,
+            {"id": 2, "schema": "{}", "references": references},
+        )
+    with pytest.raises(SourceError, match="'a' refers to itself: a -> b"):
+        client(server).by_id(7)
+
+
+@pytest.mark.parametrize("body", [b"[" * 200_000, b'{"a":' * 200_000, b"{"])
+def test_an_answer_that_is_nested_without_end_is_no_json(body: bytes) -> None:
+    with pytest.raises(TransientSourceError, match="not JSON"):
+        _parsed(body, "http://x")
+
+
+def test_an_answer_that_comes_byte_by_byte_ends_with_the_time_out() -> None:
+    stopped = threading.Event()
+
+    def drip(connection: socket.socket) -> None:
+        connection.recv(65_536)
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
+        with contextlib.suppress(OSError):
+            while not stopped.wait(0.02):
+                connection.sendall(b" ")
+        connection.close()
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    threading.Thread(target=drip, args=(server.accept()[0],), daemon=True).start()
+
+        threading.Thread(target=serve, daemon=True).start()
+        url = f"http://127.0.0.1:{server.getsockname()[1]}"
+        asks = SchemaRegistry(RegistrySettings(urls=(url,), timeout_ms=200, deadline_ms=10))
+        try:
+            with pytest.raises(DeadlineError, match="not whole after 200 ms"):
+                asks.by_id(7)
+        finally:
+            stopped.set()
+
+
+USER_IN_URL = "http://ann:s3cr%C3%A9t%2F@"
+
+
+def test_a_user_in_the_url_is_sent_and_shown_nowhere(
+    server: ScriptedRegistry, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings = RegistrySettings(urls=(server.url.replace("http://", USER_IN_URL),), deadline_ms=50)
+    asks = SchemaRegistry(settings)
+    assert asks.by_id(7).text == '{"type": "int"}'
+    [sent] = server.authorization
+    assert base64.b64decode(str(sent).removeprefix("Basic ")).decode() == "ann:s3cr\u00e9t/"
+    caplog.set_level("DEBUG")
+    server.answers["/schemas/ids/8"] = (400, {"you sent": sent, "plain": "ann:s3cr\u00e9t/"})
+    with pytest.raises(SourceError, match="answered 400") as refused:
+        asks.by_id(8)
+    server.fails_first(PATH, *[500] * 50)
+    with pytest.raises(DeadlineError) as late:
+        SchemaRegistry(settings).by_id(7)
+    shown = f"{refused.value} {late.value} {settings!r} {caplog.text}"
+    for secret in ("s3cr", str(sent).removeprefix("Basic ")):
+        assert secret not in shown
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"schema.registry.url": "http://ann:pw@a:1,http://b:1"}, "the same user and password in each URL"),
+        ({"schema.registry.url": "ftp://ann:pw@a:1"}, "must be URLs such as .* not 'ftp://a:1'"),
+        (
+            {"schema.registry.url": "http://ann:pw@a:1", "schema.registry.bearer.auth.token": "t"},
+            "goes not together with option 'schema.registry.bearer.auth.token'",
+        ),
+        (
+            {"schema.registry.url": "http://ann:pw@a:1", "schema.registry.basic.auth.user.info": "x:y"},
+            "goes not together with option 'schema.registry.basic.auth.user.info'",
+        ),
+    ],
+)
+def test_users_in_urls_that_contradict_are_refused_without_being_shown(
+    options: dict[str, str], words: str
+) -> None:
+    with pytest.raises(OptionError, match=words) as raised:
+        OptionTable(REGISTRY_OPTIONS).parse(options, None).of(RegistrySettings)
+    assert "pw" not in str(raised.value)
