@@ -67,7 +67,7 @@ def arrow_task(rows: int) -> int:
         share_id="arrow_task",
         columns=columns,
         key_columns=["id"],
-        kept=columns,
+        kept_columns=columns,
         results=ResultFormat(
             schema=pa.schema([("answer", pa.int64())]), error_column=None, on_failure=OnFailure.FAIL
         ),

@@ -57,7 +57,7 @@ def measure(rate: int, seconds: float) -> tuple[list[float], list[int]]:
         share_id=str(uuid.uuid4()),
         columns=["id"],
         key_columns=(),
-        kept=["id"],
+        kept_columns=["id"],
         results=ResultFormat(schema=pa.schema([("answer", pa.int64())])),
     )
     waited_ms: list[float] = []

@@ -1,4 +1,4 @@
-"""What calls of asynchronous I/O take: kinds of functions, settings and metrics.
+"""Asynchronous I/O: kinds of functions, settings and metrics.
 
 The operators themselves are `headwater.unordered_wait`, `headwater.ordered_wait` and `headwater.keyed_wait`.
 """

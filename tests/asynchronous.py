@@ -26,7 +26,7 @@ def calls_of(
         share_id=str(uuid.uuid4()),
         columns=NUMBER_SCHEMA.names,
         key_columns=(),
-        kept=kept,
+        kept_columns=kept,
         results=ResultFormat(schema=schema),
     )
     return lambda source: EpochCalls(wait, source)

@@ -32,15 +32,15 @@ class ArrowResults:
     Args:
         form: how results become columns.
         function: the function's name, for errors.
-        kept: the input columns with which the output begins.
-        key_columns: those that name a row in errors.
+        kept_columns: the input columns with which the output begins.
+        key_columns: the columns that name a row in errors.
     """
 
     def __init__(
-        self, form: ResultFormat, function: str, *, kept: Sequence[str], key_columns: Sequence[str]
+        self, form: ResultFormat, function: str, *, kept_columns: Sequence[str], key_columns: Sequence[str]
     ) -> None:
         self._form = form
-        self._kept = list(kept)
+        self._kept_columns = list(kept_columns)
         self._key_columns = list(key_columns)
         self._keys = pa.RecordBatch.from_pydict({})
         self._zone = session_zone(form.time_zone)
@@ -52,7 +52,7 @@ class ArrowResults:
 
         Args:
             batch: all columns of the input.
-            answer: what the function returned for it.
+            answer: the function's, for it.
 
         Raises:
             ContractError: something does not fit, and the policy is to fail.
@@ -67,11 +67,11 @@ class ArrowResults:
             places, columns = self._columns.build(range(rows), [failure] * rows)
         finally:
             self.misfits += self._columns.misfits > misfits
-        kept = batch.select(self._kept)
+        inputs = batch.select(self._kept_columns)
         if len(places) < rows:
-            kept = kept.take(pa.array(places, pa.int64()))
-        schema = pa.schema([*kept.schema, *self._columns.schema])
-        return pa.RecordBatch.from_arrays([*kept.columns, *columns], schema=schema)
+            inputs = inputs.take(pa.array(places, pa.int64()))
+        schema = pa.schema([*inputs.schema, *self._columns.schema])
+        return pa.RecordBatch.from_arrays([*inputs.columns, *columns], schema=schema)
 
     def _built(self, answer: Any, rows: int) -> tuple[Sequence[int], list[pa.Array[Any]]]:
         """Return the places of the rows that come out, and their columns.
@@ -115,7 +115,7 @@ class ArrowResults:
         return arrays
 
     def _row_name(self, place: int) -> str:
-        """Return what names a row: ``id=7, region='eu'``; without key columns nothing."""
+        """Return the name of a row: ``id=7, region='eu'``; without key columns nothing."""
         [row] = self._keys.slice(place, 1).to_pylist() if self._keys.num_columns else [{}]
         return ", ".join(f"{name}={value!r}" for name, value in row.items())
 

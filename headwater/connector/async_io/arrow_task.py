@@ -56,9 +56,9 @@ class ArrowWaitTask:
 
     @property
     def metrics(self) -> MetricsSnapshot:
-        """What was counted so far: calls, not rows; answers that do not fit the schema count as failures."""
-        counted = self._operator.metrics
-        return replace(counted, failures=counted.failures + self._results.misfits)
+        """The counts so far: calls, not rows; answers that do not fit the schema count as failures."""
+        counts = self._operator.metrics
+        return replace(counts, failures=counts.failures + self._results.misfits)
 
     @property
     def is_busy(self) -> bool:
@@ -74,10 +74,12 @@ class ArrowWaitTask:
         for outputs in self._operator.process(
             questions, at_least=1, wait_policy=of_batches, has_room=self._has_room
         ):
-            self._due.extend((self._given.pop(id(asked)), answer) for asked, answer in answered(outputs))
+            self._due.extend(
+                (self._given.pop(id(question)), answer) for question, answer in answered(outputs)
+            )
             while self._due:
-                given, answer = self._due.popleft()
-                out = self._results.joined(given, answer)
+                batch, answer = self._due.popleft()
+                out = self._results.joined(batch, answer)
                 if out.num_rows:
                     yield out
 
@@ -88,9 +90,9 @@ class ArrowWaitTask:
     def restore(self, batch: pa.RecordBatch, waited_s: Sequence[float]) -> None:
         """Ask rows again that an earlier task left: before any others."""
         start = 0
-        for piece in self._gathering.pieces(batch):
-            stop = start + piece.num_rows
-            self._operator.restore([self._asking(piece)], [max(waited_s[start:stop], default=0.0)])
+        for part in self._gathering.pieces(batch):
+            stop = start + part.num_rows
+            self._operator.restore([self._asking(part)], [max(waited_s[start:stop], default=0.0)])
             start = stop
 
     def unfinished(self) -> list[tuple[pa.RecordBatch, list[float]]]:
@@ -98,15 +100,15 @@ class ArrowWaitTask:
 
         As in `AsyncWaitTask.unfinished`.
         """
-        asked = zip(self._operator.values(), self._operator.waited_s(), strict=True)
-        waited = {id(self._given.get(id(question))): waited_s for question, waited_s in asked}
+        waits = zip(self._operator.values(), self._operator.waited_s(), strict=True)
+        waited = {id(self._given.get(id(question))): waited_s for question, waited_s in waits}
         return [(batch, [waited.get(id(batch), 0.0)] * batch.num_rows) for batch in self._batches()]
 
     def _batches(self) -> list[pa.RecordBatch]:
         """Return all batches that are not out."""
-        due = [given for given, _ in self._due]
-        asked = [self._given[id(question)] for question in self._operator.rows()]
-        return [*due, *asked, *self._gathering.held]
+        due = [batch for batch, _ in self._due]
+        pending = [self._given[id(question)] for question in self._operator.rows()]
+        return [*due, *pending, *self._gathering.held]
 
     def _has_room(self) -> bool:
         return sum(batch.nbytes for batch in self._batches()) < self._most_bytes
@@ -126,7 +128,7 @@ class ArrowWaitTask:
 
 
 class Gathering:
-    """Gathers batches for calls: no larger than it is said, and no smaller if more rows come in time.
+    """Gathers batches for calls: no larger than `Batching` allows, and no smaller if more rows come in time.
 
     Attributes:
         held: rows that were taken and are in no call yet.
@@ -178,9 +180,9 @@ class Gathering:
 
     def _take(self) -> pa.RecordBatch:
         """Remove and return the first rows that are held, as many as a call may have."""
-        held = joined(self.held)
-        first = next(self.pieces(held))
-        self.held = [held.slice(first.num_rows)] if first.num_rows < held.num_rows else []
+        batch = joined(self.held)
+        first = next(self.pieces(batch))
+        self.held = [batch.slice(first.num_rows)] if first.num_rows < batch.num_rows else []
         return first
 
 

@@ -1,8 +1,8 @@
 """Rows as bytes: Arrow's own, in pieces that are not too large; and rows that are carried over.
 
 These are stored, in Spark's state or beside a manifest, and outlive versions of headwater and changes of a
-query. A piece says by which version it was written: what an earlier one wrote is read; what a later one wrote
-is refused.
+query. A piece has the version that wrote it: pieces of earlier versions are read, pieces of later ones are
+refused.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _ASKED = BOOKKEEPING + "asked_ms"
 
 def pack(batch: pa.RecordBatch) -> Iterator[bytes]:
     """Yield a batch as Arrow's own bytes, piece by piece."""
-    for piece in cut(batch, MOST_BYTES, _MOST_ROWS) if batch.num_rows else ():
+    for part in cut(batch, MOST_BYTES, _MOST_ROWS) if batch.num_rows else ():
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, batch.schema) as writer:
-            writer.write_batch(piece)
+            writer.write_batch(part)
         yield sink.getvalue().to_pybytes()
 
 
@@ -52,7 +52,7 @@ class CarriedRows:
         self._schema = schema
 
     def new(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return rows that were not carried over yet, as those that were."""
+        """Return rows that were not carried over yet, in the form of carried ones."""
         never = pa.array([0] * batch.num_rows, pa.int32())
         return self._joined(batch, never, pa.nulls(batch.num_rows, pa.int64()))
 
@@ -78,8 +78,8 @@ class CarriedRows:
                 f"{version}, this one reads up to {_VERSION}): go back to that version, or start "
                 "with a new checkpoint"
             )
-        asked = batch.column(_ASKED) if version > 1 else pa.nulls(batch.num_rows, pa.int64())
-        return self._joined(batch, batch.column(_ROUNDS), asked)
+        first_asked_ms = batch.column(_ASKED) if version > 1 else pa.nulls(batch.num_rows, pa.int64())
+        return self._joined(batch, batch.column(_ROUNDS), first_asked_ms)
 
     def rounds(self, batches: Sequence[pa.RecordBatch]) -> int:
         """Return how often the row was carried over that was so most often."""
@@ -88,13 +88,15 @@ class CarriedRows:
     def waited_s(self, batch: pa.RecordBatch, now_ms: int) -> list[float]:
         """Return for each row how many seconds ago it was first asked; 0 if it was not."""
         asked_ms = batch.column(_ASKED).to_pylist()
-        return [0.0 if asked is None else max(0, now_ms - asked) / 1000 for asked in asked_ms]
+        return [0.0 if first_ms is None else max(0, now_ms - first_ms) / 1000 for first_ms in asked_ms]
 
-    def _joined(self, batch: pa.RecordBatch, rounds: pa.Array[Any], asked: pa.Array[Any]) -> pa.RecordBatch:
+    def _joined(
+        self, batch: pa.RecordBatch, rounds: pa.Array[Any], first_asked_ms: pa.Array[Any]
+    ) -> pa.RecordBatch:
         # New rows and old ones get the very same schema: the rows of a task are gathered together.
         columns = [self._column(batch, field) for field in self._schema]
         names = [*self._schema.names, _ROUNDS, _ASKED]
-        return pa.RecordBatch.from_arrays([*columns, rounds, asked], names=names)
+        return pa.RecordBatch.from_arrays([*columns, rounds, first_asked_ms], names=names)
 
     def _column(self, batch: pa.RecordBatch, field: pa.Field[Any]) -> pa.Array[Any]:
         if batch.schema.get_field_index(field.name) < 0:

@@ -34,8 +34,8 @@ class EpochCalls(AsyncCalls):
     their first attempt: so a timeout runs over epochs. A row that was stored n times is waited for 2^n times
     as long as its epoch took: so a call that takes longer than an epoch ends all the same.
 
-    Where splits are aligned by event time, watermarks go in between the rows: what comes out is no later
-    than what is stored, by the skew at most.
+    Where splits are aligned by event time, watermarks go in between the rows: a row that comes
+    out is no later than one that is stored, by the skew at most.
 
     Args:
         wait: the operator.
@@ -54,7 +54,7 @@ class EpochCalls(AsyncCalls):
         return bool(self._stored) or (self._task is not None and self._task.is_busy)
 
     def restore(self, batches: Sequence[pa.RecordBatch]) -> None:
-        # Looked at now, for what does not fit; kept as they are, for a reading that is left at once.
+        # Checked now, for columns that do not fit; kept as they are, for a reading that is left at once.
         for batch in batches:
             self._rows.taken_up(batch)
         self._stored = [batch for batch in batches if batch.num_rows]
@@ -85,7 +85,7 @@ class EpochCalls(AsyncCalls):
     def _parting(
         self, alignment: TaskAlignment | None
     ) -> Callable[[pa.RecordBatch], Iterable[pa.RecordBatch | Watermark]]:
-        """Return what puts watermarks between rows, where they may pass each other and must stay together."""
+        """Return a function that puts watermarks between rows that must stay together in event time."""
         if alignment is None or self._wait.settings.mode is OutputMode.ORDERED:
             return lambda batch: (batch,)
         return EventTimeSegments(alignment.column, alignment.max_skew_ms).parted
@@ -124,8 +124,8 @@ class _EpochWaitPolicy(WaitPolicy):
         self._until = now + (now - self._began) * self._factor
         return None if patience_ms is None else patience_ms / 1000
 
-    def may_leave(self, left: pa.RecordBatch) -> bool:
-        return time.monotonic() >= self._until or not self._rows.rounds([left])
+    def may_leave(self, unfinished: pa.RecordBatch) -> bool:
+        return time.monotonic() >= self._until or not self._rows.rounds([unfinished])
 
 
 def _joined(batches: Sequence[pa.RecordBatch]) -> list[pa.RecordBatch]:

@@ -39,7 +39,7 @@ class InputRows:
 
     Args:
         columns: the names of the columns that the function gets.
-        key_columns: the names of those that name a row in errors.
+        key_columns: the names of the columns that name a row in errors.
     """
 
     def __init__(self, columns: Sequence[str], key_columns: Sequence[str]) -> None:
@@ -57,14 +57,14 @@ class InputRows:
         """Return how many rows wait."""
         return len(self._places)
 
-    def admit(self, piece: pa.RecordBatch) -> list[Any]:
+    def admit(self, batch: pa.RecordBatch) -> list[Any]:
         """Return the rows of a piece, which has one at least, and `MOST_ROWS` at most."""
-        columns = [python_values(piece.column(name)) for name in self._columns]
+        columns = [python_values(batch.column(name)) for name in self._columns]
         rows: list[Any] = list(map(self._make, zip(*columns, strict=True)))
         number = self._next
         self._next += 1
-        self._pieces[number] = piece
-        self.nbytes += piece.nbytes
+        self._pieces[number] = batch
+        self.nbytes += batch.nbytes
         self._waiting[number] = len(rows)
         first = number << _SHIFT
         self._places.update(zip(map(id, rows), range(first, first + len(rows)), strict=True))
@@ -85,14 +85,14 @@ class InputRows:
 
     def _taken(self, places: list[int]) -> pa.RecordBatch:
         pieces: list[pa.RecordBatch] = []
-        # What turns a place in a piece into an index in all pieces together.
+        # Added to a place in a piece, this is the index in all pieces together.
         offsets: dict[int, int] = {}
         offset = 0
         for number in sorted({place >> _SHIFT for place in places}):
-            piece = self._pieces[number]
-            pieces.append(piece)
+            batch = self._pieces[number]
+            pieces.append(batch)
             offsets[number] = offset - (number << _SHIFT)
-            offset += piece.num_rows
+            offset += batch.num_rows
         indices = pa.array([offsets[place >> _SHIFT] + place for place in places], pa.int64())
         [gathered] = pa.Table.from_batches(pieces).combine_chunks().take(indices).to_batches()
         return gathered
@@ -133,11 +133,11 @@ class InputRows:
                 del self._waiting[number]
 
     def describe(self, row: Any) -> str:
-        """Return what names a row: ``id=7, region='eu'``; without key columns nothing."""
+        """Return the name of a row: ``id=7, region='eu'``; without key columns nothing."""
         place = self._places[id(row)]
-        piece = self._pieces[place >> _SHIFT]
+        batch = self._pieces[place >> _SHIFT]
         index = place & (MOST_ROWS - 1)
-        return ", ".join(f"{name}={piece.column(name)[index].as_py()!r}" for name in self._key_columns)
+        return ", ".join(f"{name}={batch.column(name)[index].as_py()!r}" for name in self._key_columns)
 
 
 class _QuickRow(Row):
@@ -179,7 +179,7 @@ class OutRows:
 
 
 def python_values(column: pa.Array[Any]) -> list[Any]:
-    """Return what ``to_pylist`` returns, without the 2 us that it takes for each time with a zone."""
+    """Return the values of ``to_pylist``, without the 2 us that it takes for each time with a zone."""
     kind: Any = column.type
     if not pa.types.is_timestamp(kind) or kind.tz is None or kind.unit != "us" or not len(column):
         values: list[Any] = column.to_pylist()
@@ -207,7 +207,7 @@ def _row_type(columns: Sequence[str]) -> type[Row]:
 
 
 def cut(batch: pa.RecordBatch, most_bytes: int, most_rows: int) -> Iterator[pa.RecordBatch]:
-    """Yield a batch in pieces of so many bytes and rows at most. A row that is larger is a piece alone."""
+    """Yield a batch in pieces of no more bytes and rows. A row that is larger is a piece alone."""
     if batch.num_rows > 1 and (batch.nbytes > most_bytes or batch.num_rows > most_rows):
         # Whole pieces where the rows are small. Where they are not, halves, until each piece is small enough.
         first = most_rows if batch.num_rows > most_rows else batch.num_rows // 2

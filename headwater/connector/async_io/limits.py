@@ -14,13 +14,13 @@ from headwater.readers.async_io.settings import RateLimit
 def task_limits(
     df: DataFrame, capacity: int, options: AsyncOptions, most_tasks: int | None = None
 ) -> TaskLimits:
-    """Return what the options of an operator say, for one of its tasks.
+    """Return the limits that the options of an operator give one of its tasks.
 
     Args:
         df: the input.
         capacity: calls at the same time that one task makes without limits.
         options: of the operator.
-        most_tasks: so many partitions there are at most, however many run at once. None: nobody knows.
+        most_tasks: the most partitions there are, however many run at once. None: not known.
 
     Raises:
         OptionError: a limit does not fit, or it cannot be known how many tasks there are.

@@ -1,4 +1,4 @@
-"""What all tasks of an operator counted, on the driver."""
+"""The counts of all tasks of an operator, on the driver."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class AsyncMetrics:
 
     @property
     def value(self) -> MetricsSnapshot:
-        """What the tasks that ended so far counted, since this object was made. On the driver."""
+        """The counts of the tasks that have ended, since this object was made. On the driver."""
         return self._accumulator.value
 
     def as_dict(self) -> dict[str, float]:
@@ -61,9 +61,9 @@ class AsyncMetrics:
         percentiles = {f"{name}_ms": ms for name, ms in snapshot.percentiles_ms().items()}
         return {**snapshot.counts(), **percentiles}
 
-    def add(self, counted: MetricsSnapshot) -> None:
-        """Take what a task counted. In the task, once, at its end."""
-        self._accumulator.add(counted)
+    def add(self, counts: MetricsSnapshot) -> None:
+        """Add the counts of a task. In the task, once, at its end."""
+        self._accumulator.add(counts)
 
     def __str__(self) -> str:
         return str(self.value)

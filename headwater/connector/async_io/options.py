@@ -1,4 +1,4 @@
-"""What `unordered_wait`, `ordered_wait` and `keyed_wait` take by name."""
+"""The options of `unordered_wait`, `ordered_wait` and `keyed_wait` by name."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from headwater.readers.async_io.settings import (
 
 
 class AsyncOptions(TypedDict, total=False):
-    """The options of an operator, beside what stands in the signatures. All are optional.
+    """The options of an operator, beside those in the signatures. All are optional.
 
     Attributes:
         columns: the input columns that the function gets; the default is all.
         keep_input: whether the output begins with all input columns (the default) or is the result alone.
         key_columns: input columns that name a row in errors. Without them errors name no row: it may hold
-            what must not be logged.
+            values that must not be logged.
         retry: when and how to ask again; the default is once.
-        on_failure: what becomes of a row whose call failed for good. ``"fail"``: the task fails (the
+        on_failure: the treatment of a row whose call failed for good. ``"fail"``: the task fails (the
             default). ``"null"``: the result is null. ``"drop"``: the row is left out. ``"error_column"``: the
             result is null, and a column says why: class, message, attempts.
         error_column: the name of that column, ``"error"`` by default.
-        result_fields: what becomes of members that a result, or a struct in it, has and the schema has not.
+        result_fields: the treatment of members that a result, or a struct in it, has and the schema has not.
             ``"exact"``: the row failed, also if one is missing (the default). ``"lenient"``: they are
-            dropped, and what is missing is null. ``"rescue"``: they go as JSON to a column of their own, and
-            what is missing is null.
+            dropped, and missing ones are null. ``"rescue"``: they go as JSON to a column of their own, and
+            missing ones are null.
         rescue_column: the name of that column, ``"rescued"`` by default.
         batching: size and linger of bulk calls, for an `AsyncBatchFunction`.
         max_concurrent_requests: calls at the same time of all tasks together; with ``batching``, bulk calls.
@@ -46,8 +46,9 @@ class AsyncOptions(TypedDict, total=False):
             input waits.
         carried_bytes: bytes of input rows that a task carries over at most, 64 MiB by default; a batch waits
             until there are not more.
-        share_id: names what the tasks of a process share: an opened function, and a cache. The default is
-            made from the function and what it holds: the same in each plan, as in ``foreachBatch``.
+        share_id: names the objects that the tasks of a process share: an opened function, and a cache. The
+            default is made from the function and its attributes: the same in each plan, as in
+            ``foreachBatch``.
         close_timeout: how long the end of a task waits for calls that were cancelled and for the function's
             ``close``, 10 s by default. Calls past their timeout are not waited for.
         block_warning: after how long a function that keeps the event loop from turning is named in the log.

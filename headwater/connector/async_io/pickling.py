@@ -14,11 +14,11 @@ from headwater.readers.async_io.settings import AsyncSettings
 
 
 def check_picklable(value: Any, name: str) -> None:
-    """Pickle a value as Spark will, before Spark does, to name what cannot be pickled.
+    """Pickle a value as Spark will, before Spark does, to name a member that cannot be pickled.
 
     Args:
         value: the function, or a setting.
-        name: what the user calls it.
+        name: the user's name for it.
 
     Raises:
         OptionError: it cannot be pickled; names the attribute that cannot.
@@ -27,7 +27,7 @@ def check_picklable(value: Any, name: str) -> None:
     if error is None:
         return
     attributes = getattr(value, "__dict__", {})
-    culprits = [attribute for attribute, held in attributes.items() if _error(held) is not None]
+    culprits = [attribute for attribute, member in attributes.items() if _error(member) is not None]
     where = f": its attribute {', '.join(map(repr, culprits))}" if culprits else ""
     raise OptionError(
         f"{name} cannot be pickled to the tasks{where} ({type(error).__name__}: {error}). "

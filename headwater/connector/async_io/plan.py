@@ -1,4 +1,4 @@
-"""What a user said about an operator, checked on the driver, and what is sent to the tasks."""
+"""The user's options of an operator, checked on the driver, and its description for the tasks."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Planned:
     """An operator, ready to be put into Spark's plan.
 
     Attributes:
-        wait: what is sent to the tasks.
+        wait: is sent to the tasks.
         output: the columns of the output.
         tasks: partitions at most; None if nothing is limited.
         carried_bytes: bytes of input rows that a task carries over at most.
@@ -128,7 +128,7 @@ def plan(
         share_id=options.get("share_id") or derived_id(function, settings, columns),
         columns=columns,
         key_columns=key_columns,
-        kept=df.columns if keep_input else (),
+        kept_columns=df.columns if keep_input else (),
         results=ResultFormat(
             schema=arrow_schema(result),
             fields=fields,
@@ -163,7 +163,7 @@ def milliseconds(value: str, option: str) -> int:
 
 
 def _columns(df: DataFrame, mode: OutputMode, options: AsyncOptions) -> tuple[list[str], list[str]]:
-    """Return the columns that the function gets, and those that name a row."""
+    """Return the columns that the function gets, and the columns that name a row."""
     columns = check_columns(df, options.get("columns", df.columns), "columns")
     if not columns:
         raise OptionError("must name at least one column", option="columns")
@@ -177,19 +177,19 @@ def _columns(df: DataFrame, mode: OutputMode, options: AsyncOptions) -> tuple[li
 
 
 def _check_names(names: Iterable[str]) -> None:
-    known = list(AsyncOptions.__annotations__)
+    settings = list(AsyncOptions.__annotations__)
     for name in names:
-        if name not in known:
+        if name not in settings:
             if name in _OF_UNORDERED:
                 raise OptionError("is an option of unordered_wait alone", option=name)
-            near = nearest(name, known)
-            hint = f"did you mean {near!r}?" if near else ", ".join(known)
+            near = nearest(name, settings)
+            hint = f"did you mean {near!r}?" if near else ", ".join(settings)
             raise OptionError(f"is not known; {hint}", option=name)
 
 
 def _check_types(capacity: int, options: AsyncOptions) -> None:
-    """Check what Python's type checkers would, had they been asked."""
-    wanted: dict[str, type] = {
+    """Check the types of options, as Python's type checkers would."""
+    types: dict[str, type] = {
         "retry": RetryPolicy,
         "batching": Batching,
         "rate_limit": RateLimit,
@@ -206,9 +206,9 @@ def _check_types(capacity: int, options: AsyncOptions) -> None:
         "rescue_column": str,
         "share_id": str,
     }
-    given: dict[str, Any] = {"capacity": capacity, **options}
-    for option, kind in {"capacity": int, **wanted}.items():
-        value = given.get(option)
+    settings: dict[str, Any] = {"capacity": capacity, **options}
+    for option, kind in {"capacity": int, **types}.items():
+        value = settings.get(option)
         is_flag_for_number = kind is int and isinstance(value, bool)
         if value is not None and (not isinstance(value, kind) or is_flag_for_number):
             raise OptionError(f"must be of type {kind.__name__}, and is {value!r}", option=option)
@@ -226,8 +226,8 @@ def _choice(choices: type[ChoiceT], value: str, option: str) -> ChoiceT:
     try:
         return choices(value)
     except ValueError:
-        known = ", ".join(str(each.value) for each in choices)
-        raise OptionError(f"must be one of {known}, and is {value!r}", option=option) from None
+        names = ", ".join(str(each.value) for each in choices)
+        raise OptionError(f"must be one of {names}, and is {value!r}", option=option) from None
 
 
 def _cache(df: DataFrame, columns: Sequence[str], cache: CacheSettings | None) -> CacheSettings | None:

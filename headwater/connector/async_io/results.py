@@ -1,4 +1,4 @@
-"""What a function returned, as Arrow columns."""
+"""Results of functions, as Arrow columns."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ERROR_TYPE = pa.struct([("class", pa.string()), ("message", pa.string()), ("atte
 
 
 class ResultFields(Enum):
-    """What becomes of members of a result, or of a struct in it, that the schema does not know."""
+    """The treatment of members of a result, or of a struct in it, that the schema does not have."""
 
     EXACT = "exact"  # the row failed; as if a member is missing
     LENIENT = "lenient"  # they are dropped; a member that is missing is null
@@ -37,10 +37,10 @@ class ResultFormat:
 
     Attributes:
         schema: the result columns.
-        fields: what becomes of other members.
+        fields: the treatment of other members.
         rescue_column: with `ResultFields.RESCUE`, the column that keeps them.
         error_column: the column that holds failures; None: there is none, and a failure is a row of nulls.
-        on_failure: what becomes of a result that is no row of the schema.
+        on_failure: the treatment of a result that is no row of the schema.
         time_zone: the session's: of times without a zone.
     """
 
@@ -57,9 +57,9 @@ def flatten(outputs: Sequence[tuple[Any, Any]]) -> tuple[Sequence[Any], Sequence
 
     A row comes as often as it has results: a row without any does not come at all.
     """
-    found = [result for _, result in outputs]
-    if not any(issubclass(kind, list | NoneType) for kind in set(map(type, found))):
-        return [row for row, _ in outputs], found, 1
+    all_results = [result for _, result in outputs]
+    if not any(issubclass(kind, list | NoneType) for kind in set(map(type, all_results))):
+        return [row for row, _ in outputs], all_results, 1
     rows: list[Any] = []
     results: list[Any] = []
     times = 1
@@ -130,15 +130,15 @@ class ResultColumns:
     ) -> tuple[Sequence[Any], list[pa.Array[Any]]]:
         outcomes = [self._outcome(row, result, each=each) for row, result in zip(rows, results, strict=True)]
         if self._form.on_failure is OnFailure.DROP:
-            kept = [place for place, (_, _, result) in enumerate(outcomes) if type(result) is not Failure]
-            rows = [rows[place] for place in kept]
-            outcomes = [outcomes[place] for place in kept]
+            good = [place for place, (_, _, result) in enumerate(outcomes) if type(result) is not Failure]
+            rows = [rows[place] for place in good]
+            outcomes = [outcomes[place] for place in good]
         arrays = self._columns.arrays([values for values, _, _ in outcomes])
         rescued = [text for _, text, _ in outcomes]
         return rows, [*arrays, *self._extra_columns(rescued, [result for _, _, result in outcomes])]
 
     def with_extra(self, arrays: Sequence[pa.Array[Any]], rows: int) -> list[pa.Array[Any]]:
-        """Return the columns of so many results without failures or unknown members, and those for these."""
+        """Return the columns of results without failures or unknown members, and the extra columns."""
         return [*arrays, *self._extra_columns([None] * rows, [None] * rows)]
 
     def _outcome(self, row: Any, result: Any, *, each: bool) -> tuple[Sequence[Any], str | None, Any]:

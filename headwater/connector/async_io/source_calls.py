@@ -32,7 +32,7 @@ _RESCUE_COLUMN = "rescued"
 
 @dataclass(frozen=True)
 class SourceCalls:
-    """What a query says about its calls. Picklable; opens nothing.
+    """The settings of a query about its calls. Picklable; opens nothing.
 
     Attributes:
         function: the user's.
@@ -52,20 +52,20 @@ class SourceCalls:
         Raises:
             OptionError: a result has a column that the source has too.
         """
-        taken = {name.lower() for name in source.names}  # as Spark compares names
-        added = self._added()
-        for field in added:
-            if field.name.lower() in taken:
+        source_names = {name.lower() for name in source.names}  # as Spark compares names
+        own_fields = self._added()
+        for field in own_fields:
+            if field.name.lower() in source_names:
                 raise OptionError(
                     f"names the column {field.name!r}, which the source has too: rename the result's",
                     option=of_source.ASYNC_SCHEMA.name,
                 )
-        return pa.schema([*source, *added])
+        return pa.schema([*source, *own_fields])
 
     def source_schema(self, output: pa.Schema) -> pa.Schema:
         """Return the columns of the source, of those of the query."""
-        added = {field.name for field in self._added()}
-        return pa.schema([field for field in output if field.name not in added])
+        own_names = {field.name for field in self._added()}
+        return pa.schema([field for field in output if field.name not in own_names])
 
     def create(self, source: pa.Schema) -> EpochCalls:
         """Return the calls of one task (`headwater.readers.runtime.epoch.calls.CreateCalls`)."""
@@ -75,33 +75,33 @@ class SourceCalls:
             share_id=derived_id(self.function, self.settings, source.names),
             columns=source.names,
             key_columns=(),
-            kept=source.names,
+            kept_columns=source.names,
             results=self.results,
             queue_bytes=self.queue_bytes,
         )
         return EpochCalls(wait, source)
 
     def _added(self) -> list[pa.Field[Any]]:
-        added = list(self.results.schema)
+        fields = list(self.results.schema)
         if self.results.rescue_column is not None:
-            added.append(pa.field(self.results.rescue_column, pa.string()))
+            fields.append(pa.field(self.results.rescue_column, pa.string()))
         if self.results.error_column is not None:
-            added.append(pa.field(self.results.error_column, ERROR_TYPE))
-        return added
+            fields.append(pa.field(self.results.error_column, ERROR_TYPE))
+        return fields
 
 
 def source_calls(options: ParsedOptions, name: str) -> SourceCalls:
-    """Return what the options of a query say about its calls.
+    """Return the settings that the options of a query give its calls.
 
     Args:
         options: of a table with `ASYNC_OPTIONS`.
-        name: what ``asyncFunction`` says.
+        name: the value of ``asyncFunction``.
 
     Raises:
         OptionError: it cannot be imported or made, is no function, has no schema, or an option does not fit.
     """
-    found = _imported(name)
-    function = _made(found, name, options[of_source.ASYNC_ARGUMENTS])
+    target = _imported(name)
+    function = _made(target, name, options[of_source.ASYNC_ARGUMENTS])
     on_failure = OnFailure(options[of_source.ASYNC_ON_FAILURE])
     size = options[of_source.ASYNC_BATCH_SIZE]
     attempts = options[of_source.ASYNC_ATTEMPTS]
@@ -120,7 +120,7 @@ def source_calls(options: ParsedOptions, name: str) -> SourceCalls:
     AsyncWaitOperator(function, settings)  # proves that they fit together; opens nothing
     fields = ResultFields(options[of_source.ASYNC_RESULT_FIELDS])
     results = ResultFormat(
-        schema=compat.arrow_schema(_schema(options[of_source.ASYNC_SCHEMA], found, name)),
+        schema=compat.arrow_schema(_schema(options[of_source.ASYNC_SCHEMA], target, name)),
         fields=fields,
         rescue_column=_RESCUE_COLUMN if fields is ResultFields.RESCUE else None,
         error_column=_ERROR_COLUMN if on_failure is OnFailure.ERROR_COLUMN else None,
@@ -143,34 +143,34 @@ def _imported(name: str) -> Any:
         ) from error
 
 
-def _made(found: Any, name: str, arguments: Mapping[str, Any] | None) -> Function:
-    """Return the function: a class made with its arguments, or what was found."""
-    if not isinstance(found, type):
+def _made(target: Any, name: str, arguments: Mapping[str, Any] | None) -> Function:
+    """Return the function: a class made with its arguments, or the object itself."""
+    if not isinstance(target, type):
         if arguments is not None:
             raise OptionError(f"{name} is no class: it takes none", option=of_source.ASYNC_ARGUMENTS.name)
-        return _as_function(found, name)
-    if inspect.isabstract(found):
-        missing = ", ".join(sorted(found.__abstractmethods__))  # type: ignore[attr-defined]
+        return _as_function(target, name)
+    if inspect.isabstract(target):
+        missing = ", ".join(sorted(target.__abstractmethods__))  # type: ignore[attr-defined]
         raise OptionError(f"the class {name} lacks {missing}", option=of_source.ASYNC_FUNCTION.name)
     try:
-        made = found(**(arguments or {}))
+        instance = target(**(arguments or {}))
     except Exception as error:
         raise OptionError(
             f"the class {name} cannot be made: {type(error).__name__}: {error}; `asyncArguments` has what it "
             "takes, and clients are made in `open`",
             option=of_source.ASYNC_FUNCTION.name,
         ) from error
-    return _as_function(made, name)
+    return _as_function(instance, name)
 
 
-def _as_function(made: Any, name: str) -> Function:
-    if not callable(made) and not isinstance(made, Function):
+def _as_function(target: Any, name: str) -> Function:
+    if not callable(target) and not isinstance(target, Function):
         raise OptionError(
-            f"{name} must be a subclass of hw.async_io.AsyncFunction or of its like, or an async def "
-            f"function of a row, and is a {type(made).__name__}",
+            f"{name} must be an AsyncFunction, AsyncBatchFunction, AsyncArrowFunction, CallbackFunction or "
+            f"BlockingFunction, or a function of a row; got {type(target).__name__}",
             option=of_source.ASYNC_FUNCTION.name,
         )
-    return as_function(made)
+    return as_function(target)
 
 
 def _check_batching(function: Function, size: int | None, name: str) -> None:
@@ -178,16 +178,16 @@ def _check_batching(function: Function, size: int | None, name: str) -> None:
         raise OptionError(f"{name} takes one row at a time", option=of_source.ASYNC_BATCH_SIZE.name)
 
 
-def _schema(given: StructType | None, found: Any, name: str) -> StructType:
+def _schema(schema: StructType | None, target: Any, name: str) -> StructType:
     """Return the result columns that the option says, or else the class."""
-    own: Any = getattr(found, "schema", None)
-    if given is None and own is None:
+    own: Any = getattr(target, "schema", None)
+    if schema is None and own is None:
         raise OptionError(
             f'is required: {name} does not say its results, as schema = "name string, tier int"',
             option=of_source.ASYNC_SCHEMA.name,
         )
-    if given is not None:
-        return given
+    if schema is not None:
+        return schema
     try:
         return own if isinstance(own, StructType) else parsed_schema(own)
     except (ValueError, TypeError, AttributeError) as error:

@@ -105,7 +105,7 @@ ASYNC_OPTIONS: Final[tuple[Option[Any], ...]] = (
 
 
 def check_async_options(options: ParsedOptions) -> None:
-    """Check that nothing is said about calls where there are none.
+    """Refuse options about calls where there are none.
 
     Raises:
         OptionError: names the option.

@@ -36,15 +36,15 @@ QUEUE_BYTES = 64 << 20
 
 @dataclass(frozen=True, kw_only=True)
 class AsyncWait:
-    """What is sent to the tasks: all that they need to know about an operator. Opens nothing until `opened`.
+    """The description of an operator that is sent to the tasks. Opens nothing until `opened`.
 
     Attributes:
         function: the user's.
         settings: per task.
-        share_id: what the tasks have in common that one process runs.
+        share_id: names the objects that the tasks of one process share.
         columns: the input columns that the function gets.
-        key_columns: those that name a row in errors.
-        kept: the input columns with which the output begins.
+        key_columns: the columns that name a row in errors.
+        kept_columns: the input columns with which the output begins.
         results: the result columns, and how results become them.
         queue_bytes: input rows that a task holds at most, in bytes of Arrow, and one piece more.
         metrics: where counts go.
@@ -55,14 +55,14 @@ class AsyncWait:
     share_id: str
     columns: Sequence[str]
     key_columns: Sequence[str]
-    kept: Sequence[str]
+    kept_columns: Sequence[str]
     results: ResultFormat
     queue_bytes: int = QUEUE_BYTES
     metrics: AsyncMetrics | None = None
 
     @contextmanager
     def opened(self) -> Iterator[AsyncWaitTask | ArrowWaitTask]:
-        """Open the function for one task; at the end cancel what runs, close it, and say what was counted.
+        """Open the function for one task; at the end cancel its calls, close it, and report the counts.
 
         Raises:
             AsyncCallError: the function's `open` raised.
@@ -78,7 +78,9 @@ class AsyncWait:
         )
         task: AsyncWaitTask | ArrowWaitTask = AsyncWaitTask(self, operator, rows)
         if is_arrow:
-            results = ArrowResults(self.results, operator.name, kept=self.kept, key_columns=self.key_columns)
+            results = ArrowResults(
+                self.results, operator.name, kept_columns=self.kept_columns, key_columns=self.key_columns
+            )
             task = ArrowWaitTask(
                 operator,
                 arrow_batching(settings),
@@ -91,10 +93,10 @@ class AsyncWait:
                 yield task
         finally:
             # After the operator is closed: calls that were cancelled are counted too.
-            counted = task.metrics
+            counts = task.metrics
             if self.metrics is not None:
-                self.metrics.add(counted)
-            log.info("%s, %s: %s", operator.name, name, counted)
+                self.metrics.add(counts)
+            log.info("%s, %s: %s", operator.name, name, counts)
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the output of a task. Given to ``mapInArrow``.
@@ -108,7 +110,7 @@ class AsyncWait:
     def _outputs(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with self.opened() as task:
             for batch in task.process(InputThread(batches).items()):
-                # One row may have so many results that they are large by themselves.
+                # The results of a single row may be large.
                 yield from cut(batch, _MOST_BYTES, batch.num_rows)
                 flush_output()
 
@@ -127,9 +129,9 @@ class AsyncWaitTask:
 
     @property
     def metrics(self) -> MetricsSnapshot:
-        """What was counted so far; results that were no row of the schema count as failures."""
-        counted = self._operator.metrics
-        return replace(counted, failures=counted.failures + self._results.misfits)
+        """The counts so far; results that were no row of the schema count as failures."""
+        counts = self._operator.metrics
+        return replace(counts, failures=counts.failures + self._results.misfits)
 
     @property
     def is_busy(self) -> bool:
@@ -144,8 +146,8 @@ class AsyncWaitTask:
         All results of a row are in one batch: when that is yielded, the row is out.
 
         Args:
-            batches: pulled one by one, as there is room. None: there is no further batch yet; what is done
-                comes out meanwhile. A watermark: no row passes it, and it does not come out itself.
+            batches: pulled one by one, as there is room. None: there is no further batch yet; finished rows
+                come out meanwhile. A watermark: no row passes it, and it does not come out itself.
             wait_policy: as in `AsyncWaitOperator.process`; it is asked about the input of rows.
         """
         rows = chain.from_iterable(map(self._admitted, batches))
@@ -166,8 +168,8 @@ class AsyncWaitTask:
             waited_s: how much of its timeout each has used up.
         """
         start = 0
-        for piece in _pieces(batch):
-            rows = self._rows.admit(piece)
+        for part in _pieces(batch):
+            rows = self._rows.admit(part)
             self._operator.restore(rows, waited_s[start : start + len(rows)])
             start += len(rows)
 
@@ -176,11 +178,11 @@ class AsyncWaitTask:
 
         At any time while the operator is open; exact whenever `process` yields, or was closed.
         """
-        left = [(piece, [0.0] * piece.num_rows) for piece in self._not_admitted]
+        unfinished = [(part, [0.0] * part.num_rows) for part in self._not_admitted]
         if self._rows:
             waited = zip(map(id, self._operator.values()), self._operator.waited_s(), strict=True)
-            left.insert(0, self._rows.left(dict(waited), 0.0))
-        return left
+            unfinished.insert(0, self._rows.left(dict(waited), 0.0))
+        return unfinished
 
     def _has_room(self) -> bool:
         return self._rows.nbytes < self._wait.queue_bytes
@@ -198,16 +200,16 @@ class AsyncWaitTask:
             yield self._rows.admit(self._not_admitted.popleft())
 
     def _output(self, outputs: Sequence[Any]) -> Iterator[pa.RecordBatch]:
-        """Yield what is out, in batches of `_MOST_BYTES`; one row with its results may be larger."""
+        """Yield finished rows in batches of `_MOST_BYTES`; one row with its results may be larger."""
         rows, results, times = flatten(outputs)
         out = OutRows(self._rows, [row for row, _ in outputs])
         start = 0
         for end in self._rows.ends(rows, _MOST_BYTES, times):
-            kept, joined = self._joined(rows[start:end], results[start:end])
+            rows_out, joined = self._joined(rows[start:end], results[start:end])
             # The results may be large too.
-            for first, stop in _parts(joined, kept, _MOST_BYTES):
+            for first, stop in _parts(joined, rows_out, _MOST_BYTES):
                 # Before the yield, which may be the last thing that happens here.
-                out.up_to(None if (end, stop) == (len(rows), len(kept)) else kept[stop - 1])
+                out.up_to(None if (end, stop) == (len(rows), len(rows_out)) else rows_out[stop - 1])
                 yield joined.slice(first, stop - first)
             start = end
         out.up_to(None)
@@ -216,10 +218,10 @@ class AsyncWaitTask:
         """Return the rows that come out, one for each result, and their batch."""
         rows, columns = self._results.build(rows, results)
         schema = self._results.schema
-        if self._wait.kept:
-            given = self._rows.gather(rows).select(list(self._wait.kept))
-            columns = [*given.columns, *columns]
-            schema = pa.schema([*given.schema, *schema])
+        if self._wait.kept_columns:
+            inputs = self._rows.gather(rows).select(list(self._wait.kept_columns))
+            columns = [*inputs.columns, *columns]
+            schema = pa.schema([*inputs.schema, *schema])
         return rows, pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
@@ -249,8 +251,8 @@ def _border(rows: Sequence[Any], first: int, stop: int) -> int | None:
     """Return where a row ends, near the middle; None if all are the same row."""
     middle = (first + stop) // 2
     behind = (place for place in range(middle + 1, stop) if rows[place] is not rows[place - 1])
-    before = (place for place in range(middle, first, -1) if rows[place] is not rows[place - 1])
-    return next(before, None) or next(behind, None)
+    earlier = (place for place in range(middle, first, -1) if rows[place] is not rows[place - 1])
+    return next(earlier, None) or next(behind, None)
 
 
 def _task_name() -> str:

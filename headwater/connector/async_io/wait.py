@@ -65,10 +65,10 @@ def unordered_wait(
             null``. A value has its column's type, or one that Arrow takes without loss, or its row fails.
         timeout: from the start of a row's first attempt, over all attempts. None: no timeout.
         capacity: calls that a task makes at the same time.
-        carry_over: in a stream, how long a micro-batch waits for calls when it can ask no more; what is then
-            unfinished goes into Spark's state and is asked again in the next batch, every result coming out
-            once. Needs the RocksDB state store, and ``headwater[carry-over]`` installed. Queries that end by
-            themselves (AvailableNow, Once) and batch frames wait until all is done. None: so does each
+        carry_over: in a stream, how long a micro-batch waits for calls when it can ask no more; rows that are
+            then unfinished go into Spark's state and are asked again in the next batch, every result coming
+            out once. Needs the RocksDB state store, and ``headwater[carry-over]`` installed. Queries that end
+            by themselves (AvailableNow, Once) and batch frames wait until all is done. None: so does each
             micro-batch.
         event_time: with ``carry_over``: the timestamp column whose watermark the output is to have. No row is
             carried over that would be late when it comes out: a batch waits for it.
@@ -78,8 +78,8 @@ def unordered_wait(
     Raises:
         OptionError: something does not fit: before anything runs.
         AsyncCallError: in a task: a call failed, or the function's `open`.
-        ContractError: in a task: the function returned what the schema does not say, or breaks its contract
-            otherwise.
+        ContractError: in a task: the function returned a result that does not fit the schema, or breaks its
+            contract otherwise.
     """
     planned = _planned(
         df,
@@ -215,8 +215,8 @@ def split_failures(df: DataFrame, error_column: str = "error") -> tuple[DataFram
     Warns (`RuntimeWarning`) where that would happen: a frame that is not cached, or a stream.
 
     Args:
-        df: what `unordered_wait`, `ordered_wait` or `keyed_wait` returned with ``on_failure="error_column"``,
-            or made from it.
+        df: the frame that `unordered_wait`, `ordered_wait` or `keyed_wait` returned with
+            ``on_failure="error_column"``, or made from it.
         error_column: as it was given there.
 
     Raises:

@@ -35,19 +35,19 @@ class InputThread(Generic[T]):
         """Yield the items as they come, and None each time that none came for 5 ms.
 
         Raises:
-            BaseException: what pulling raised.
+            BaseException: pulling raised it.
         """
         while True:
             try:
-                found = self._queue.get(timeout=_WAIT_S)
+                item = self._queue.get(timeout=_WAIT_S)
             except queue.Empty:
                 yield None
                 continue
-            if found is None:
+            if item is None:
                 return
-            if isinstance(found, BaseException):
-                raise found
-            yield found[0]
+            if isinstance(item, BaseException):
+                raise item
+            yield item[0]
 
     def _pull(self) -> None:
         try:
@@ -60,7 +60,7 @@ class InputThread(Generic[T]):
 
 
 def flush_output() -> None:
-    """Send what was yielded so far to the JVM.
+    """Send all batches that were yielded so far to the JVM.
 
     To be called after each ``yield`` by the generator whose batches Spark's Python worker writes.
 

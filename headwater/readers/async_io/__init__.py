@@ -3,18 +3,18 @@
 Knows no engine: a driver feeds rows and takes results, on one thread, the *task's*. Calls run on one event
 loop of the process, on the *loop's* thread. In reading order:
 
-What a user writes and gets:
+The user's side:
 
 * ``function``: `AsyncFunction` and its other forms.
 * ``settings``: order, capacity, timeout, retries, failures, limits, cache.
 * ``shared_cache``: the contract of a cache outside the process.
-* ``metrics``: what is counted.
+* ``metrics``: counts and latencies.
 
 The operator, on the task's thread:
 
 * ``async_wait_operator``: Flink's ``AsyncWaitOperator``; feed, poll, drain, process, snapshot, restore.
 * ``intake``: rows on their way into the queue; gathers bulk calls.
-* ``stream_element_queue``: what went in and has not come out, ordered or unordered; watermarks; outputs.
+* ``stream_element_queue``: rows that have not come out, ordered or unordered; watermarks; outputs.
 * ``completions``: results on their way from the loop's thread to the task's.
 * ``wait_policy``: how long to wait for room, for results, and for more outputs.
 * ``garbage``: Python's garbage collector, rarer while rows are under way.
@@ -33,8 +33,8 @@ A call, on the loop's thread:
 * ``call_runner``: from a row to its one result: attempts, timeouts, retries.
 * ``batch_call_runner``: the same for bulk calls, with a result for each row.
 * ``workers``: the tasks that make the calls.
-* ``function_calls``: what the user gave as the function; all its forms as something to await.
-* ``permits``: what an attempt needs to start, of the circuit breaker and the rate limiter.
+* ``function_calls``: the user's function; all its forms as something to await.
+* ``permits``: the circuit breaker and the rate limiter, which let an attempt start.
 * ``failure_policy``: whether and when to ask again (``Retry-After``), and the consequence of a failure.
 * ``deadlines``: the timeouts of all calls, and the calls that outlive theirs.
 * ``result_cache``: results that the process knows already; one call for all rows with equal keys.

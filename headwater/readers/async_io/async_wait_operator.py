@@ -40,7 +40,7 @@ class AsyncWaitOperator:
     come back through `Completions`, and the queue decides whose turn it is to come out. No method but `poll`,
     `drain` and `process` waits for a call.
 
-    An output is a row that went in with its result, which is what the function returned for it (one row, a
+    An output is a row that went in with its result, which the function returned for it (one row, a
     list of rows, None for none) or a `Failure`; or a `Watermark` that went in.
 
     Args:
@@ -81,7 +81,7 @@ class AsyncWaitOperator:
         self._queue = new_queue(self._settings.queue_capacity)
         self._completions = Completions()
         self._unanswered = 0
-        # What `process` took and is not in the queue: for want of room, or of the wish to wait for it.
+        # Rows that `process` took and that are not in the queue: there is no room, or it is not waited for.
         self._not_fed: deque[Sequence[InputRow] | Watermark] = deque()
         self._resources = ExitStack()
 
@@ -125,9 +125,9 @@ class AsyncWaitOperator:
             self._resources = opening.pop_all()
 
     def close(self) -> None:
-        """Cancel what still runs, close the function, leave no thread and no timer.
+        """Cancel calls that still run, close the function, leave no thread and no timer.
 
-        Idempotent. What has not come out does not come out any more.
+        Idempotent. Rows that have not come out do not come out any more.
         """
         self._resources.close()
 
@@ -137,7 +137,7 @@ class AsyncWaitOperator:
         The sequence may be reused, its rows not be changed.
 
         Raises:
-            Exception: what a key function raised.
+            Exception: of a key function.
         """
         return self._intake.feed(rows)
 
@@ -159,16 +159,16 @@ class AsyncWaitOperator:
         """
         now = self._host.loop.time
         deadline = now() + timeout_s
-        found = self._emit()
-        while len(found) < at_least and self._may_emit_more():
+        emitted = self._emit()
+        while len(emitted) < at_least and self._may_emit_more():
             left_s = deadline - now()
             if left_s <= 0:
                 break
-            self._wait(at_least - len(found), left_s)
-            found += self._emit()
-        if not found:
+            self._wait(at_least - len(emitted), left_s)
+            emitted += self._emit()
+        if not emitted:
             self._raise_failure()
-        return found
+        return emitted
 
     def drain(
         self,
@@ -177,7 +177,7 @@ class AsyncWaitOperator:
         linger_s: float = 0.05,
         at_least: int = 1000,
     ) -> Generator[list[Output], None, None]:
-        """Yield outputs until all are out, or the time is over; what is then left is in `values`.
+        """Yield outputs until all are out, or the time is over; the rest is then in `values`.
 
         Args:
             wait_policy: None: as long as it takes.
@@ -197,9 +197,9 @@ class AsyncWaitOperator:
             left_s = deadline - now()
             if left_s <= 0 and wait_policy.may_leave(self.rows()):
                 break
-            found = self.poll(min(linger.seconds, left_s) if left_s > 0 else linger.seconds, at_least)
-            if found:
-                yield from linger.hand_on(found)
+            emitted = self.poll(min(linger.seconds, left_s) if left_s > 0 else linger.seconds, at_least)
+            if emitted:
+                yield from linger.hand_on(emitted)
             self._intake.flush()
         # A failure that came with the last outputs: no further `poll` would raise it.
         self._raise_failure()
@@ -215,7 +215,7 @@ class AsyncWaitOperator:
     ) -> Generator[list[Output], None, None]:
         """Feed all batches and yield outputs as in `drain`, until all are out, or the wait policy ends.
 
-        What is then not out is in `values`; so it is when the generator is closed.
+        Rows that are then not out are in `values`; so they are when the generator is closed.
 
         Args:
             batches: rows in their order, and watermarks between them. A batch is taken from the iterable only
@@ -226,7 +226,7 @@ class AsyncWaitOperator:
             at_least: as in `drain`.
             wait_policy: how long to wait for room, and for results once all rows are in. None: as long as it
                 takes.
-            has_room: whether the driver has room for a batch beside those that are not out; a limit of its
+            has_room: whether the driver has room for a batch beside the ones that are not out; a limit of its
                 own, as in bytes. Asked before a batch is taken, and never while nothing is in.
         """
         # A part of the room: if outputs filled all of it, the calls would have no row left to ask about.
@@ -237,26 +237,26 @@ class AsyncWaitOperator:
             self._not_fed.append(batch)
             self._feed_more()
             while (self._not_fed or self._is_full(has_room)) and wait_policy.waits_for_room():
-                found = self.poll(linger.seconds, enough)
-                if found:
-                    yield from linger.hand_on(found)
+                emitted = self.poll(linger.seconds, enough)
+                if emitted:
+                    yield from linger.hand_on(emitted)
                 self._feed_more()
-            found = self.poll()
-            if found:
-                yield from linger.hand_on(found)
+            emitted = self.poll()
+            if emitted:
+                yield from linger.hand_on(emitted)
         yield from self.drain(wait_policy, linger_s=linger_s, at_least=at_least)
 
     def _feed_more(self) -> None:
-        """Feed what was not fed, in its order, as far as there is room."""
+        """Feed the rows that were not fed, in order, as far as there is room."""
         while self._not_fed:
             first = self._not_fed[0]
             if isinstance(first, Watermark):
                 if not self.put_watermark(first):
                     return
             else:
-                taken = self.feed(first)
-                if taken < len(first):
-                    self._not_fed[0] = first[taken:]
+                count = self.feed(first)
+                if count < len(first):
+                    self._not_fed[0] = first[count:]
                     return
             self._not_fed.popleft()
 
@@ -267,7 +267,7 @@ class AsyncWaitOperator:
     def values(self) -> list[Any]:
         """Return every row and watermark that went in and has not come out, done or not, in their order.
 
-        What a snapshot stores, with `waited_s`.
+        A snapshot stores it, with `waited_s`.
         """
         return [value for value, _ in self._asked()]
 
@@ -281,17 +281,17 @@ class AsyncWaitOperator:
         return [0.0 if asked_at is None else now - asked_at for _, asked_at in self._asked()]
 
     def restore(self, values: Sequence[Any], waited_s: Sequence[float] | None = None) -> None:
-        """Ask again what `values` returned, room or not, before anything that is fed later.
+        """Ask again the rows of `values`, room or not, before anything that is fed later.
 
         Args:
             values: in their order.
-            waited_s: what `waited_s` returned: so much of their timeout is over. None: nothing of it.
+            waited_s: the result of `waited_s`: this part of their timeout is over. None: nothing of it.
         """
         now = self._host.loop.time()
         self._intake.restore(values, [now - waited for waited in waited_s or ()])
 
     def _asked(self) -> list[tuple[Any, float | None]]:
-        """Return what has not come out, each with the time when it was first asked."""
+        """Return the rows that have not come out, each with the time of its first attempt."""
         elements = self._queue.elements()
         if self._settings.batching:
             queued = bulk_values(elements)
@@ -310,10 +310,10 @@ class AsyncWaitOperator:
         """Return whether anything may come out without more being fed."""
         return self._completions.failure is None and (self._unanswered > 0 or self._intake.holds)
 
-    def _wait(self, wanted: int, timeout_s: float) -> None:
-        """Wait for the results of so many rows; at most until the time-out or until gathered rows leave."""
+    def _wait(self, at_least: int, timeout_s: float) -> None:
+        """Wait for the results of ``at_least`` rows, until the time-out or until gathered rows leave."""
         batching = self._settings.batching
-        elements = max(1, wanted // batching.size) if batching else wanted
+        elements = max(1, at_least // batching.size) if batching else at_least
         # No more than will ever come: with few elements left, the wait would last until its time is over.
         elements = min(elements, max(1, self._unanswered))
         linger_s = max(0.0, self._intake.leave_at - self._host.loop.time())
@@ -326,14 +326,16 @@ class AsyncWaitOperator:
         """Store the results that came, and return the outputs whose turn it is."""
         self._unanswered -= self._queue.complete(self._completions.take())
         due = self._queue.pop_completed()
-        # After the pop, which made room; what lingered goes before what was restored.
+        # After the pop, which made room; rows that lingered go before restored ones.
         self._intake.flush_due()
         self._intake.refill()
-        found = bulk_outputs(due) if self._settings.batching else outputs(due)
+        emitted = bulk_outputs(due) if self._settings.batching else outputs(due)
         if self._completions.failure is not None and self._settings.on_failure is OnFailure.FAIL:
             # The failed row itself is no output: its failure is raised, after the outputs before it.
-            return [each for each in found if isinstance(each, Watermark) or not isinstance(each[1], Failure)]
-        return found
+            return [
+                each for each in emitted if isinstance(each, Watermark) or not isinstance(each[1], Failure)
+            ]
+        return emitted
 
     def _raise_failure(self) -> None:
         if self._completions.failure is not None:

@@ -59,7 +59,7 @@ class BatchCallRunner(CallRunner):
         call.weight = sum(call.weights)
 
     def _lead(self, call: Call, flight: SingleFlight) -> bool:
-        """Fill in what is known; return whether there are rows left that this call is to ask for."""
+        """Fill in results that are known; return whether this call has rows left to ask for."""
         assert isinstance(call, _BatchCall)
         now = self._loop.time()
         ask: list[int] = []

@@ -19,7 +19,7 @@ class Failure:
     """The result of a row whose call failed for good.
 
     Attributes:
-        error: what the last attempt raised, or the timeout.
+        error: of the last attempt, or the timeout.
         attempts: calls that were made for the row; None if a call answered, and the answer does not fit.
     """
 
@@ -33,7 +33,7 @@ class Failure:
 
     @property
     def message(self) -> str:
-        """What the error says."""
+        """The text of the error."""
         return str(self.error)
 
 
@@ -42,7 +42,7 @@ class Call:
 
     Attributes:
         element: the place in the queue that waits for the result.
-        question: what the next attempt asks: the row, or the rows of a bulk call that have no result yet.
+        question: of the next attempt: the row, or the rows of a bulk call that have no result yet.
         key: rows of equal keys are called in sequence (keyed mode).
         cache_key: rows of equal keys have equal results (cache); for a bulk call one for each row.
         attempts: calls made so far.
@@ -104,7 +104,7 @@ class CallQueue:
         return len(self._ready)
 
     def __iter__(self) -> Iterator[Call]:
-        """Yield all calls that wait, those that could not start now included."""
+        """Yield all calls that wait, also if they could not start now."""
         return iter(self._ready)
 
     def put(self, calls: Iterable[Call]) -> None:
@@ -112,7 +112,7 @@ class CallQueue:
         self._ready.extend(calls)
 
     def put_first(self, call: Call) -> None:
-        """Put a call that is asked again before those that were never asked."""
+        """Put a call that is asked again before calls that were never asked."""
         self._ready.appendleft(call)
 
     def take(self) -> Call | None:
@@ -181,16 +181,16 @@ class InContext(Awaitable[T]):
         run = self._context.run
         coroutine = self._coroutine
         step = coroutine.send
-        sent: Any = None
+        value: Any = None
         while True:
             try:
-                waited_for = run(step, sent)
+                waited_for = run(step, value)
             except StopIteration as end:
                 result: T = end.value
                 return result
             try:
-                sent = yield waited_for
+                value = yield waited_for
                 step = coroutine.send
             except BaseException as error:  # noqa: BLE001 - a cancellation, for example: the coroutine's
-                sent = error
+                value = error
                 step = coroutine.throw

@@ -27,8 +27,8 @@ log = logging.getLogger(__name__)
 class CallRunner:
     """`submit` is called by the feeding thread; everything else runs on the loop's thread.
 
-    A call has one result. It is *settled* by what comes first: what the last attempt returned or raised, the
-    timeout, or the result of a call for an equal key. What comes later is ignored. All of this happens on one
+    A call has one result. It is *settled* by the first of these: the result or error of the last attempt, the
+    timeout, or the result of a call for an equal key. The others are ignored. All of this happens on one
     thread, so no lock is needed: between two ``await`` nothing else runs.
 
     Args:
@@ -36,7 +36,7 @@ class CallRunner:
         settings: all of them.
         host: the loop.
         completions: where results go.
-        metrics: what is counted.
+        metrics: counts.
         results: the results that are known already. None: nothing is remembered, and equal keys are not
             looked for.
         limiter: of the rate limit, if there is one.
@@ -104,9 +104,9 @@ class CallRunner:
         for call in self._retrying:
             assert call.retry is not None
             call.retry.cancel()
-        left = await self._workers.close(self._settings.close_timeout_ms / 1000)
-        if left:
-            log.error("%s: %d calls ignore their cancellation and are left behind", self._name, left)
+        running = await self._workers.close(self._settings.close_timeout_ms / 1000)
+        if running:
+            log.error("%s: %d calls ignore their cancellation and are left behind", self._name, running)
 
     # The way of a call: accepted, attempted, then settled or retried.
 
@@ -234,7 +234,7 @@ class CallRunner:
     def _expire(self, call: Call) -> None:
         """A call's time is over."""
         task = call.task
-        # Settle first, then cancel: what the call still returns or raises must not count.
+        # Settle first, then cancel: a later result or error of the call must not count.
         self._settle_expired(call)
         if task is not None:
             if self._permits is not None:

@@ -28,21 +28,21 @@ class Completions:
 
     def put(self, element: StreamElement, result: Any) -> None:
         """Hand over a result."""
-        # Append first, then look at what is wanted: see `wait`.
+        # Append first, then read `_wanted`: see `wait`.
         self._done.append((element, result))
         if len(self._done) >= self._wanted:
             self._wanted = _NEVER  # the reader is woken once, not by each further result
             self._event.set()
 
     def fail(self, error: BaseException) -> None:
-        """Hand over what fails the task; the first failure counts. Wakes the reader at once."""
+        """Hand over an error that fails the task; the first one counts. Wakes the reader at once."""
         if self.failure is None:
             self.failure = error
         self._event.set()
 
     def wait(self, at_least: int, timeout_s: float, host: LoopHost) -> None:
         """Block until there are ``at_least`` results, or a failure, or the time is over."""
-        # The order counts. Clear, say what is wanted, then look: a result or failure that came before the
+        # The order counts. Clear, set `_wanted`, then look: a result or failure that came before the
         # event was cleared is seen here, and one that comes after sets the event.
         self._event.clear()
         self._wanted = at_least
@@ -51,7 +51,7 @@ class Completions:
         self._wanted = _NEVER
 
     def take(self) -> list[tuple[StreamElement, Any]]:
-        """Return what is there, without waiting."""
-        done = self._done
-        # As many as there are now: what comes meanwhile is for the next time.
-        return [done.popleft() for _ in range(len(done))]
+        """Return the results that are there, without waiting."""
+        results = self._done
+        # As many as there are now: later ones are for the next time.
+        return [results.popleft() for _ in range(len(results))]

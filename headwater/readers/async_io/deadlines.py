@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from headwater.readers.async_io.call import Call, CallQueue
 
 _AT_ONCE = 1000
-"""So many calls expire in one turn of the loop: other calls go on meanwhile."""
+"""The most calls that expire in one turn of the loop: other calls go on meanwhile."""
 
 
 class Deadlines:

@@ -37,7 +37,7 @@ def precise_event_loop() -> asyncio.AbstractEventLoop:
 if sys.platform == "linux":
 
     class _PreciseEpollSelector(selectors.EpollSelector):
-        """Waits for its own epoll descriptor with ``select``, then asks epoll what happened.
+        """Waits for its own epoll descriptor with ``select``, then asks epoll for the events.
 
         Unlike epoll, ``select`` takes microseconds.
         """
@@ -52,7 +52,7 @@ if sys.platform == "linux":
 T = TypeVar("T")
 log = logging.getLogger(__name__)
 _GRACE_S = 10.0
-_OWN_THREADS = 4  # for what functions do beside their calls, also between tasks
+_OWN_THREADS = 4  # for work of functions beside their calls, also between tasks
 
 
 class LoopHost(ABC):
@@ -68,7 +68,7 @@ class LoopHost(ABC):
 
     @abstractmethod
     def post(self, callback: Callable[[], None]) -> None:
-        """Run ``callback`` on the loop soon, after those that were posted before.
+        """Run ``callback`` on the loop soon, after callbacks that were posted earlier.
 
         From any thread; many posts are one wake-up. Does nothing once the loop is closed.
         """
@@ -79,7 +79,7 @@ class LoopHost(ABC):
 
         Raises:
             TimeoutError: it took longer; it is cancelled.
-            Exception: what it raised.
+            Exception: its error.
         """
 
     @abstractmethod
@@ -88,11 +88,11 @@ class LoopHost(ABC):
 
     @abstractmethod
     def reserve_threads(self, threads: int) -> None:
-        """Allow ``asyncio.to_thread`` so many more threads."""
+        """Allow ``asyncio.to_thread`` more threads."""
 
     @abstractmethod
     def release_threads(self, threads: int) -> int:
-        """Allow so many fewer, and return how many are left behind: those inside calls that were given up."""
+        """Allow fewer, and return how many are left behind inside calls that were given up."""
 
     @abstractmethod
     def on_loop(self) -> bool:
@@ -152,7 +152,7 @@ class LoopThread(LoopHost):
         return list(traceback.extract_stack(frame)) if frame else []
 
     def stop(self) -> None:
-        """End the loop and its thread; what still runs on it is cancelled. Once, not on the loop's thread."""
+        """End the loop and its thread; its tasks are cancelled. Once, not on the loop's thread."""
         self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join(_GRACE_S)
         if self._thread.is_alive():
@@ -179,8 +179,8 @@ class LoopThread(LoopHost):
                 log.error("%r ignores its cancellation", task)
 
     def _run_posted(self) -> None:
-        # The flag goes down before the callbacks run: what is posted from here on either is among them, or
-        # wakes the loop again.
+        # The flag goes down before the callbacks run: a callback that is posted from here on either is among
+        # them, or wakes the loop again.
         self._signalled = False
         while self._posted:
             self._posted.popleft()()

@@ -25,13 +25,13 @@ log = logging.getLogger(__name__)
 class FailurePolicy:
     """Retry policy and failure policy of one operator.
 
-    Owned by the loop's thread. It calls the user's predicates, ``timeout`` and ``describe_row``; what they
-    raise fails the row or the task, and is never raised here.
+    Owned by the loop's thread. It calls the user's predicates, ``timeout`` and ``describe_row``; their
+    errors fail the row or the task, and are never raised here.
 
     Args:
         function: its name, for errors, and its ``timeout``.
         settings: all of them.
-        completions: is told what fails the task.
+        completions: takes the error that fails the task.
         metrics: counts rows that failed or timed out.
     """
 
@@ -52,7 +52,7 @@ class FailurePolicy:
         return self._retry.on_result is None
 
     def wait_s(self, attempts: int, error: BaseException | None) -> float:
-        """Return how long a row waits after so many attempts; no less than the last one's error asks for."""
+        """Return how long a row waits after some attempts; no less than the last one's error asks for."""
         wait_s = self._retry.wait_s(attempts, self._random.random())
         return wait_s if error is None else max(wait_s, retry_after_s(error))
 
@@ -72,7 +72,7 @@ class FailurePolicy:
         )
 
     def substitute(self, row: Any, attempts: int) -> Any:
-        """Return what a row has that has no result in time: what ``timeout`` returned, or a `Failure`."""
+        """Return the result of a row that has none in time: from ``timeout``, or a `Failure`."""
         self._metrics.timeouts += 1
         try:
             result = self._timeout(row)
@@ -86,7 +86,7 @@ class FailurePolicy:
         return result
 
     def outcome(self, row: Any, failure: Failure) -> Failure | None:
-        """Return what a row that failed for good has as its result; fail the task if that is the policy."""
+        """Return the result of a row that failed for good; fail the task if that is the policy."""
         self._metrics.failures += 1
         policy = self._settings.on_failure
         if policy is OnFailure.FAIL:
@@ -129,21 +129,21 @@ def retry_after_s(error: BaseException, now: datetime | None = None) -> float:
     urllib's.
 
     Args:
-        error: what a call raised.
+        error: of a call.
         now: the time; None: the clock's.
     """
-    said: Any = getattr(error, "retry_after", None)
-    if said is None:
+    wait: Any = getattr(error, "retry_after", None)
+    if wait is None:
         headers: Any = getattr(error, "headers", None) or getattr(
             getattr(error, "response", None), "headers", None
         )
-        said = _header(headers) if hasattr(headers, "items") else None
-    if isinstance(said, timedelta):
-        said = said.total_seconds()
+        wait = _header(headers) if hasattr(headers, "items") else None
+    if isinstance(wait, timedelta):
+        wait = wait.total_seconds()
     try:
-        seconds = float(said)
+        seconds = float(wait)
     except (TypeError, ValueError):
-        seconds = _until(said, now or datetime.now(UTC)) if isinstance(said, str) else 0.0
+        seconds = _until(wait, now or datetime.now(UTC)) if isinstance(wait, str) else 0.0
     return seconds if math.isfinite(seconds) and seconds > 0 else 0.0
 
 

@@ -1,8 +1,8 @@
-"""What a user writes: how to ask the service about a row. FLIP-12's ``AsyncFunction`` in its forms.
+"""Contracts of users' functions: how to ask the service about a row (FLIP-12's ``AsyncFunction``).
 
-A *row* is any object that the driver of the operator feeds; it should be immutable. A *result* is what the
-function returns for it: one row (a dict, a tuple, any object), many (a list of rows), or none (``None`` or an
-empty list).
+A *row* is any object that the driver of the operator feeds; it should be immutable. A *result* is the value
+that the function returns for it: one row (a dict, a tuple, any object), many (a list of rows), or none
+(``None`` or an empty list).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Scope(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class OpenContext:
-    """What a function is told when it is opened.
+    """The facts that a function gets when it is opened.
 
     Attributes:
         function: its name, as errors and logs call it.
@@ -65,7 +65,7 @@ class ResultFuture(Protocol):
 
 
 class Function:
-    """What all forms share.
+    """The base of all forms.
 
     An instance is pickled to the tasks: clients are made in `open`, never in ``__init__``.
 
@@ -76,7 +76,7 @@ class Function:
     scope: ClassVar[Scope] = Scope.PROCESS
 
     async def open(self, context: OpenContext) -> None:
-        """Make clients. Called once before the first call; what it raises fails the task.
+        """Make clients. Called once before the first call; its errors fail the task.
 
         Clients serve all tasks of the process, one after the other, unless ``scope`` says otherwise.
         """
@@ -134,7 +134,7 @@ class AsyncArrowFunction(Function, ABC):
     those. There are no caches and no keys.
 
     Attributes:
-        frames: what rows come as: ``"arrow"`` (a `pyarrow.RecordBatch`), ``"pandas"`` or ``"polars"`` (a
+        frames: the form of rows: ``"arrow"`` (a `pyarrow.RecordBatch`), ``"pandas"`` or ``"polars"`` (a
             DataFrame). Any of the three may be returned, whichever came.
     """
 
@@ -160,7 +160,7 @@ class CallbackFunction(Function, ABC):
     def async_invoke(self, row: InputRow, result_future: ResultFuture) -> None:
         """Start a request and register ``result_future`` with the client; must not block.
 
-        What it raises completes the call exceptionally.
+        Its errors complete the call exceptionally.
         """
 
 
@@ -171,8 +171,8 @@ class BlockingFunction(Function, ABC):
     returns.
 
     `open` and `close` run on other threads. A client that may be used only where it was made, such as
-    sqlite3's, is made in `invoke`, once a thread (`threading.local`), or told that it may
-    (``check_same_thread=False``, with ``capacity=1``).
+    sqlite3's, is made in `invoke`, once a thread (`threading.local`), or with
+    ``check_same_thread=False`` and ``capacity=1``.
     """
 
     @abstractmethod

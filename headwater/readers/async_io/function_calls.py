@@ -1,4 +1,4 @@
-"""What a user gave as the function: its name, the settings that fit it, and its calls, all to be awaited."""
+"""The user's function: its name, the settings that fit it, and its calls, all to be awaited."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def as_function(function: Any) -> Function:
 
 
 def function_name(function: Function) -> str:
-    """Return what errors and logs call a function."""
+    """Return the name of a function in errors and logs."""
     return getattr(function, "name", None) or type(function).__qualname__
 
 
@@ -102,7 +102,7 @@ def fitted_settings(function: Function, settings: AsyncSettings) -> AsyncSetting
                 f"must have frames of {', '.join(_FRAMES)}, and has {function.frames!r}",
                 option="function",
             )
-        # The operator's rows are batches, which whoever drives it has gathered. It drops none: answers that
+        # The operator's rows are batches, which its driver has gathered. It drops none: answers that
         # do not fit go the same way as calls that fail, and None is such an answer.
         on_failure = OnFailure.NULL if settings.on_failure is OnFailure.DROP else settings.on_failure
         return replace(settings, batching=None, queue_size=_queued_calls(settings), on_failure=on_failure)
@@ -119,7 +119,7 @@ def arrow_batching(settings: AsyncSettings) -> Batching:
 
 
 def _queued_calls(settings: AsyncSettings) -> int:
-    """Return how many bulk calls may be queued: so many that the next one is there when one ends."""
+    """Return how many bulk calls may be queued: enough that the next one is there when one ends."""
     if settings.queue_size is None:
         return 2 * settings.capacity
     return max(1, settings.queue_size // arrow_batching(settings).size)
@@ -158,9 +158,9 @@ class FunctionCalls:
 
     def close(self, timeout_s: float) -> None:
         """End the threads of a blocking function. Not on the loop."""
-        if self._pool is not None and (left := self._pool.close(timeout_s)):
-            self._metrics.left_behind += left
-            log.warning("%s: %d threads are still inside calls that do not return", self.name, left)
+        if self._pool is not None and (threads := self._pool.close(timeout_s)):
+            self._metrics.left_behind += threads
+            log.warning("%s: %d threads are still inside calls that do not return", self.name, threads)
 
     def _invoke_of(self, function: Function, capacity: int) -> Invoke:
         if isinstance(function, _PlainAsyncFunction) and inspect.iscoroutinefunction(function.call):
@@ -275,12 +275,12 @@ class LoopFuture:
             isinstance(error, type) and issubclass(error, BaseException)
         )
         if not is_error:
-            # A client's own word for what went wrong; here it would be lost, and the call never end.
+            # A client's own text of an error; here it would be lost, and the call never end.
             error = AsyncCallError(f"complete_exceptionally was given a {type(error).__name__}: {error}")
         self._on_loop(partial(self._set, None, error))
 
     def complete_with(self, call: Callable[..., Result], *args: Any) -> None:
-        """Complete it with what a call returns or raises, on the thread that makes the call."""
+        """Complete it with the result or the error of a call, on the thread that makes the call."""
         try:
             result = call(*args)
         except BaseException as error:  # noqa: BLE001 - raised where the future is awaited

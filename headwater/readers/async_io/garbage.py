@@ -22,7 +22,7 @@ def rare_collections() -> Iterator[None]:
     the collector's work is to look at them again and again, and that takes as long as all other work on them.
     No object lives longer for it but those in cycles, of which rows have none.
 
-    Several may use this at once, on any threads; the last one that leaves sets back what was before.
+    Several may use this at once, on any threads; the last one that leaves restores the threshold.
     """
     global _users, _before  # noqa: PLW0603 - the collector is the process's, too
     # Together: another one that enters or leaves in between would take our setting for that of the process.

@@ -17,14 +17,14 @@ class Intake:
     """The way into the queue. Owned by the task's thread.
 
     Three places follow each other: the queue; behind it the rows that are gathered for the next bulk call;
-    behind them what was restored and found no room yet. Nothing new is fed while anything restored waits, so
+    behind them restored rows that found no room yet. Nothing new is fed while anything restored waits, so
     the order of the inputs is kept.
 
     Args:
         queue: where the elements go: rows, or lists of rows if there is batching.
         batching: None: rows go one by one.
         now: the time in seconds.
-        submit: told of new elements, whose calls are then made.
+        submit: takes new elements, whose calls are then made.
     """
 
     def __init__(
@@ -60,15 +60,15 @@ class Intake:
         return self._leave_at if self._gathered else math.inf
 
     def asked(self) -> list[tuple[Any, float | None]]:
-        """Return what is not in the queue yet, in its order, each with the time when it was first asked."""
+        """Return the rows that are not in the queue yet, in order, with the times of their first attempts."""
         values = [*self._gathered, *self._restored]
         return [(value, self._asked_before.get(id(value))) for value in values]
 
     def feed(self, rows: Sequence[InputRow]) -> int:
         """Take rows, as many of the first as there is room for, and return how many."""
-        taken = rows[: self.free]
-        self._put(taken)
-        return len(taken)
+        batch = rows[: self.free]
+        self._put(batch)
+        return len(batch)
 
     def put_watermark(self, watermark: Watermark) -> bool:
         """Take a watermark, behind all that was gathered. Returns False if there is no room."""
@@ -91,12 +91,12 @@ class Intake:
         self.refill()
 
     def refill(self) -> None:
-        """Put into the queue what was restored and had no room."""
+        """Put restored rows that had no room into the queue."""
         while self._restored and self._put_restored():
             pass
 
     def flush(self) -> None:
-        """Send off what was gathered, though it is little."""
+        """Send off the gathered rows, though they are few."""
         if not self._gathered:
             return
         element = self._queue.try_put(self._gathered)
@@ -105,7 +105,7 @@ class Intake:
             self._ask([element])
 
     def flush_due(self) -> None:
-        """Send off what was gathered, if its linger is over."""
+        """Send off the gathered rows, if their linger is over."""
         if self._gathered and self._now() >= self._leave_at:
             self.flush()
 

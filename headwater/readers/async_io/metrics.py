@@ -1,4 +1,4 @@
-"""What an operator counts."""
+"""The counts of an operator."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class MetricsSnapshot:
     """Counts since the operator was opened. Snapshots of tasks are added up with ``+``.
 
     Attributes:
-        requests: calls of the user's function, each attempt and each bulk call one; not what a shared cache
-            answered.
+        requests: calls of the user's function, each attempt and each bulk call one; not those that a shared
+            cache answered.
         in_flight: calls running now.
         peak_in_flight: the most calls that ever ran at once; added up over tasks, a bound.
         retries: attempts after the first.
@@ -58,7 +58,7 @@ class MetricsSnapshot:
         return {name: getattr(self, name) for name in _COUNTS}
 
     def percentiles_ms(self) -> dict[str, float]:
-        """Return what is commonly shown of the latencies: ``p50``, ``p95`` and ``p99``, in ms."""
+        """Return the usual percentiles of the latencies: ``p50``, ``p95`` and ``p99``, in ms."""
         return {f"p{round(share * 100)}": self.percentile_ms(share) for share in (0.5, 0.95, 0.99)}
 
     def percentile_ms(self, share: float) -> float:
@@ -67,11 +67,11 @@ class MetricsSnapshot:
         Args:
             share: between 0 and 1, 0.99 for the 99th percentile.
         """
-        wanted = share * sum(self.latencies)
-        seen = 0
+        rank = share * sum(self.latencies)
+        total = 0
         for bucket, count in enumerate(self.latencies):
-            seen += count
-            if count and seen >= wanted:
+            total += count
+            if count and total >= rank:
                 return (2 ** ((bucket + 1) / _PER_DOUBLING) - 1) / 1000
         return 0.0
 
@@ -96,26 +96,26 @@ class Latencies:
 
     def add(self, seconds: float) -> None:
         """Add a duration."""
-        counted, new = self._counted_and_new
+        counts, new = self._counted_and_new
         new.append(seconds)
         if len(new) >= _AT_ONCE:
-            self._counted_and_new = (_sorted_in(counted, new), [])
+            self._counted_and_new = (_sorted_in(counts, new), [])
 
     def counts(self) -> tuple[int, ...]:
         """Return how many durations are in each bucket."""
-        counted, new = self._counted_and_new
+        counts, new = self._counted_and_new
         # A copy: the loop's thread may append meanwhile.
-        return _sorted_in(counted, list(new))
+        return _sorted_in(counts, list(new))
 
 
-def _sorted_in(counted: tuple[int, ...], seconds: list[float]) -> tuple[int, ...]:
+def _sorted_in(counts: tuple[int, ...], seconds: list[float]) -> tuple[int, ...]:
     """Return the counts with some more durations."""
     doublings = pc.log2(pc.add(pc.multiply(pa.array(seconds, pa.float64()), 1e6), 1))
     buckets: Any = pc.min_element_wise(
         pc.floor(pc.multiply(doublings, _PER_DOUBLING)), pa.scalar(_BUCKETS - 1.0)
     )
     more = Counter(buckets.to_pylist())
-    return tuple(count + more[bucket] for bucket, count in enumerate(counted))
+    return tuple(count + more[bucket] for bucket, count in enumerate(counts))
 
 
 @dataclass(slots=True, eq=False)
@@ -147,7 +147,7 @@ class Metrics:
             self.peak_in_flight = self.in_flight
 
     def call_ended(self, seconds: float) -> None:
-        """Count a call that ended, however it ended, after so many seconds."""
+        """Count a call that ended, however it ended, and its time."""
         self.in_flight -= 1
         self.latencies.add(seconds)
 

@@ -38,7 +38,7 @@ def opened_calls(
     share_id: Hashable,
     task: str,
 ) -> Iterator[CallRunner]:
-    """Open a function and yield what runs its calls; at the end leave no call, no thread and no client.
+    """Open a function and yield the runner of its calls; at the end leave no call, no thread and no client.
 
     The end takes the steps of the beginning in reverse. The order matters: calls end before anything that
     they use is closed. So the calls are cancelled, the shared cache is closed, the threads of a blocking
@@ -49,7 +49,7 @@ def opened_calls(
         settings: with ``batching`` if the function takes many rows.
         host: the loop.
         completions: where results go.
-        metrics: what is counted.
+        metrics: counts.
         share_id: as in `AsyncWaitOperator`.
         task: as in `AsyncWaitOperator`.
 
@@ -127,9 +127,9 @@ def _open_shared_cache(
 
 
 def _release_threads(host: LoopHost, threads: int, metrics: Metrics, name: str) -> None:
-    if left := host.release_threads(threads):
-        metrics.left_behind += left
-        log.warning("%s: %d threads are still inside calls that do not return", name, left)
+    if count := host.release_threads(threads):
+        metrics.left_behind += count
+        log.warning("%s: %d threads are still inside calls that do not return", name, count)
 
 
 def _end_calls(calls: FunctionCalls, runner: CallRunner, host: LoopHost, settings: AsyncSettings) -> None:

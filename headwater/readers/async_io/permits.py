@@ -1,4 +1,4 @@
-"""What each attempt needs before it starts: a permit of the circuit breaker and of the rate limiter."""
+"""Permits that each attempt needs to start: of the circuit breaker and of the rate limiter."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from headwater.readers.async_io.shared_functions import KeptByJob
 
 
 def positive_weight(weight: float) -> float:
-    """Return what a weight function returned.
+    """Return the result of a weight function.
 
     Raises:
         ContractError: it is no number of tokens.

@@ -68,7 +68,7 @@ def _seconds(ms: int | None) -> float:
 class SingleFlight:
     """Which keys are being asked for, and who waits for them besides the caller.
 
-    The first to ask for a key *leads* its flight: it makes the call and lands the flight. Those that ask for
+    The first to ask for a key *leads* its flight: it makes the call and lands the flight. Others that ask for
     the same key before that *follow* it: they make no call.
 
     Owned by the loop's thread.

@@ -26,7 +26,7 @@ class OutputMode(enum.Enum):
 
 
 class OnFailure(enum.Enum):
-    """What becomes of a row whose call failed for good."""
+    """The treatment of a row whose call failed for good."""
 
     FAIL = "fail"  # the operator raises `AsyncCallError`; the task fails
     NULL = "null"  # its result is a `Failure`, which the driver shows as nulls
@@ -132,8 +132,8 @@ class Batching:
 
     Attributes:
         size: rows per call at most.
-        linger_ms: how long a call that is not full waits for more rows. 0: it leaves with what one feed
-            brought.
+        linger_ms: how long a call that is not full waits for more rows. 0: it leaves with the
+            rows of one feed.
         most_bytes: bytes of Arrow per call at most, for an `AsyncArrowFunction`; a row that is larger goes
             alone.
     """
@@ -176,7 +176,7 @@ class CircuitBreakerSettings:
     """When to leave a failing service alone.
 
     Attributes:
-        failures: the circuit opens after so many failed attempts in a row.
+        failures: failed attempts in a row after which the circuit opens.
         pause_ms: how long it stays open; calls then fail at once with `CircuitOpenError`.
         probes: calls let through after the pause, one at a time; when all succeed the circuit closes, when
             one fails it opens again.
@@ -203,11 +203,11 @@ class CacheSettings:
 
     Attributes:
         key: the part of a row on which its result depends; the default is all of it.
-        size: entries at most; the least recently used leave first. 0: remember nothing, only share what is in
+        size: entries at most; the least recently used leave first. 0: remember nothing, only share calls in
             flight.
         ttl_ms: how long a result counts. None: for ever.
         negative_ttl_ms: how long "no rows" counts. None: as long as any other result. 0: never.
-        shared: a cache outside the process, asked for what this one does not know.
+        shared: a cache outside the process, asked for keys that this one does not know.
     """
 
     key: Callable[[InputRow], Hashable] = whole_row
@@ -233,7 +233,7 @@ class AsyncSettings:
 
     Attributes:
         mode: the order of results.
-        key: KEYED only: what orders rows.
+        key: KEYED only: rows of equal keys are asked in order.
         capacity: calls that run at the same time, at most; with batching, bulk calls.
         queue_size: rows and watermarks taken in and not yet given out, at most: waiting, asked, or done
             behind others. Several times the capacity, so that the loop never waits for the next row, nor a
@@ -242,7 +242,7 @@ class AsyncSettings:
         timeout_ms: from the start of a row's first attempt to its result, over all attempts and waits. None:
             no timeout.
         describe_row: names a row in an error by its key columns; the default names none, since a row may hold
-            what must not be logged.
+            values that must not be logged.
         block_warning_ms: the watchdog names a function that keeps the loop from turning for longer than this.
         open_timeout_ms: how long the function's own `open` may take.
         close_timeout_ms: how long closing waits for cancelled calls and for the function's own `close`.

@@ -15,7 +15,7 @@ Invoke: TypeAlias = Callable[[Any], Awaitable[Any]]
 class SharedCache(ABC):
     """A store of results by key, for example in Redis. Pickled to the tasks; connections are made in `open`.
 
-    Everything runs on the loop's thread and must not block. What `get` or `put` raises is logged, and the
+    Everything runs on the loop's thread and must not block. Errors of `get` and `put` are logged, and the
     service is asked instead. Looking up and storing are parts of an attempt: they count towards its timeout
     and fill its slot. How keys and results become bytes, and when entries expire, is up to the
     implementation.
@@ -53,7 +53,7 @@ def looking_up_first(
         is_bulk: whether about many.
         key: the part of a row on which its result depends.
         is_storable: tells whether a result may be stored.
-        count_hits: told how many rows were found, and how many were looked up.
+        count_hits: called with the number of hits, and of rows that were looked up.
     """
 
     async def ask(rows: Sequence[Any]) -> Sequence[Any]:
@@ -61,10 +61,10 @@ def looking_up_first(
 
     async def look_up(rows: Sequence[Any]) -> Sequence[Any]:
         keys = [key(row) for row in rows]
-        known = await _get(cache, keys)
-        missing = [index for index, each in enumerate(keys) if each not in known]
+        cached = await _get(cache, keys)
+        missing = [index for index, each in enumerate(keys) if each not in cached]
         count_hits(len(rows) - len(missing), len(rows))
-        results = [known.get(each) for each in keys]
+        results = [cached.get(each) for each in keys]
         if not missing:
             return results
         answers = await ask([rows[index] for index in missing])

@@ -1,4 +1,4 @@
-"""What the tasks of a process share: functions of scope PROCESS, opened once, and objects of a job."""
+"""Shared by the tasks of a process: functions of scope PROCESS, opened once, and objects of a job."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class SharedFunction:
 
     Attributes:
         function: the opened one.
-        capacity: what it was told when it was opened.
+        capacity: as it was opened with.
     """
 
     function: Function
@@ -75,13 +75,13 @@ def lease_function(
 ) -> SharedFunction:
     """Return the function that was opened under an id, or open this one.
 
-    It is opened too, in place of the other, if that one was told a smaller capacity: its pools of connections
-    would be too small. Each call needs its `return_function`.
+    It is opened too, in place of the other, if that one was opened with a smaller capacity: its pools of
+    connections would be too small. Each call needs its `return_function`.
 
     Args:
         share_id: the id.
         function: opened only if none was.
-        context: what it is told.
+        context: given to `open`.
         open_s: how long its `open` may take.
         close_s: how long its `close` may take, when no task uses it any more.
 
@@ -167,7 +167,7 @@ def open_function(function: Function, context: OpenContext, host: LoopHost, time
 
 
 def close_function(function: Function, host: LoopHost, timeout_s: float) -> None:
-    """Close a function. What its `close` raises is logged: its results are all out."""
+    """Close a function. Errors of its `close` are logged: its results are all out."""
     try:
         host.run(_run_method(function.close, host), timeout_s)
     except Exception:
@@ -179,12 +179,12 @@ async def _run_method(method: Any, host: LoopHost) -> None:
         await method()
         return
     # A plain def may block: on a thread, so that the calls of other functions go on.
-    done = LoopFuture(host)
+    loop_future = LoopFuture(host)
     threading.Thread(
-        target=done.complete_with, args=(method,), name="headwater-open-close", daemon=True
+        target=loop_future.complete_with, args=(method,), name="headwater-open-close", daemon=True
     ).start()
     try:
-        result = await done.future
+        result = await loop_future.future
     except (SystemExit, KeyboardInterrupt) as error:
         # As they are they would end the loop.
         raise RuntimeError(f"it raised {type(error).__name__}") from error
@@ -195,7 +195,7 @@ async def _run_method(method: Any, host: LoopHost) -> None:
 class KeptByJob(Generic[T]):
     """One object for each job. From any thread.
 
-    It lives until so many other jobs (``_MOST``) have asked for theirs since.
+    It lives until ``_MOST`` other jobs have asked for theirs since.
     """
 
     def __init__(self) -> None:
@@ -204,7 +204,7 @@ class KeptByJob(Generic[T]):
         self._lock = threading.Lock()
 
     def of(self, job: Hashable, make: Callable[[], T]) -> T:
-        """Return what was made for a job, or make it. None is no job: what it gets is new each time."""
+        """Return the object of a job, or make it. None is no job: its object is new each time."""
         if job is None:
             return make()
         with self._lock:

@@ -1,4 +1,4 @@
-"""Flink's ``StreamElementQueue``: what went in and has not come out, whose turn it is, and what comes out."""
+"""Flink's ``StreamElementQueue``: elements that have not come out, and their order."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class StreamElement:
     """One place in a queue: a value, and later its result. Made by `StreamElementQueue.try_put`.
 
     Attributes:
-        value: what went in: a row (or a list of rows that are asked together), or a `Watermark`.
-        result: what came of it, once `done`.
+        value: a row (or a list of rows that are asked together), or a `Watermark`.
+        result: once `done`.
         done: whether it may leave as soon as its order allows. Watermarks are done from the start.
-        asked_at: the loop's time when its first attempt began; for what was restored, when it first was asked
+        asked_at: the loop's time when its first attempt began; for a restored row, when it was first asked
             before. None: it was never asked. Set on the loop's thread, read on the task's.
         segment: where it waits among others; None in an ordered queue.
     """
@@ -47,7 +47,7 @@ class StreamElement:
 
 
 class StreamElementQueue(ABC):
-    """Bounded: it refuses what it has no room for, and never blocks. Owned by the task's thread.
+    """Bounded: it refuses elements without room, and never blocks. Owned by the task's thread.
 
     Args:
         capacity: elements at most, watermarks included.
@@ -160,7 +160,7 @@ class UnorderedStreamElementQueue(StreamElementQueue):
         return [element for segment in self._segments for element in segment.elements]
 
     def _pop_segment(self, due: list[StreamElement]) -> bool:
-        """Move what the first segment has completed to ``due``; return whether the next one's turn comes."""
+        """Move completed elements of the first segment to ``due``; return whether the next one follows."""
         head = self._segments[0]
         due += head.completed
         if len(head.completed) == len(head.elements):

@@ -1,4 +1,4 @@
-"""Threads for functions that block, and for what ``asyncio.to_thread`` runs."""
+"""Threads for functions that block, and for ``asyncio.to_thread``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Job:
     """A call on a thread. Made by `ThreadPool.submit`.
 
     Attributes:
-        given_up: whether nobody waits for its end any longer: its row has its result.
+        given_up: whether its end is not waited for any longer: its row has its result.
     """
 
     __slots__ = ("_call", "given_up")
@@ -42,7 +42,7 @@ class ThreadPool:
 
     Args:
         size: threads at most. May be changed.
-        name: what the threads are called.
+        name: of the threads.
     """
 
     def __init__(self, size: int, name: str) -> None:
@@ -107,13 +107,13 @@ class ThreadPool:
 
 
 class LoopExecutor(ThreadPoolExecutor):
-    """What ``asyncio.to_thread`` runs on, with as many threads as there may be calls.
+    """The threads of ``asyncio.to_thread``, as many as there may be calls.
 
     Asyncio takes nothing but a `ThreadPoolExecutor`, whose threads would keep the process, and the end of the
     loop, waiting for a call that hangs. So this one starts none of its own.
 
     Args:
-        threads: for what is no call, such as opening and closing.
+        threads: for work beside the calls, such as opening and closing.
     """
 
     def __init__(self, threads: int) -> None:
@@ -121,11 +121,11 @@ class LoopExecutor(ThreadPoolExecutor):
         self._pool = ThreadPool(threads, "to-thread")
 
     def reserve(self, threads: int) -> None:
-        """Allow so many more threads."""
+        """Allow more threads."""
         self._pool.size += threads
 
     def release(self, threads: int) -> int:
-        """Allow so many fewer threads, and return how many are left behind, inside calls that were given up.
+        """Allow fewer threads, and return how many are left behind, inside calls that were given up.
 
         Threads that run stay, for the next who reserves some.
         """
@@ -144,7 +144,7 @@ class LoopExecutor(ThreadPoolExecutor):
 
 
 class _JobFuture(Future[T]):
-    """Tells its job when nobody waits for it any longer, which a thread cannot be told."""
+    """Marks its job as given up when its awaiting task is cancelled: a thread cannot be cancelled."""
 
     job: Job | None = None
 

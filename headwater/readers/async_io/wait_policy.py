@@ -29,13 +29,13 @@ class WaitPolicy:
         """
         return None
 
-    def may_leave(self, left: Any) -> bool:
-        """Whether what is not out may be left for another time.
+    def may_leave(self, unfinished: Any) -> bool:
+        """Whether rows that are not out may be left for another time.
 
         Asked when the time is over; while it is False, the waiting goes on.
 
         Args:
-            left: the inputs that are not out, in the form in which the driver has them.
+            unfinished: the inputs that are not out, in the form in which the driver has them.
         """
         return True
 
@@ -58,8 +58,8 @@ class DriverWaitPolicy(WaitPolicy):
     def seconds(self) -> float | None:
         return self._wait_policy.seconds()
 
-    def may_leave(self, left: list[Any]) -> bool:
-        return not left or self._wait_policy.may_leave(self._gather(left))
+    def may_leave(self, unfinished: list[Any]) -> bool:
+        return not unfinished or self._wait_policy.may_leave(self._gather(unfinished))
 
 
 class Linger:

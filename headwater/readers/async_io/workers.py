@@ -27,7 +27,7 @@ class Workers:
         make: makes one attempt of a call, in the worker whose task it is given. Raises only if the project
             has a bug, or when it is cancelled by `close`.
         resting: called each time that a worker finds nothing to do.
-        failed: told what ended a worker.
+        failed: called with the error that ended a worker.
     """
 
     def __init__(

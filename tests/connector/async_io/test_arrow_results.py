@@ -22,7 +22,9 @@ INT = pa.schema({"a": pa.int64()})
 
 
 def joined(answer: Any, schema: pa.Schema = INT, rows: int = 3, **form: Any) -> dict[str, list[Any]]:
-    results = ArrowResults(ResultFormat(schema=schema, **form), "Asks", kept=["id"], key_columns=["id"])
+    results = ArrowResults(
+        ResultFormat(schema=schema, **form), "Asks", kept_columns=["id"], key_columns=["id"]
+    )
     found: dict[str, list[Any]] = results.joined(
         pa.RecordBatch.from_pydict({"id": list(range(rows))}), answer
     ).to_pydict()
@@ -69,7 +71,7 @@ def test_what_does_not_fit_is_a_failure_of_its_row() -> None:
 def test_an_answer_with_misfits_counts_once() -> None:
     batch = pa.RecordBatch.from_pydict({"id": [0, 1]})
     results = ArrowResults(
-        ResultFormat(schema=INT, on_failure=OnFailure.NULL), "Asks", kept=["id"], key_columns=[]
+        ResultFormat(schema=INT, on_failure=OnFailure.NULL), "Asks", kept_columns=["id"], key_columns=[]
     )
     for answer in (pa.table({"a": ["1", "2"]}), pa.table({"b": [1, 2]}), pa.table({"a": [1]}), "no frame"):
         assert results.joined(batch, answer).to_pydict() == {"id": [0, 1], "a": [None, None]}

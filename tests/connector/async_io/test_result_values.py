@@ -122,7 +122,7 @@ def of_rows(kind: pa.DataType, values: list[Any]) -> list[Any]:
 
 def of_columns(kind: pa.DataType, column: Any) -> list[Any]:
     """Return the column of an answer as a table, null where a row does not fit."""
-    results = ArrowResults(form(kind, on_failure=OnFailure.NULL), "Asks", kept=[], key_columns=[])
+    results = ArrowResults(form(kind, on_failure=OnFailure.NULL), "Asks", kept_columns=[], key_columns=[])
     joined = results.joined(
         pa.RecordBatch.from_pydict({"id": list(range(len(column)))}), pa.table({"a": column})
     )

@@ -74,7 +74,7 @@ def test_what_spark_plans_with_is_told_to_the_source_without_the_results() -> No
     [
         ("Missing", {}, r"option 'asyncFunction': '.*:Missing' cannot be imported"),
         ("NoMethod", {}, r"option 'asyncFunction': the class .*:NoMethod lacks async_invoke"),
-        ("nothing", {"asyncSchema": "a int"}, r"option 'asyncFunction': .*:nothing must be a subclass of"),
+        ("nothing", {"asyncSchema": "a int"}, r"option 'asyncFunction': .*:nothing must be an AsyncFunction"),
         ("Answers", {"asyncArguments": '{"x": 1}'}, r"option 'asyncFunction': .* cannot be made: TypeError"),
         ("answer", {"asyncArguments": "{}", "asyncSchema": "a int"}, r"option 'asyncArguments': .* no class"),
         ("answer", {}, r"option 'asyncSchema': is required: .*:answer does not say its results"),

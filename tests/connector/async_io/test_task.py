@@ -48,7 +48,7 @@ def wait_of(
         share_id=str(uuid.uuid4()),
         columns=["id"],
         key_columns=["id"],
-        kept=["id", "text"] if keep_input else [],
+        kept_columns=["id", "text"] if keep_input else [],
         results=ResultFormat(
             schema=pa.schema(schema or {"number": pa.int64(), "which": pa.int32()}),
             error_column="error" if on_failure is OnFailure.ERROR_COLUMN else None,

@@ -28,7 +28,7 @@ class Packing:
 
     Attributes:
         keys: of all buckets.
-        event_time: None: nobody asks for the latest time.
+        event_time: None: no latest time is needed.
     """
 
     keys: Sequence[int]
@@ -99,11 +99,11 @@ def bucket_keys(buckets: int, partitions: int) -> list[int]:
         partitions: how many shuffle partitions there are; no more keys than that are returned.
     """
     keys: list[int] = []
-    taken: set[int] = set()
+    used_buckets: set[int] = set()
     key = 0
     while len(keys) < min(buckets, partitions):
-        if (partition := _hash_of(key) % partitions) not in taken:
-            taken.add(partition)
+        if (partition := _hash_of(key) % partitions) not in used_buckets:
+            used_buckets.add(partition)
             keys.append(key)
         key += 1
     return keys

@@ -62,7 +62,7 @@ class EventTime:
 
 
 def event_time_of(df: DataFrame, event_time: str | None, delay: str | None) -> EventTime | None:
-    """Return what ``event_time`` and ``delay`` say; None if they are not given.
+    """Return ``event_time`` and ``delay`` as checked; None if they are not given.
 
     Raises:
         OptionError: one is given without the other, or does not fit; or the input has a watermark and they
@@ -137,8 +137,8 @@ def _node_names(plan: Any) -> set[str]:
     """Return the class names of the nodes of a plan of the JVM that are part of a stream."""
     if not plan.isStreaming():
         return set()
-    found = plan.children()
-    children = [found.apply(index) for index in range(found.size())]
+    child_list = plan.children()
+    children = [child_list.apply(index) for index in range(child_list.size())]
     name = str(plan.getClass().getSimpleName())
     if name == "Join" and all(child.isStreaming() for child in children):
         name = "StreamStreamJoin"

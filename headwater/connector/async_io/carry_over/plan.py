@@ -52,17 +52,17 @@ def carrying_over(
     Raises:
         OptionError: there is no time to wait, rows would be late, the session's state store is not RocksDB,
             there are far more state partitions than tasks, or it is a Connect session.
-        MissingDependencyError: what Spark's Python state functions need is not installed.
+        MissingDependencyError: a package that Spark's Python state functions need is not installed.
     """
     carry_over_ms = milliseconds(carry_over, "carry_over")
     if carry_over_ms < 1:
-        raise OptionError("must be longer than nothing: no call would ever end", option="carry_over")
+        raise OptionError("must be greater than 0", option="carry_over")
     if not df.isStreaming:
         return None
     watch_queries(df.sparkSession)
     times = event_time_of(df, event_time, delay)
     if times is not None:
-        if times.column not in planned.wait.kept:
+        if times.column not in planned.wait.kept_columns:
             raise OptionError("must be in the output: with keep_input=False it is not", option="event_time")
         is_at_watermark = has_stateful_watermark(df)
         check_watermarks(df, times.column, may_be_others=is_at_watermark)
@@ -119,9 +119,9 @@ def _check_times(df: DataFrame, column: str) -> None:
 def _check_session(df: DataFrame) -> None:
     provider = df.sparkSession.conf.get(_PROVIDER) or ""
     if "RocksDB" not in provider:
-        wanted = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+        rocksdb = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
         raise OptionError(
-            f"needs Spark's RocksDB state store: set {_PROVIDER} to {wanted} (it is {provider})",
+            f"needs Spark's RocksDB state store: set {_PROVIDER} to {rocksdb} (it is {provider})",
             option="carry_over",
         )
     for library in ("pandas", "google.protobuf"):

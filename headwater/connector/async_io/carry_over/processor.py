@@ -43,7 +43,7 @@ class CarryOver(StatefulProcessor):
     least, also when the query stood still meanwhile.
 
     No more is carried over than the operator's queue holds, and than ``most_bytes``: a batch takes in no row
-    for which there is no room, and waits until what is left is small enough.
+    for which there is no room, and waits until the rest is small enough.
 
     The state of a key is the list ``unfinished`` of `CarriedRows`; with event time also ``latest``, the
     latest time of all rows of all keys.
@@ -121,7 +121,7 @@ class CarryOver(StatefulProcessor):
             for batch in task.process(InputThread(fresh).items(), wait_policy):
                 for packed_rows in pack(batch):
                     yield Row(**{self._column: packed_rows})
-            # While the operator is open: closing cancels what is unfinished.
+            # While the operator is open: closing cancels unfinished calls.
             unfinished = task.unfinished()
         if self._event_time is not None and fresh.latest_ms is not None:
             self._latest.update((fresh.latest_ms,))
@@ -138,14 +138,15 @@ class CarryOver(StatefulProcessor):
         if self._event_time is None:
             return True
         # A start with fewer tasks has left keys that hear of no times; one with more tasks has keys that have
-        # not heard of the latest time, which may be of an earlier batch. They cannot see what would be late.
+        # not heard of the latest time, which may be of an earlier batch. They cannot see which rows would be
+        # late.
         return key in self._keys and (latest_ms is not None or is_first_batch())
 
     def _wait_s(self, carried: list[pa.RecordBatch]) -> float:
         return float(self._patience_s * 2 ** min(self._rows.rounds(carried), _MOST_DOUBLINGS))
 
     def _waited_s(self, batch: pa.RecordBatch) -> list[float]:
-        """Return how much of its timeout each row has used up; what is left is one wait at least."""
+        """Return how much of its timeout each row has used up; the rest is one wait at least."""
         waited_s = self._rows.waited_s(batch, _now_ms())
         timeout_ms = self._wait.settings.timeout_ms
         if timeout_ms is None:
@@ -182,10 +183,10 @@ class _BatchWaitPolicy(WaitPolicy):
     def seconds(self) -> float | None:
         return self.patience_s
 
-    def may_leave(self, left: pa.RecordBatch) -> bool:
+    def may_leave(self, unfinished: pa.RecordBatch) -> bool:
         # Asked when all rows are in: the latest time of the batch is known.
-        in_time = self.event_time is None or self.event_time.may_wait(left, self.fresh.latest_ms)
-        return in_time and left.nbytes <= self.most_bytes
+        in_time = self.event_time is None or self.event_time.may_wait(unfinished, self.fresh.latest_ms)
+        return in_time and unfinished.nbytes <= self.most_bytes
 
 
 class _Fresh:

@@ -1,4 +1,4 @@
-"""What is known of a query when it starts, for its tasks: whether it ends by itself; what stands behind."""
+"""Facts about a query at its start, for its tasks: whether it ends by itself, the plan behind the calls."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ CARRIED_ROWS = "_headwater_rows"
 """The output column of an operator that carries rows over: its mark in a query's plan."""
 
 UNTIMED_ROWS = "_headwater_untimed_rows"
-"""The same, where the operator was not told the event time of the rows."""
+"""The same, where the operator does not know the event time of the rows."""
 
 log = logging.getLogger(__name__)
 _watched: weakref.WeakSet[SparkSession] = weakref.WeakSet()
 
 
 def watch_queries(spark: SparkSession) -> None:
-    """From now on tell the tasks of this session's queries what is known of their query.
+    """From now on give the tasks of this session's queries the facts about their query.
 
     Idempotent.
 
@@ -63,7 +63,7 @@ def check_query() -> None:
     """Refuse a query that would lose rows. In a task, before any row is asked.
 
     Raises:
-        OptionError: a watermark is set behind the operator, or what stands behind it is unknown.
+        OptionError: a watermark is set behind the operator, or the plan behind it is unknown.
     """
     if column := _property(_REFUSED):
         raise OptionError(
@@ -86,7 +86,7 @@ def _property(name: str) -> str | None:
 
 
 class _QueryListener(StreamingQueryListener):
-    """Sets what the tasks see in the SQL settings of a query's session.
+    """Sets the SQL settings of a query's session, which the tasks see.
 
     Spark calls `onQueryStarted` in the query's thread before its first batch, and waits for it. Each query
     has a session of its own, whose SQL settings Spark hands to the tasks.
@@ -112,7 +112,7 @@ class _QueryListener(StreamingQueryListener):
             conf.set(DRAINS, "false")
         except Exception:
             # Its tasks find nothing, and refuse to run.
-            log.exception("the trigger of query %s is unknown, and what stands behind its calls", event.id)
+            log.exception("the trigger of query %s is unknown, and so is the plan behind its calls", event.id)
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802 - Spark's name
         """Nothing to do."""
@@ -137,7 +137,7 @@ def _watermark_behind(plan: Any) -> str | None:
 
 
 def _is_own(watermark: Any) -> bool:
-    """Return whether a watermark is that of an operator which was told the event time: directly behind it."""
+    """Return whether a watermark is that of an operator with ``event_time``: directly behind it."""
     [unpacking] = _children(watermark)
     return any(_is_column(child, CARRIED_ROWS) for child in _children(unpacking))
 

@@ -248,7 +248,7 @@ def test_carry_over_needs_rocksdb_and_a_stream(spark: SparkSession) -> None:
         hw.unordered_wait(stream, Lookup(""), schema="name string", carry_over="2s")
     with pytest.raises(OptionError, match="'carry_over': must be a duration"):
         hw.unordered_wait(stream, Lookup(""), schema="name string", carry_over="soon")
-    with pytest.raises(OptionError, match="'carry_over': must be longer than nothing"):
+    with pytest.raises(OptionError, match="'carry_over': must be greater than 0"):
         hw.unordered_wait(stream, Lookup(""), schema="name string", carry_over="0s")
     with pytest.raises(OptionError, match="'carried_bytes': must be at least 1, is 0"):
         hw.unordered_wait(stream, Lookup(""), schema="name string", carry_over="1s", carried_bytes=0)
