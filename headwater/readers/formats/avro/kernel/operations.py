@@ -75,6 +75,7 @@ def read_value(at: int, end: int, entry: int, program: int, inputs: int, limit: 
         op += _OP_BYTES
         code = get(op, layout.OP_CODE)
         node = nodes + get(op, layout.OP_NODE)
+        # The most frequent operations come first: the codes are compared one after the other.
         if code == layout.OP_LONG:
             value, at = zigzag_long(at, end)
             if at > end:
@@ -96,6 +97,7 @@ def read_value(at: int, end: int, entry: int, program: int, inputs: int, limit: 
                 return _reason(at, end)
             if branch < 0 or branch >= get(op, layout.OP_B):
                 return layout.REASON_BRANCH
+            # One before the target: the loop moves on by one. So it is with each jump below.
             op = operations + _OP_BYTES * (get(numbers, get(op, layout.OP_A) + branch) - 1)
         elif code == layout.OP_JUMP:
             op = operations + _OP_BYTES * (get(op, layout.OP_A) - 1)
@@ -133,6 +135,7 @@ def read_value(at: int, end: int, entry: int, program: int, inputs: int, limit: 
                 return _reason(at, end)
             if symbol < 0 or symbol >= get(op, layout.OP_B):
                 return layout.REASON_SYMBOL
+            # The reader's symbol by the writer's number; its size is below 0 if the reader has none.
             text = numbers + 8 * (get(op, layout.OP_A) + 2 * symbol)
             size = get(text, 1)
             if size < 0:
@@ -143,6 +146,7 @@ def read_value(at: int, end: int, entry: int, program: int, inputs: int, limit: 
                 return _wants_data(inputs, op)
         elif code == layout.OP_DECIMAL:
             size = get(op, layout.OP_A)
+            # Bytes have their size in front, a fixed type has it in the program.
             if size < 0:
                 size, at = zigzag_long(at, end)
                 if at > end:
@@ -162,6 +166,7 @@ def read_value(at: int, end: int, entry: int, program: int, inputs: int, limit: 
                 return _wants_data(inputs, op)
             at += size
         elif code == layout.OP_LIST or code == layout.OP_SKIP_LIST:
+            # A list has its frame; its elements are entries of the node below.
             frame += _FRAME_BYTES
             put(frame, layout.FRAME_ENTRY, entry)
             put(frame, layout.FRAME_LEFT, 0)
@@ -169,6 +174,7 @@ def read_value(at: int, end: int, entry: int, program: int, inputs: int, limit: 
         elif code == layout.OP_ITEM:
             items = nodes + get(op, layout.OP_A)
             remaining = get(frame, layout.FRAME_LEFT)
+            # The next block of the list begins here. One of no elements ends it.
             if remaining == 0 and get(frame, layout.FRAME_IS_LAST) == 0:
                 remaining, at = zigzag_long(at, end)
                 if remaining < 0 and at <= end:  # the size of the block follows
@@ -178,6 +184,7 @@ def read_value(at: int, end: int, entry: int, program: int, inputs: int, limit: 
                     return _reason(at, end)
                 if remaining < 0:
                     return layout.REASON_LENGTH
+                # The outermost list of a container's block has no end of its own.
                 if frame == get(inputs, layout.IN_FRAMES):
                     put(frame, layout.FRAME_IS_LAST, get(inputs, layout.IN_SOLE_BLOCK))
             if remaining == 0:
@@ -199,6 +206,7 @@ def read_value(at: int, end: int, entry: int, program: int, inputs: int, limit: 
         elif code == layout.OP_ITEM_END or code == layout.OP_SKIP_ITEM_END:
             if code == layout.OP_ITEM_END:
                 put(nodes + get(op, layout.OP_A), T.NODE_ENTRIES, entry + 1)
+            # An element without bytes: a few bytes could name billions of them.
             if at == get(frame, layout.FRAME_BEGIN):
                 empty_items += 1
                 if empty_items > layout.MOST_EMPTY_ITEMS:

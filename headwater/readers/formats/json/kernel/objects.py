@@ -84,6 +84,8 @@ def put_object(nodes: int, at: int, end: int, state: int) -> int:
     name = at
     if rescues:
         begin_rescue(state)
+    # Each turn reads one member or element, then the ends of containers behind it. Nested containers are frames,
+    # Nested containers are frames and not calls: so the variables stay in registers.
     while True:
         if not empty:
             node = int64(0)
@@ -97,6 +99,7 @@ def put_object(nodes: int, at: int, end: int, state: int) -> int:
                 byte = peek(at, end)
                 name = at
                 node = get(frame, L.FRAME_NEXT)
+                # Members mostly come in the order of the schema: the next name is compared first.
                 if (
                     byte == C.QUOTE
                     and plain_names == 1
@@ -113,6 +116,7 @@ def put_object(nodes: int, at: int, end: int, state: int) -> int:
                     return int64(SYNTAX)
                 if node != 0:
                     put(frame, L.FRAME_NEXT, node + NODE_BYTES)
+                # The entry of the struct is there already; its fields get theirs now.
                 entry = get(container, T.NODE_ENTRIES) - 1
             else:
                 entries = get(frame, L.FRAME_NEXT)
@@ -126,6 +130,7 @@ def put_object(nodes: int, at: int, end: int, state: int) -> int:
                 status, at = put_scalar(nodes, key, entry, at, end, state, depth)
                 if status != TAKEN:
                     return status
+                # The value of a map stands behind its key in the table.
                 node = key + NODE_BYTES
             if kind != T.TYPE_LIST:
                 if peek(at, end) != C.COLON:
@@ -134,6 +139,7 @@ def put_object(nodes: int, at: int, end: int, state: int) -> int:
                         return int64(SYNTAX)
                 at = skip_space(at + 1, end)
             begin = at
+            # The schema has no such field.
             if node == 0:
                 at = skip_value(at, end, levels, depth + 1)
                 if at == 0:
@@ -147,6 +153,7 @@ def put_object(nodes: int, at: int, end: int, state: int) -> int:
                     byte == C.OPEN_OBJECT and (value_kind == T.TYPE_STRUCT or value_kind == T.TYPE_MAP)
                 ) or (byte == C.OPEN_LIST and value_kind == T.TYPE_LIST)
                 replaced = int64(0)
+                # A name that comes again replaces the earlier value, if the new one fits.
                 if get(node, T.NODE_ENTRIES) > entry and (
                     opens or byte == _NULL or value_kind == T.TYPE_STRING
                 ):
@@ -179,6 +186,7 @@ def put_object(nodes: int, at: int, end: int, state: int) -> int:
                 else:
                     if at >= end or (rewritten and _is_broken_text(at, end)):
                         return int64(SYNTAX)
+                    # A scalar, where the schema has a container.
                     if value_kind == T.TYPE_STRUCT or value_kind == T.TYPE_LIST or value_kind == T.TYPE_MAP:
                         status = int64(MISMATCH)
                     else:
@@ -190,6 +198,8 @@ def put_object(nodes: int, at: int, end: int, state: int) -> int:
                         # Lists and maps around it are nulls as a whole, up to the next struct.
                         while at != 0 and kind != T.TYPE_STRUCT:
                             replaced = get(frame, L.FRAME_REPLACED)
+                            # The earlier value, which was dropped, counts: the row is decoded anew without
+                            # this one.
                             if replaced != 0 and pass_by(state, replaced):
                                 return int64(AGAIN)
                             at = skip_rest(at, end, kind == T.TYPE_MAP, levels, depth)

@@ -92,9 +92,11 @@ def rescue(nodes: int, state: int, depth: int, node: int, name: int, at: int, va
     column = rescue_column(nodes, state)
     limit = get(column, T.NODE_DATA) + get(column, T.NODE_MOST_DATA) - _MOST_LEVELS
     to = get(state, L.STATE_RESCUE_END)
+    # The first field that is rescued in this row.
     if to == 0:
         to = get(column, T.NODE_DATA) + get(column, T.NODE_DATA_SIZE)
     level = get(state, L.STATE_RESCUE_DEPTH)
+    # The containers around the field, as far as they are not written yet.
     while level <= depth:
         to = _open_level(state, level, to, limit)
         if to == 0:

@@ -96,10 +96,12 @@ def read_message(plan: int, at: int, end: int, row: int) -> int:
     entry = row
     group = 0
     while True:
+        # The end of the bytes is treated as the end of a group that has no number.
         tag = L.WIRE_GROUP_END
         op = expected
         if at < end:
             tag = load_byte(at)
+            # Fields mostly come in the order of the schema, and their tags have one byte.
             if tag == get(expected, L.OP_FIRST_BYTE):
                 at += 1
             else:
@@ -112,6 +114,7 @@ def read_message(plan: int, at: int, end: int, row: int) -> int:
                     op = _operation(plan, frame, tag)
         wire = tag & 7
         if wire == L.WIRE_GROUP_END:
+            # The bytes end within a group, or another group ends here.
             if group != tag >> 3:
                 return L.BAD_WIRE
             if top == stack:
@@ -126,6 +129,7 @@ def read_message(plan: int, at: int, end: int, row: int) -> int:
                     status = _leave(plan, op, frame, entry, top)
                 if status != L.GOOD:
                     return status
+            # Go on with the message around this one.
             end = get(top, L.STACK_END)
             frame = get(top, L.STACK_FRAME)
             entry = get(top, L.STACK_ENTRY)
@@ -135,6 +139,7 @@ def read_message(plan: int, at: int, end: int, row: int) -> int:
 
         value = at
         size = 0
+        # The value is read by its wire type first: unknown fields are skipped the same way.
         if wire == L.WIRE_BYTES:
             size, value = varint(at, end, MOST_LONG_BYTES)
             if value > end or size < 0 or size > end - value:
@@ -161,6 +166,7 @@ def read_message(plan: int, at: int, end: int, row: int) -> int:
         if action == L.ACTION_PART:
             put_part(op, value)
             continue
+        # Elements of lists, and fields that may be enums without a name.
         if action in (L.ACTION_ANY_VALUE, L.ACTION_PACKED):
             if action == L.ACTION_ANY_VALUE:
                 status = put_value(plan, op, entry, value, size)
@@ -178,6 +184,7 @@ def read_message(plan: int, at: int, end: int, row: int) -> int:
             if wire != L.WIRE_GROUP:
                 continue
 
+        # A message or a group begins: the state of the one around it is kept.
         if top == stack + _STACK_BYTES * L.MOST_DEPTH:
             return L.BAD_DEPTH
         put(top, L.STACK_END, end)

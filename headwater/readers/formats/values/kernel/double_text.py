@@ -57,6 +57,7 @@ def put_double(to: int, value: float, scratch: int) -> int:
     first = scratch + 1
     while digits > 1 and load_byte(first + digits - 1) == 48:
         digits -= 1
+    # Java's notation with an exponent: one digit before the dot, at least one behind it.
     if exponent < -3 or exponent >= 7:
         store_byte(to, load_byte(first))
         store_byte(to + 1, C.DOT)
@@ -69,6 +70,7 @@ def put_double(to: int, value: float, scratch: int) -> int:
             to += 1
         store_byte(to, 0x45)
         return put_integer(to + 1, exponent)
+    # 0.00 in front of numbers below 1.
     for _ in range(-exponent):
         store_byte(to, 48)
         to += 1

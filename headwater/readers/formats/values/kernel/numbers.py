@@ -62,13 +62,16 @@ def _nearest(mantissa: Any, exponent: int) -> tuple[bool, float]:
     """Return whether the double nearest to ``mantissa * 10**exponent`` is certain, and the double."""
     if exponent < _LEAST_POWER or exponent > _MOST_POWER:
         return False, 0.0
+    # The mantissa fills all 64 bits, so that the product has its highest bit in one of two places.
     zeros: int = leading_zeros(int64(mantissa))
     shifted = mantissa << _U(zeros)
+    # 217706 / 65536 is the logarithm of 10 to the base 2.
     binary = ((int64(217706) * exponent) >> 16) + 1087 - zeros
     power = _POWERS[exponent - _LEAST_POWER, 0]
     rest = _POWERS[exponent - _LEAST_POWER, 1]
     high = multiply_high(shifted, power)
     low = shifted * power
+    # The cut-off part of the power could carry into the bits that count: take its second half too.
     if (high & _U(0x1FF)) == _U(0x1FF) and low + shifted < shifted:
         more = multiply_high(shifted, rest)
         last = shifted * rest
@@ -76,18 +79,23 @@ def _nearest(mantissa: Any, exponent: int) -> tuple[bool, float]:
         if merged < low:
             high += _U(1)
         low = merged
+        # Still undecided: the C library decides.
         if (high & _U(0x1FF)) == _U(0x1FF) and low + _U(1) == _U(0) and last + shifted < shifted:
             return False, 0.0
+    # 54 bits stay: those of a double and one to round by.
     top = high >> _U(63)
     bits = high >> (top + _U(9))
     binary -= 1 ^ int64(top)
+    # Exactly between two doubles.
     if low == _U(0) and (high & _U(0x1FF)) == _U(0) and (bits & _U(3)) == _U(1):
         return False, 0.0
     bits += bits & _U(1)
     bits >>= _U(1)
+    # Rounding up has carried into another bit.
     if bits >> _U(53) > _U(0):
         bits >>= _U(1)
         binary += 1
+    # Subnormal numbers and infinity.
     if binary < 1 or binary >= 0x7FF:
         return False, 0.0
     return True, double_of_bits((_U(binary) << _U(52)) | (bits & _U(0x000FFFFFFFFFFFFF)))

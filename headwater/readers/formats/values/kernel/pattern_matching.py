@@ -65,6 +65,7 @@ def _match(program: int, text: int, end: int, work: int) -> bool:
     while True:
         kind = load_int64(step)
         step_end = int64(0)
+        # 0: the text does not fit the step.
         if kind == V.STEP_NUMBER:
             step_end = _number(step, at, end, work)
         elif kind == V.STEP_BYTE:
@@ -77,6 +78,7 @@ def _match(program: int, text: int, end: int, work: int) -> bool:
             step += V.STEP_BYTES * get(step, 2)
         elif kind == V.STEP_OFFSET:
             step_end = _offset(step, at, end, work)
+        # An optional section may fail: then the fields become those of before it.
         elif kind == V.STEP_OPEN:
             depth += 1
             _save(work, depth, at, program + V.STEP_BYTES * get(step, 1))
@@ -89,6 +91,7 @@ def _match(program: int, text: int, end: int, work: int) -> bool:
         step += V.STEP_BYTES
         if step_end > 0:
             at = step_end
+        # The innermost section fails, and is skipped.
         elif step_end == 0 and depth > 0:
             at, step = _restore(work, depth)
             depth -= 1
@@ -135,6 +138,7 @@ def _number(step: int, at: int, end: int, work: int) -> int:
     digits = int64(0)
     while digits < most + remaining and is_digit(peek(at + digits, end)):
         digits += 1
+    # Adjacent numbers: digits that the following ones need are theirs.
     if remaining > 0:
         digits = max(least, digits - remaining)
     value = int64(0)
@@ -142,6 +146,7 @@ def _number(step: int, at: int, end: int, work: int) -> int:
         byte = peek(at + place, end)
         if not is_digit(byte):
             return int64(0)
+        # Longer numbers fit no field: more digits do not matter.
         value = value * 10 + byte - 48 if value < _TOO_MUCH else value
     if digits < least:
         return int64(0)
@@ -149,6 +154,7 @@ def _number(step: int, at: int, end: int, work: int) -> int:
         if value == 0:
             return int64(0)
         value = -value
+    # A plus must stand before more than the fewest digits, and before no others.
     elif sign == V.SIGN_BEYOND and (digits > least) != signed:
         return int64(0)
     return at + digits if set_field(work, get(step, 1), value + get(step, 6)) else int64(0)

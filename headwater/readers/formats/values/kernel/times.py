@@ -118,6 +118,7 @@ def to_timestamp(at: int, end: int, zones: int, zone_count: int, local: bool) ->
     none = int64(0)
     fraction = none
     year = month = day = hours = minutes = seconds = none
+    # Nearly all times are written as 2024-05-11T10:20:33, and are read without a loop.
     usual = (
         end - at >= 19
         and load_byte(at + 4) == C.MINUS
@@ -139,6 +140,7 @@ def to_timestamp(at: int, end: int, zones: int, zone_count: int, local: bool) ->
         ok, at, year, month, day, hours, minutes, seconds = _fields(at, end)
         if not ok:
             return WRONG, none, none, none
+    # More digits than microseconds are cut off, as in Spark.
     if at < end and load_byte(at) == C.DOT:
         at += 1
         place = int64(0)
@@ -162,6 +164,7 @@ def to_timestamp(at: int, end: int, zones: int, zone_count: int, local: bool) ->
     if local:
         # Whether the zone is one does not matter: the text is no local time.
         return WRONG, none, none, none
+    # The usual zone, without a search.
     if load_byte(at) == _Z and at + 1 == end:
         return moment(local_seconds, fraction)
     while at < end and load_byte(at) <= _SPACE:
@@ -169,6 +172,7 @@ def to_timestamp(at: int, end: int, zones: int, zone_count: int, local: bool) ->
     ok, offset = _fixed_offset(at, end)
     if ok:
         return moment(local_seconds - offset, fraction)
+    # The first zone is that of times without one, and has no name.
     for i in range(1, zone_count):
         zone = zones + V.ZONE_BYTES * i
         if get(zone, V.ZONE_NAME_SIZE) == end - at and _same(get(zone, V.ZONE_NAME), at, end - at):
