@@ -84,8 +84,8 @@ def put_object(nodes: int, at: int, end: int, state: int) -> int:
     name = at
     if rescues:
         begin_rescue(state)
-    # Each turn reads one member or element, then the ends of containers behind it. Nested containers are frames,
-    # Nested containers are frames and not calls: so the variables stay in registers.
+    # Each turn reads one member or element, then the ends of containers behind it. Nested containers are
+    # frames and not calls: so the variables stay in registers.
     while True:
         if not empty:
             node = int64(0)
