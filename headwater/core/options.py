@@ -240,11 +240,11 @@ def duration_ms(raw: str) -> int:
 
     ``500ms``, ``10s``, ``15m``, ``1h``, also ``15 minutes``.
     """
-    found = re.fullmatch(r"\s*(\d+)\s*([a-z]*)\s*", raw.lower())
-    unit_ms = _UNITS_MS.get(found.group(2)) if found else None
-    if found is None or unit_ms is None:
+    match = re.fullmatch(r"\s*(\d+)\s*([a-z]*)\s*", raw.lower())
+    unit_ms = _UNITS_MS.get(match.group(2)) if match else None
+    if match is None or unit_ms is None:
         raise ValueError(f"must be a duration such as 500ms, 10s, 15m or 1h, not {raw!r}")
-    return int(found.group(1)) * unit_ms
+    return int(match.group(1)) * unit_ms
 
 
 def positive_duration_ms(raw: str) -> int:
@@ -257,10 +257,10 @@ def positive_duration_ms(raw: str) -> int:
 
 def names(raw: str) -> tuple[str, ...]:
     """Names with commas between them; blanks around them do not count, none may be empty or come twice."""
-    found = tuple(name.strip() for name in raw.split(","))
-    if not all(found) or len(set(found)) != len(found):
+    values = tuple(name.strip() for name in raw.split(","))
+    if not all(values) or len(set(values)) != len(values):
         raise ValueError(f"must be different names with commas between them, not {raw!r}")
-    return found
+    return values
 
 
 @dataclass(frozen=True)
@@ -297,8 +297,8 @@ def json_object(raw: str) -> dict[str, Any]:
 
 def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     # Python would keep the last one, and what the user wrote first would be gone without a word.
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    members = dict(pairs)
+    if len(members) < len(pairs):
         names_given = [name for name, _ in pairs]
-        raise ValueError(f"{next(name for name in found if names_given.count(name) > 1)!r} comes twice")
-    return found
+        raise ValueError(f"{next(name for name in members if names_given.count(name) > 1)!r} comes twice")
+    return members

@@ -64,9 +64,9 @@ def schema(raw: str) -> StructType:
     Raises:
         ValueError: it is no schema, or has types that no format makes.
     """
-    found = _from_json(raw) if raw.lstrip().startswith("{") else _Parser(raw).schema()
-    check_types(found)
-    return found
+    fields = _from_json(raw) if raw.lstrip().startswith("{") else _Parser(raw).schema()
+    check_types(fields)
+    return fields
 
 
 def _from_json(raw: str) -> StructType:
@@ -172,24 +172,24 @@ class _Parser:
         self._at += 1
         return token
 
-    def _take(self, wanted: str) -> None:
+    def _take(self, expected: str) -> None:
         token = self._next()
-        if token != wanted:
-            raise self._unexpected(token, repr(wanted))
+        if token != expected:
+            raise self._unexpected(token, repr(expected))
 
-    def _unexpected(self, token: str, wanted: str) -> ValueError:
-        return ValueError(f"has {token!r} where {wanted} should be: {self._raw!r}")
+    def _unexpected(self, token: str, expected: str) -> ValueError:
+        return ValueError(f"has {token!r} where {expected} should be: {self._raw!r}")
 
 
 def _tokens(raw: str) -> list[str]:
     tokens = []
     at = 0
     while raw[at:].strip():
-        found = _TOKEN.match(raw, at)
-        if found is None:
+        match = _TOKEN.match(raw, at)
+        if match is None:
             raise ValueError(f"cannot be read from {raw[at:].strip()[:20]!r} on; quote names with backticks")
-        tokens.append(found.group(found.lastindex or 0))
-        at = found.end()
+        tokens.append(match.group(match.lastindex or 0))
+        at = match.end()
     return tokens
 
 

@@ -91,8 +91,8 @@ def envelope_of(text: str, part: PartOptions) -> str:
 
 
 def _fields(schema: Any) -> list[dict[str, Any]]:
-    found = schema.get("fields") if isinstance(schema, dict) else None
-    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+    fields = schema.get("fields") if isinstance(schema, dict) else None
+    return [each for each in fields if isinstance(each, dict)] if isinstance(fields, list) else []
 
 
 def _refuse_keys(part: PartOptions) -> None:
@@ -108,8 +108,8 @@ def _decimal_in(kind: DataType, path: str) -> str:
     """Return the path of the first decimal; empty if there is none."""
     match kind:
         case StructType():
-            found = (_decimal_in(field.dataType, f"{path}{field.name}.") for field in kind.fields)
-            return next(filter(None, found), "")
+            paths = (_decimal_in(field.dataType, f"{path}{field.name}.") for field in kind.fields)
+            return next(filter(None, paths), "")
         case ArrayType():
             return _decimal_in(kind.elementType, path)
         case MapType():

@@ -41,10 +41,10 @@ def fields_of_json_schema(text: str) -> StructType:
         root = json.loads(text)
     except ValueError as error:
         raise FormatSchemaError(f"the JSON schema is not JSON: {error}") from None
-    found = _Converter(root).type_of(root, "the value", 0)
-    if not isinstance(found, StructType):
+    kind = _Converter(root).type_of(root, "the value", 0)
+    if not isinstance(kind, StructType):
         raise FormatSchemaError("the JSON schema does not describe an object with properties")
-    return found
+    return kind
 
 
 class _Converter:
@@ -84,37 +84,37 @@ class _Converter:
 
     def _only(self, choices: Any, path: str, depth: int) -> DataType:
         """Return the type of the only choice beside null."""
-        found = [each for each in choices if not (isinstance(each, dict) and each.get("type") == "null")]
-        if len(found) != 1:
+        others = [each for each in choices if not (isinstance(each, dict) and each.get("type") == "null")]
+        if len(others) != 1:
             raise _refusal(path, "may be of several types")
-        return self.type_of(found[0], path, depth + 1)
+        return self.type_of(others[0], path, depth + 1)
 
     def _referred(self, reference: Any, path: str) -> Any:
         if not isinstance(reference, str) or not reference.startswith("#"):
             raise _refusal(path, f"refers to {reference!r}, which is another schema")
-        found = self._root
+        node = self._root
         for part in reference.removeprefix("#").split("/")[1:]:
             name = part.replace("~1", "/").replace("~0", "~")
-            if not isinstance(found, dict) or name not in found:
+            if not isinstance(node, dict) or name not in node:
                 raise _refusal(path, f"refers to {reference!r}, which is not there")
-            found = found[name]
-        return found
+            node = node[name]
+        return node
 
 
 def _kind(schema: Mapping[str, Any], path: str) -> str:
     """Return the one type beside null."""
-    given = schema.get("type")
-    if given is None and "properties" in schema:
+    types = schema.get("type")
+    if types is None and "properties" in schema:
         return "object"
-    if given is None and all(isinstance(each, str) for each in schema.get("enum", [None])):
+    if types is None and all(isinstance(each, str) for each in schema.get("enum", [None])):
         return "string"
-    kinds: Sequence[Any] = given if isinstance(given, list) else [given]
-    found = [kind for kind in kinds if kind != "null"]
-    if len(found) > 1:
+    kinds: Sequence[Any] = types if isinstance(types, list) else [types]
+    others = [kind for kind in kinds if kind != "null"]
+    if len(others) > 1:
         raise _refusal(path, "may be of several types")
-    if not found or not isinstance(found[0], str):
+    if not others or not isinstance(others[0], str):
         raise _refusal(path, "has no type beside null")
-    return found[0]
+    return others[0]
 
 
 def _refusal(path: str, what: str) -> FormatSchemaError:

@@ -272,12 +272,12 @@ class KeyOptions(PartOptions):
 
 def _of_keys(row: Option[Any]) -> Option[Any]:
     own = row.name.removeprefix("value")
-    shown = row.shown_default
+    default = row.shown_default
     return replace(
         row,
         name=f"key{own[0].upper()}{own[1:]}",
         help=f"As `{row.name}`, for keys.",
-        shown_default=None if shown is None else shown.replace("`value", "`key"),
+        shown_default=None if default is None else default.replace("`value", "`key"),
     )
 
 

@@ -189,12 +189,14 @@ def chosen(make: Callable[[FormatOptions], Format], request: FormatRequest, name
         OptionError: no columns can be made of the schema.
     """
     try:
-        made = make(request.options)
+        value_format = make(request.options)
         without = make(replace(request.options, corrupt_column=None))
         fields = spark_fields(without.schema())
     except (FormatSchemaError, OptionError) as error:
         raise request.part.refusal(name, str(error)) from error
-    return ChosenFormat(fields=fields, make=lambda: made, is_single_value=made.is_single_value)
+    return ChosenFormat(
+        fields=fields, make=lambda: value_format, is_single_value=value_format.is_single_value
+    )
 
 
 def file_content(path: str, option: Option[str | None]) -> bytes:

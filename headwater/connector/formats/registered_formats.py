@@ -30,9 +30,9 @@ def avro(request: FormatRequest, adapt: Callable[[str], str] = str) -> ChosenFor
     reader = plain_formats.avro_text(part, "avro_schema")
     references: tuple[str, ...] = ()
     if reader is None:
-        found = _registered(request, "AVRO")
-        reader = found.text
-        references = tuple(text for _, text in found.references)
+        registered = _registered(request, "AVRO")
+        reader = registered.text
+        references = tuple(text for _, text in registered.references)
     else:
         _refuse_versions(request, "avro_schema")
     schema = adapt(reader)
@@ -70,9 +70,9 @@ def protobuf(request: FormatRequest) -> ChosenFormat:
     message = part.message
     path = part.descriptor
     if path is None:
-        found = _registered(request, "PROTOBUF")
+        registered = _registered(request, "PROTOBUF")
         try:
-            descriptors, message = registered_messages(found, message)
+            descriptors, message = registered_messages(registered, message)
         except FormatSchemaError as error:
             raise part.refusal("descriptor", str(error)) from error
     else:
@@ -95,12 +95,12 @@ def _registered(request: FormatRequest, kind: str) -> RegisteredSchema:
     Raises:
         OptionError: it is of another kind.
     """
-    found = registered_schema(request, serialized=kind == "PROTOBUF")
-    if found.kind != kind:
+    schema = registered_schema(request, serialized=kind == "PROTOBUF")
+    if schema.kind != kind:
         raise request.part.refusal(
-            "format", f"the schema in the registry is of the kind {found.kind}, not {kind}"
+            "format", f"the schema in the registry is of the kind {schema.kind}, not {kind}"
         )
-    return found
+    return schema
 
 
 def _refuse_versions(request: FormatRequest, instead: str) -> None:

@@ -41,9 +41,9 @@ def row_format_options(column: str, *formats: str) -> tuple[Option[Any], ...]:
         column: its name.
         formats: those that it may have; all of them if none is named.
     """
-    taken = frozenset[str]().union(*(FORMATS[name].takes for name in formats or FORMATS))
-    rows = [option for field, option in PartOptions.OPTIONS.items() if field in taken | _ALWAYS]
-    told = {
+    fields = frozenset[str]().union(*(FORMATS[name].takes for name in formats or FORMATS))
+    rows = [option for field, option in PartOptions.OPTIONS.items() if field in fields | _ALWAYS]
+    own_rows = {
         PartOptions.OPTIONS["format"].name: replace(
             PartOptions.OPTIONS["format"],
             parse=one_of(*(formats or FORMATS)),
@@ -61,7 +61,7 @@ def row_format_options(column: str, *formats: str) -> tuple[Option[Any], ...]:
     )
     asks = any(FORMATS[name].asks_registry for name in formats or FORMATS)
     registry = REGISTRY_OPTIONS if asks else ()
-    own = [told.get(row.name, row) for row in rows]
+    own = [own_rows.get(row.name, row) for row in rows]
     path = replace(
         BAD_RECORDS_PATH,
         help="With `valueFormat`: a folder, on any file system of fsspec, for rows whose "
@@ -135,20 +135,20 @@ class RowDecoding(Decoding):
                 f"{unknown[0]!r} is not a column; there are {', '.join(by_lower.values())}",
                 option=_COLUMNS.name,
             )
-        found = tuple(by_lower[name.lower()] for name in self.columns)
-        if len(set(found)) < len(found):
+        names = tuple(by_lower[name.lower()] for name in self.columns)
+        if len(set(names)) < len(names):
             raise OptionError("a column comes twice", option=_COLUMNS.name)
-        if self.column not in {part_of(name) for name in found}:
+        if self.column not in {part_of(name) for name in names}:
             raise OptionError(
                 f"has neither {self.column!r} nor {spread!r}: what a format decodes must be a column",
                 option=_COLUMNS.name,
             )
-        if self.part.prefix and not any(is_spread(name) for name in found):
+        if self.part.prefix and not any(is_spread(name) for name in names):
             raise OptionError(
                 f"counts only where option 'columns' has {spread!r}",
                 option=PartOptions.OPTIONS["prefix"].name,
             )
-        return found
+        return names
 
 
 def row_decoding(options: ParsedOptions, column: str) -> RowDecoding | None:
@@ -160,20 +160,20 @@ def row_decoding(options: ParsedOptions, column: str) -> RowDecoding | None:
         OptionError: an option is missing, or counts for nothing.
         SourceError: the registry does not have a schema, or does not answer.
     """
-    found = part_settings(options, (), {"value": PartOptions}).get("value")
+    settings = part_settings(options, (), {"value": PartOptions}).get("value")
     bad_records = bad_records_location(options)
-    if found is not None:
+    if settings is not None:
         return RowDecoding(
             column=column,
             columns=options[_COLUMNS],
-            part=found.decoded_part(),
-            logged={"value": found.logged()},
+            part=settings.decoded_part(),
+            logged={"value": settings.logged()},
             evolution=options[SCHEMA_EVOLUTION],
             bad_records=bad_records,
         )
-    given: dict[str, Any] = {BAD_RECORDS_PATH.name: bad_records}
-    given |= {_COLUMNS.name: options[_COLUMNS], SCHEMA_EVOLUTION.name: options[SCHEMA_EVOLUTION]}
-    for name, value in given.items():
+    needless: dict[str, Any] = {BAD_RECORDS_PATH.name: bad_records}
+    needless |= {_COLUMNS.name: options[_COLUMNS], SCHEMA_EVOLUTION.name: options[SCHEMA_EVOLUTION]}
+    for name, value in needless.items():
         if value:
             raise OptionError(f"requires option {PartOptions.OPTIONS['format'].name!r}", option=name)
     return None
@@ -209,18 +209,18 @@ def decode(
         OptionError: an option is unknown, missing or counts for nothing.
         SourceError: the schema registry does not have a schema, or does not answer.
     """
-    said = {"valueFormat": format, "valueSchema": schema, "mode": mode}
-    given = {name: checked_text(value, name) for name, value in said.items() if value is not None}
+    arguments = {"valueFormat": format, "valueSchema": schema, "mode": mode}
+    texts = {name: checked_text(value, name) for name, value in arguments.items() if value is not None}
     checked_text(column, "column")
     if columns is not None:
         checked_names(columns, "columns")
     for name, value in checked_mapping(options or {}, "options").items():
         checked_text(value, name)
-    lower = {name.lower() for name in given}
+    lower = {name.lower() for name in texts}
     if twice := [name for name in options or {} if name.lower() in lower]:
         raise OptionError("is an argument of hw.decode too: give it once", option=twice[0])
     table = OptionTable(row_format_options(column))
-    parsed = table.parse({**given, **(options or {})}, None)
-    found = row_decoding(parsed, column)
-    assert found is not None
-    return found if columns is None else replace(found, columns=tuple(columns))
+    parsed = table.parse({**texts, **(options or {})}, None)
+    decoding = row_decoding(parsed, column)
+    assert decoding is not None
+    return decoding if columns is None else replace(decoding, columns=tuple(columns))

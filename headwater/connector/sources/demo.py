@@ -75,8 +75,8 @@ class DemoSource(SimpleSource, Heads, FindsTimestamps, EstimatesSizes):
         return self._orders.position_of(self._visible - self.options[_ROWS.name], int(split.name))
 
     def position_at(self, split: NamedSplit, timestamp_ms: int) -> int:
-        asked = self._orders.visible_at(timestamp_ms * 1_000)
-        return self._orders.position_of(min(asked, self._visible), int(split.name))
+        orders = self._orders.visible_at(timestamp_ms * 1_000)
+        return self._orders.position_of(min(orders, self._visible), int(split.name))
 
     def head(self, split: NamedSplit) -> int:
         return self._orders.position_of(self._visible, int(split.name))

@@ -71,8 +71,8 @@ def source_factory(name: str | None) -> SourceFactory:
             no source.
     """
     if not name:
-        known = ", ".join(_known(_offered()))
-        raise OptionError(f"is required: .option('source', ...) with one of {known}", option="source")
+        names = ", ".join(_known(_offered()))
+        raise OptionError(f"is required: .option('source', ...) with one of {names}", option="source")
     built_in = BUILT_IN.get(name.lower())
     if built_in is not None:
         return _Chosen(name.lower(), _attribute(built_in.factory))
@@ -107,9 +107,9 @@ class _Chosen:
         owners = [source for source, spelling in spellings.items() if spelling]
         if not owners:
             return
-        said = f"is an option of {_listed(owners)}, not of {self.name}"
+        message = f"is an option of {_listed(owners)}, not of {self.name}"
         likely = _table(self.name).likely(key)
-        raise OptionError(f"{said}; {likely}" if likely else said, option=spellings[owners[0]])
+        raise OptionError(f"{message}; {likely}" if likely else message, option=spellings[owners[0]])
 
 
 def _listed(names: list[str]) -> str:
@@ -157,12 +157,12 @@ def _user_source(name: str) -> UserSource:
     offered = _offered()
     target = next((value for offer, value in offered.items() if offer.lower() == name.lower()), name)
     if ":" not in target:
-        known = _known(offered)
-        near = nearest(name, known)
+        names = _known(offered)
+        near = nearest(name, names)
         hint = (
             f"did you mean {near!r}?"
             if near
-            else f"known are {', '.join(known)}, and classes as package.module:Class"
+            else f"known are {', '.join(names)}, and classes as package.module:Class"
         )
         raise OptionError(f"no source is called {name!r}; {hint}", option="source")
     return _imported(target)
@@ -184,14 +184,14 @@ def _imported(target: str) -> UserSource:
 
     module, _, attribute = target.partition(":")
     try:
-        found = attrgetter(attribute)(import_module(module))
+        target_class = attrgetter(attribute)(import_module(module))
     except (ImportError, AttributeError, ValueError) as error:
         raise OptionError(
             f"{target!r} cannot be imported: {error}; the module must be installed where the driver and "
             "every executor find it",
             option="source",
         ) from error
-    return UserSource(found)
+    return UserSource(target_class)
 
 
 def _attribute(path: str) -> Any:

@@ -93,16 +93,16 @@ class _SimpleForm(Source[EpochRecord, NamedSplit, Any]):
         if isinstance(user, InfersSchema) and "schema" not in vars(user):
             said_by = f"what {type(user).__name__}.infer_schema returns"
             with outside(f"{type(user).__name__}.infer_schema", source=user.name):
-                found: object = user.infer_schema()
+                schema: object = user.infer_schema()
         else:
             said_by = f"{type(user).__name__}.schema"
-            found = getattr(user, "schema", None)
-        if not isinstance(found, pa.Schema):
+            schema = getattr(user, "schema", None)
+        if not isinstance(schema, pa.Schema):
             raise ContractError(
                 f"source {user.name!r}: {said_by} must be a pyarrow.Schema, such as "
-                f"pa.schema([('id', pa.int64())]), not {found!r}"
+                f"pa.schema([('id', pa.int64())]), not {schema!r}"
             )
-        return found
+        return schema
 
     def with_schema(self, schema: pa.Schema, *, given: bool) -> Self:
         """Tell a copy of a source that infers its schema what it was.
@@ -111,17 +111,17 @@ class _SimpleForm(Source[EpochRecord, NamedSplit, Any]):
         """
         if not isinstance(self.user, InfersSchema) or given:
             return self
-        told = copy.copy(self.user)
-        vars(told)["schema"] = schema
-        return replace(self, user=told)
+        user = copy.copy(self.user)
+        vars(user)["schema"] = schema
+        return replace(self, user=user)
 
     def with_filters(self, filters: Sequence[Any]) -> Self:
         """Give the filters to a copy of the source, if it takes some."""
-        told = copy.copy(self.user)
-        if isinstance(told, PushesFilters):
-            with outside(f"{type(told).__name__}.push_filters", source=self.name):
-                told.push_filters(tuple(filters))
-        return replace(self, user=told)
+        user = copy.copy(self.user)
+        if isinstance(user, PushesFilters):
+            with outside(f"{type(user).__name__}.push_filters", source=self.name):
+                user.push_filters(tuple(filters))
+        return replace(self, user=user)
 
     def create_reader(self) -> SimpleSplitReader:
         from headwater.readers.simple.split_reader import SimpleSplitReader
@@ -265,15 +265,15 @@ def full_form(
 def _decoding(user: SimpleSource) -> Decoding | None:
     name = type(user).__name__
     with outside(f"{name}.decoding", source=user.name):
-        found: object = user.decoding()
-    if not isinstance(found, Decoding | None):
+        decoding: object = user.decoding()
+    if not isinstance(decoding, Decoding | None):
         raise ContractError(
             f"source {user.name!r}: {name}.decoding must return what hw.decode returns, or None, not "
-            f"{found!r}"
+            f"{decoding!r}"
         )
-    if found is not None and isinstance(user, InfersSchema):
+    if decoding is not None and isinstance(user, InfersSchema):
         raise ContractError(
             f"source {user.name!r}: {name} has decoding and infer_schema; a source that decodes has a fixed "
             "schema of pages, as its attribute schema"
         )
-    return found
+    return decoding

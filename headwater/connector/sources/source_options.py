@@ -87,33 +87,33 @@ def option_table(
     Raises:
         ContractError: something declared is no option, or has the name of another one.
     """
-    added: list[Option[Any]] = []
+    rows: list[Option[Any]] = []
     if timestamps:
-        added.append(STARTING_TIMESTAMP)
+        rows.append(STARTING_TIMESTAMP)
     if filters:
-        added.append(PUSH_FILTERS)
+        rows.append(PUSH_FILTERS)
     if decodes:
-        added.append(SCHEMA_EVOLUTION)
+        rows.append(SCHEMA_EVOLUTION)
     if is_simple:
-        added.append(READ_TIMEOUT)
+        rows.append(READ_TIMEOUT)
     if is_simple and not is_planned:
-        added.append(CONNECTIONS)
-    added.append(RETRY_DEADLINE)
-    added.extend(PLANNED_OPTIONS if is_planned else BARRIER_OPTIONS)
+        rows.append(CONNECTIONS)
+    rows.append(RETRY_DEADLINE)
+    rows.extend(PLANNED_OPTIONS if is_planned else BARRIER_OPTIONS)
     if timestamps and is_planned:
-        added.extend(EVENT_TIME_OPTIONS)
-    _check_own(own, added, source)
-    return OptionTable((*own, *added))
+        rows.extend(EVENT_TIME_OPTIONS)
+    _check_own(own, rows, source)
+    return OptionTable((*own, *rows))
 
 
-def _check_own(own: Sequence[Any], added: Sequence[Option[Any]], source: str) -> None:
-    taken = _TAKEN | {row.name.lower() for row in added}
+def _check_own(own: Sequence[Any], others: Sequence[Option[Any]], source: str) -> None:
+    names = _TAKEN | {row.name.lower() for row in others}
     for row in own:
         if not isinstance(row, Option):
             raise ContractError(f"{source}.OPTIONS must be hw.options.Option, not {row!r}")
-        if row.name.lower() in taken:
+        if row.name.lower() in names:
             raise ContractError(
                 f"{source}.OPTIONS: {row.name!r} is an option of every source, or comes twice: "
                 "choose another name"
             )
-        taken |= {row.name.lower()}
+        names |= {row.name.lower()}

@@ -94,16 +94,16 @@ class UserSource:
         from headwater.connector.sources.source_options import PUSH_FILTERS, RETRY_DEADLINE
 
         parsed = options_of_class(self.source).parse(options, boundedness)
-        made = self._make(parsed, boundedness)
+        source = self._make(parsed, boundedness)
         backoff = Backoff(deadline_ms=parsed[RETRY_DEADLINE])
         # A source that takes no filters does not have this option.
         push_filters = parsed.get(PUSH_FILTERS)
-        if isinstance(made, BarrierSource):
+        if isinstance(source, BarrierSource):
             from headwater.connector.barrier.options import epoch_settings
 
             return ConfiguredBarrierSource(
-                source=made,
-                epochs=epoch_settings(parsed, boundedness, source=made.name),
+                source=source,
+                epochs=epoch_settings(parsed, boundedness, source=source.name),
                 backoff=backoff,
                 push_filters=push_filters,
             )
@@ -111,7 +111,7 @@ class UserSource:
         from headwater.connector.planned.options import planning_hints, read_limits
 
         return ConfiguredPlannedSource(
-            source=made,
+            source=source,
             limits=read_limits(parsed),
             hints=planning_hints(parsed),
             watched=watched_column(parsed),
@@ -141,9 +141,9 @@ def _has(source: type, ability: type) -> bool:
 
 def _check_class(source: object) -> None:
     if not isinstance(source, type) or not issubclass(source, _FORMS):
-        wanted = "a subclass of hw.SimpleSource, hw.contracts.PlannedSource or hw.contracts.BarrierSource"
+        expected = "a subclass of hw.SimpleSource, hw.contracts.PlannedSource or hw.contracts.BarrierSource"
         hint = ": give the class itself" if isinstance(source, _FORMS) else ""
-        raise misfit("source", wanted, source, hint)
+        raise misfit("source", expected, source, hint)
     if not isinstance(getattr(source, "name", None), str) or not source.name:
         raise OptionError(f"the class {source.__name__} needs a name: name = 'my-source'", option="source")
     if not issubclass(source, SimpleSource) and not (

@@ -95,8 +95,8 @@ def arguments_of(source: str, boundedness: Boundedness) -> tuple[Argument, ...]:
         source: one that is built in.
         boundedness: whether the reader is for batches or for streams.
     """
-    found = tuple(_arguments(source, boundedness))
-    return (*(one for one in found if one.required), *(one for one in found if not one.required))
+    arguments = tuple(_arguments(source, boundedness))
+    return (*(one for one in arguments if one.required), *(one for one in arguments if not one.required))
 
 
 def _arguments(source: str, boundedness: Boundedness) -> Iterator[Argument]:

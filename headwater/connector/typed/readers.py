@@ -164,30 +164,30 @@ def _options(argument: Argument, value: Any) -> Iterator[tuple[str, str]]:
         yield f"{argument.option}{rest}", argument.kind.text(each, f"{argument.name}.{rest}")
 
 
-def _misuse(package: str, source: str, positional: int, named: Mapping[str, Any]) -> OptionError:
+def _misuse(package: str, source: str, positional: int, keywords: Mapping[str, Any]) -> OptionError:
     """Return the error of a call that does not fit the signature.
 
     Args:
         package: one of `MODES`.
         source: which is read.
         positional: how many arguments came without a name.
-        named: the other ones.
+        keywords: the other ones.
     """
     call = f"hw.{package}.{source}"
     arguments = arguments_of(source, MODES[package].boundedness)
     valid = {"spark", "schema", *(argument.name for argument in arguments)}
-    unknown = next((name for name in named if name not in valid), None)
+    unknown = next((name for name in keywords if name not in valid), None)
     if unknown is not None:
         hint = _hint(package, source, arguments, unknown)
         return OptionError(f"is no argument of {call}{hint}", option=unknown)
-    if (positional > 0) + ("spark" in named) != 1:
+    if (positional > 0) + ("spark" in keywords) != 1:
         message = f"{call} takes the session once, as its first argument: {call}(spark, ...)"
         return OptionError(message, option="spark")
     if positional > 1:
-        example = next((argument.name for argument in arguments if argument.name not in named), "schema")
+        example = next((argument.name for argument in arguments if argument.name not in keywords), "schema")
         message = f"{call} takes the session alone without a name; name the others, such as {example}=..."
         return OptionError(message, option="spark")
-    missing = next(argument for argument in arguments if argument.required and argument.name not in named)
+    missing = next(argument for argument in arguments if argument.required and argument.name not in keywords)
     return OptionError(f"is required by {call}: {missing.help}", option=missing.name)
 
 
@@ -198,10 +198,10 @@ def _hint(package: str, source: str, arguments: tuple[Argument, ...], name: str)
     # People write options as the docs spell them, and as other libraries do.
     by_option = {argument.option: argument.name for argument in arguments}
     words = options_of(source).other_words
-    meant = {
+    meanings = {
         **{word: by_option[option] for word, option in words.items() if option in by_option},
         **{option.lower(): argument for option, argument in by_option.items()},
         **{argument: argument for argument in by_option.values()},
     }
-    near = nearest(name, meant, likeness=_LIKENESS)
-    return f"; did you mean {meant[near]!r}?" if near else f"; help(hw.{package}.{source}) shows all"
+    near = nearest(name, meanings, likeness=_LIKENESS)
+    return f"; did you mean {meanings[near]!r}?" if near else f"; help(hw.{package}.{source}) shows all"

@@ -201,26 +201,26 @@ def _batch_limits(options: ParsedOptions) -> BatchLimits:
 
 def _bounds(options: ParsedOptions) -> dict[str, Any]:
     """Return between which modification times files are listed: as far apart as any zone may have it."""
-    after, before = (_time_us(options, option) for option in (_MODIFIED_AFTER, _MODIFIED_BEFORE))
+    first, last = (_time_us(options, option) for option in (_MODIFIED_AFTER, _MODIFIED_BEFORE))
     unsure = [
         (time - _MOST_OFFSET_US, time + _MOST_OFFSET_US)
-        for option, time in ((_MODIFIED_AFTER, after), (_MODIFIED_BEFORE, before))
+        for option, time in ((_MODIFIED_AFTER, first), (_MODIFIED_BEFORE, last))
         if time is not None and _is_local(options, option)
     ]
-    if after is not None and _is_local(options, _MODIFIED_AFTER):
-        after -= _MOST_OFFSET_US
-    if before is not None and _is_local(options, _MODIFIED_BEFORE):
-        before += _MOST_OFFSET_US
-    return {"modified_after_us": after, "modified_before_us": before, "unsure_us": tuple(unsure)}
+    if first is not None and _is_local(options, _MODIFIED_AFTER):
+        first -= _MOST_OFFSET_US
+    if last is not None and _is_local(options, _MODIFIED_BEFORE):
+        last += _MOST_OFFSET_US
+    return {"modified_after_us": first, "modified_before_us": last, "unsure_us": tuple(unsure)}
 
 
 def local_bounds(options: ParsedOptions) -> tuple[datetime | None, datetime | None]:
     """Return after and before which times files are read, if a task has to ask for the zone of these."""
-    after, before = (
+    first, last = (
         options[option] if _is_local(options, option) else None
         for option in (_MODIFIED_AFTER, _MODIFIED_BEFORE)
     )
-    return after, before
+    return first, last
 
 
 def _is_local(options: ParsedOptions, option: Option[datetime | None]) -> bool:

@@ -34,14 +34,14 @@ _KINDS = (bool, int, str, dt.date, decimal.Decimal)
 
 def understood_filters(filters: Sequence[Filter]) -> tuple[tuple[str, str, object], ...]:
     """Return column, operator and value of each filter that is understood; leave out the others."""
-    return tuple(taken for taken in map(_understood, filters) if taken is not None)
+    return tuple(triple for triple in map(_understood, filters) if triple is not None)
 
 
-def _understood(given: Filter) -> tuple[str, str, object] | None:
-    operator = _OPERATORS.get(type(given))
-    attribute: tuple[str, ...] = getattr(given, "attribute", ())
-    value: Any = getattr(given, "value", None)
-    values = value if isinstance(given, In) else (value,)
+def _understood(spark_filter: Filter) -> tuple[str, str, object] | None:
+    operator = _OPERATORS.get(type(spark_filter))
+    attribute: tuple[str, ...] = getattr(spark_filter, "attribute", ())
+    value: Any = getattr(spark_filter, "value", None)
+    values = value if isinstance(spark_filter, In) else (value,)
     plain = operator in ("null", "not null") or all(
         isinstance(item, _KINDS) and not isinstance(item, dt.datetime) for item in values
     )

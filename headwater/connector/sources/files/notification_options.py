@@ -81,16 +81,16 @@ def queue_settings(
             option=_NOTIFICATIONS.name,
         )
     client = storage.get("client_kwargs", {})
-    known = {
+    shared = {
         "aws_access_key_id": storage.get("key"),
         "aws_secret_access_key": storage.get("secret"),
         "aws_session_token": storage.get("token"),
         "profile": storage.get("profile"),
         "region_name": client.get("region_name"),
     }
-    given = {name: value for name, value in known.items() if value is not None}
+    of_storage = {name: value for name, value in shared.items() if value is not None}
     return QueueSettings(
         url=url,
-        client_options=given | options[_NOTIFICATIONS_OPTIONS],
+        client_options=of_storage | options[_NOTIFICATIONS_OPTIONS],
         listing_interval_ms=options[_LISTING_INTERVAL],
     )

@@ -28,12 +28,12 @@ def _paths(raw: str) -> tuple[str, ...]:
     if not raw.lstrip().startswith("["):
         return (text(raw),)
     try:
-        found = json.loads(raw)
+        paths = json.loads(raw)
     except ValueError as error:
         raise ValueError(f"begins with [ and is no JSON list: {error}") from None
-    if not found or not all(isinstance(path, str) and path for path in found):
+    if not paths or not all(isinstance(path, str) and path for path in paths):
         raise ValueError(f"must be a path or a JSON list of paths, not {raw!r}")
-    return tuple(found)
+    return tuple(paths)
 
 
 def _pattern(raw: str) -> str:
@@ -115,10 +115,10 @@ def base_path(options: ParsedOptions, paths: tuple[SelectedPath, ...]) -> str | 
     Raises:
         OptionError: a path is not below it.
     """
-    given = options[_BASE_PATH]
-    if given is None:
+    raw = options[_BASE_PATH]
+    if raw is None:
         return None
-    base = _absolute(given)
+    base = _absolute(raw)
     outside = [path.url for path in paths if not f"{path.url}/".startswith(f"{base.rstrip('/')}/")]
     if outside:
         raise OptionError(f"is {base}, and {outside[0]} is not below it", option=_BASE_PATH.name)
@@ -131,39 +131,39 @@ def selected_paths(options: ParsedOptions) -> tuple[SelectedPath, ...]:
     Raises:
         OptionError: no path, one that comes twice, or an invalid pattern.
     """
-    found = (*_selected(options, _PATH), *_selected(options, _PATHS))
-    if not found:
+    paths = (*_selected(options, _PATH), *_selected(options, _PATHS))
+    if not paths:
         raise OptionError("is required: .load('/data/in') or .option('path', ...)", option=_PATH.name)
-    repeated = [url for url, count in Counter(path.url for path in found).items() if count > 1]
+    repeated = [url for url, count in Counter(path.url for path in paths).items() if count > 1]
     if repeated:
         raise OptionError(
             f"names {repeated[0]} more than once: Spark would read its files as often, and here each file is "
             "read once. Name it once; to have its rows twice, use union",
             option=_PATH.name,
         )
-    return found
+    return paths
 
 
 def _selected(options: ParsedOptions, option: Option[tuple[str, ...] | None]) -> tuple[SelectedPath, ...]:
     given_base = options[_BASE_PATH]
     base = None if given_base is None else _absolute(given_base)
-    found = tuple(
+    paths = tuple(
         SelectedPath(
             path,
             recursive=options[_RECURSIVE_FILE_LOOKUP],
             name_filter=options[_PATH_GLOB_FILTER],
             in_columns=base is not None and "=" in path.removeprefix(base),
         )
-        for given in options[option] or ()
-        for path in alternatives(_absolute(given))
+        for raw in options[option] or ()
+        for path in alternatives(_absolute(raw))
     )
-    for path in found:
+    for path in paths:
         try:
             # Compiles the pattern.
             path.takes(["any"])
         except ValueError as error:
             raise OptionError(str(error), option=option.name) from error
-    return found
+    return paths
 
 
 def _absolute(path: str) -> str:

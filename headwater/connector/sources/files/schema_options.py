@@ -189,9 +189,9 @@ def _check_metadata(schema: pa.Schema, *, needed: bool) -> None:
     if not needed:
         return
     if METADATA_COLUMN in schema.names and schema.field(METADATA_COLUMN).type != METADATA_TYPE:
-        wanted = spark_type(METADATA_TYPE)
+        kind = spark_type(METADATA_TYPE)
         raise OptionError(
-            f"the column {METADATA_COLUMN} must be {wanted.simpleString()} in the schema",
+            f"the column {METADATA_COLUMN} must be {kind.simpleString()} in the schema",
             option=INCLUDE_METADATA.name,
         )
     if METADATA_COLUMN not in schema.names:

@@ -104,38 +104,38 @@ class FilesSource(PlannedSource[FileBlock, FileSplit, int]):
         """Return the schema that was given or kept; else infer it: lists, and opens files."""
         if self.read.schema is not None:
             return self.read.schema
-        found = self._inferred_schema()
+        schema = self._inferred_schema()
         rescued = self.read.records.rescued_column
         if rescued is not None:
-            found = _with_own(
-                found,
+            schema = _with_own(
+                schema,
                 pa.field(rescued, pa.string()),
                 RecordSettings.OPTIONS["rescued_column"],
                 "Give another name",
             )
         if self.metadata:
             way_out = "Read the files without it"
-            found = _with_own(found, pa.field(METADATA_COLUMN, METADATA_TYPE), INCLUDE_METADATA, way_out)
+            schema = _with_own(schema, pa.field(METADATA_COLUMN, METADATA_TYPE), INCLUDE_METADATA, way_out)
         if self.columns is not None:
-            found = pa.schema([_column(found, name) for name in self.columns])
-        return found
+            schema = pa.schema([_column(schema, name) for name in self.columns])
+        return schema
 
     def _inferred_schema(self) -> pa.Schema:
         """Return the columns of files and folders."""
         from headwater.readers.files.inference import infer_schema
 
         history = self.read.drift.history
-        kept = None if history is None else history.latest()
-        if kept is not None:
-            return kept
+        latest = None if history is None else history.latest()
+        if latest is not None:
+            return latest
         selection = self.files.selection
         if self.read.abilities.has_summaries:
             selection = replace(
                 selection, paths=tuple(replace(path, summaries=True) for path in selection.paths)
             )
         listers = replace(self.files, selection=selection).listers(SystemClock())
-        found = infer_schema(listers, self.read, is_stream=self.infers_as_stream, selection=selection)
-        return found if history is None else history.begin(found)
+        schema = infer_schema(listers, self.read, is_stream=self.infers_as_stream, selection=selection)
+        return schema if history is None else history.begin(schema)
 
     def with_schema(self, schema: pa.Schema, *, given: bool) -> FilesSource:
         if given:
@@ -255,10 +255,12 @@ def configure_files(options: Mapping[str, str], boundedness: Boundedness | None)
     store = state_store(parsed)
     base = base_path(parsed, paths)
     read = read_settings(parsed, paths, base, parsed[STORAGE_OPTIONS])
-    after, before = local_bounds(parsed)
+    modified_after, modified_before = local_bounds(parsed)
     source = FilesSource(
         files=files_settings(parsed, paths, mode, store, _BACKOFF, base_path=base),
-        read=with_drift(replace(read, modified_after=after, modified_before=before), parsed, store),
+        read=with_drift(
+            replace(read, modified_after=modified_after, modified_before=modified_before), parsed, store
+        ),
         mode=mode,
         infers_as_stream=_is_for_stream(options, boundedness),
         columns=parsed[COLUMNS],
@@ -291,15 +293,15 @@ def _is_for_stream(options: Mapping[str, str], boundedness: Boundedness | None) 
     return any(key.lower() in of_streams for key in options)
 
 
-def _with_own(found: pa.Schema, own: pa.Field[Any], option: Option[Any], way_out: str) -> pa.Schema:
+def _with_own(schema: pa.Schema, own: pa.Field[Any], option: Option[Any], way_out: str) -> pa.Schema:
     """Return columns of files with one that an option makes.
 
     Raises:
         OptionError: the files have one of this name.
     """
-    if any(field.name.lower() == own.name.lower() for field in found):
+    if any(field.name.lower() == own.name.lower() for field in schema):
         raise OptionError(f"the files have a column {own.name!r} of their own. {way_out}", option=option.name)
-    return found.append(own)
+    return schema.append(own)
 
 
 def _column(schema: pa.Schema, name: str) -> pa.Field[Any]:

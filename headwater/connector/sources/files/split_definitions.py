@@ -61,7 +61,7 @@ def deserialized_files(paths: Iterable[SplitPath], definitions: JsonValue) -> Ma
 def _columns(files: list[Any]) -> list[list[Any]]:
     """Return names, sizes, times as the difference from the one before, and etags with null where none is."""
     times = [file[2] for file in files]
-    steps = [time - before for time, before in zip(times, [0, *times], strict=False)]
+    steps = [time - previous for time, previous in zip(times, [0, *times], strict=False)]
     etags = [file[3] if len(file) > 3 else None for file in files]
     return [[file[0] for file in files], [file[1] for file in files], steps, etags]
 

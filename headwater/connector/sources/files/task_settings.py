@@ -61,10 +61,10 @@ def _zone(read: ReadSettings) -> str | None:
 
 def _corrupt_column(read: ReadSettings) -> str:
     """Return the column for corrupt records: the session's, if the option is not given and it is there."""
-    given = read.records.corrupt_column
+    column = read.records.corrupt_column
     name = session_setting(_CORRUPT_COLUMN)
-    is_default = given == RecordSettings.OPTIONS["corrupt_column"].default
-    return name if name and is_default and read.schema and name in read.schema.names else given
+    is_default = column == RecordSettings.OPTIONS["corrupt_column"].default
+    return name if name and is_default and read.schema and name in read.schema.names else column
 
 
 def _has(read: ReadSettings, is_such: Callable[[Any], bool]) -> bool:

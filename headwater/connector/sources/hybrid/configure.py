@@ -71,25 +71,25 @@ def configure_hybrid(options: Mapping[str, str], boundedness: Boundedness | None
     parsed = HYBRID_OPTIONS.parse(own, boundedness)
     limits = read_limits(parsed)
     seam = _seam(parsed)
-    named = [
+    parts = [
         _Named(name, _part(name, {**_passed_on(name, options), **options}, boundedness)) for name in names
     ]
-    _check_last(named[-1].name, options, seam)
+    _check_last(parts[-1].name, options, seam)
     if SEAM_DISORDER.name.lower() in own and not isinstance(seam, TimeSeam):
         raise OptionError(f"requires option {SEAM_TIME.name!r}", option=SEAM_DISORDER.name)
-    history = [HybridPart(name, part.source.fixed_at_first_look()) for name, part in named[:-1]]
+    history = [HybridPart(name, part.source.fixed_at_first_look()) for name, part in parts[:-1]]
     return ConfiguredPlannedSource(
         source=HybridSource(
-            parts=(*history, HybridPart(named[-1].name, named[-1].configured.source)),
+            parts=(*history, HybridPart(parts[-1].name, parts[-1].configured.source)),
             seam=seam,
             mode=boundedness or Boundedness.BOUNDED,
         ),
-        limits=_limits(limits, named),
+        limits=_limits(limits, parts),
         hints=planning_hints(parsed),
-        watched=named[-1].configured.watched,
-        backoff=max((part.backoff for _, part in named), key=lambda backoff: backoff.deadline_ms),
+        watched=parts[-1].configured.watched,
+        backoff=max((part.backoff for _, part in parts), key=lambda backoff: backoff.deadline_ms),
         # The schema is asked for before the mode is known; readers compare it again as Arrow.
-        spark_schema=common_schema(named, seam) if boundedness is None else None,
+        spark_schema=common_schema(parts, seam) if boundedness is None else None,
     )
 
 
@@ -110,31 +110,31 @@ def _check_parts(own: Iterable[str], names: Sequence[str]) -> None:
             )
 
 
-def _limits(own: ReadLimits, named: Sequence[_Named]) -> ReadLimits:
+def _limits(own: ReadLimits, parts: Sequence[_Named]) -> ReadLimits:
     """Return the limits of a batch: those of the chain, or of its last part.
 
     Raises:
         OptionError: another part has some, or both have; or batches of files are to wait for rows.
     """
-    if own.min_rows is not None and named[-1].configured.source.bounded_splits:
+    if own.min_rows is not None and parts[-1].configured.source.bounded_splits:
         raise OptionError(
-            f"how many rows there are is not known of {named[-1].name!r}, whose splits are read whole: leave "
+            f"how many rows there are is not known of {parts[-1].name!r}, whose splits are read whole: leave "
             "it out, and use a trigger with a longer interval",
             option="minRowsPerTrigger",
         )
     hard = replace(own, target=None)
-    last = replace(named[-1].configured.limits, target=None)
-    for name, part in named:
+    last = replace(parts[-1].configured.limits, target=None)
+    for name, part in parts:
         theirs = replace(part.limits, target=None)
-        if theirs.limits_batches and (name != named[-1].name or hard.limits_batches):
+        if theirs.limits_batches and (name != parts[-1].name or hard.limits_batches):
             raise OptionError(
                 f"part {name!r} has a limit of its own: a batch has one limit in all parts. Give "
                 "maxRowsPerTrigger and maxBytesPerTrigger without the name of a part, or a limit of "
-                f"{named[-1].name!r} alone",
+                f"{parts[-1].name!r} alone",
                 option=f"{name}.source",
             )
     # Parts of files keep their limits themselves. Here they tell Once apart, which knows no limits.
-    max_files = [part.limits.max_files for _, part in named if part.limits.max_files is not None]
+    max_files = [part.limits.max_files for _, part in parts if part.limits.max_files is not None]
     return replace(
         last if last.limits_batches else own,
         target=own.target,
@@ -147,11 +147,11 @@ def _limits(own: ReadLimits, named: Sequence[_Named]) -> ReadLimits:
 
 def _check_of_the_chain(names: Sequence[str], options: Mapping[str, str]) -> None:
     """Return if no part has an option of its own for what is decided for all parts."""
-    for part, (given, wanted) in product(names, _OF_THE_CHAIN.items()):
-        if f"{part}.{given}".lower() in options:
+    for part, (option, instead) in product(names, _OF_THE_CHAIN.items()):
+        if f"{part}.{option}".lower() in options:
             raise OptionError(
-                f"a batch is planned for all parts: give {wanted} without the name of a part",
-                option=f"{part}.{given}",
+                f"a batch is planned for all parts: give {instead} without the name of a part",
+                option=f"{part}.{option}",
             )
 
 
@@ -159,8 +159,8 @@ def _passed_on(name: str, options: Mapping[str, str]) -> dict[str, str]:
     """Return the options of the chain that a part has too: Kafka's maxEventTimeSkew asks for a limit."""
     if options.get(f"{name}.source", "").lower() != "kafka":
         return {}
-    given = (option.name.lower() for option in DURATION_OPTIONS)
-    return {f"{name}.{key}": options[key] for key in given if key in options}
+    keys = (option.name.lower() for option in DURATION_OPTIONS)
+    return {f"{name}.{key}": options[key] for key in keys if key in options}
 
 
 def _seam(parsed: ParsedOptions) -> Seam | None:
@@ -184,17 +184,17 @@ def _check_last(name: str, options: Mapping[str, str], seam: Seam | None) -> Non
         OptionError: nobody says it, or two do.
     """
     is_kafka = options.get(f"{name}.source", "").lower() == "kafka"
-    given = [start for start in _STARTS if f"{name}.{start.lower()}" in options]
+    starts = [start for start in _STARTS if f"{name}.{start.lower()}" in options]
     if seam is None and is_kafka:
         raise OptionError(
             f"is required, with seamColumn; or seamOffsets: nothing says where {name!r} begins, so rows "
             "could be missing or come twice",
             option=SEAM_TIME.name,
         )
-    if seam is not None and given:
+    if seam is not None and starts:
         which = SEAM_TIME if isinstance(seam, TimeSeam) else SEAM_OFFSETS
         raise OptionError(
-            f"contradicts {which.name}, which says where {name!r} begins", option=f"{name}.{given[0]}"
+            f"contradicts {which.name}, which says where {name!r} begins", option=f"{name}.{starts[0]}"
         )
     if isinstance(seam, PositionSeam) and not is_kafka:
         raise OptionError(
@@ -212,8 +212,8 @@ def _part(name: str, options: Mapping[str, str], boundedness: Boundedness | None
     try:
         configured: ConfiguredSource = source_factory(kind)(own, boundedness)
     except OptionError as error:
-        said = str(error).removeprefix(f"option {error.option!r}: ")
-        raise OptionError(said, option=f"{name}.{error.option or 'source'}") from error
+        message = str(error).removeprefix(f"option {error.option!r}: ")
+        raise OptionError(message, option=f"{name}.{error.option or 'source'}") from error
     if not isinstance(configured, ConfiguredPlannedSource):
         raise OptionError(
             f"{kind!r} is in barrier mode: where it ends is known only when it is read, so nothing can begin "
@@ -228,11 +228,11 @@ def _part(name: str, options: Mapping[str, str], boundedness: Boundedness | None
 _TIMES = ("timestamp", "timestamp_ntz")
 
 
-def common_schema(named: Sequence[tuple[str, ConfiguredPlannedSource]], seam: Seam | None) -> StructType:
+def common_schema(parts: Sequence[tuple[str, ConfiguredPlannedSource]], seam: Seam | None) -> StructType:
     """Return the columns that all parts have: by name, type and order. On the driver; a part may open files.
 
     Args:
-        named: the parts, by their names.
+        parts: the parts, by their names.
         seam: between them.
 
     Raises:
@@ -240,13 +240,13 @@ def common_schema(named: Sequence[tuple[str, ConfiguredPlannedSource]], seam: Se
     """
     from headwater.connector.sources.spark_schema import spark_schema
 
-    found = [
+    schemas = [
         (name, part.spark_schema or spark_schema(part.schema(), f"{part.source.name}, part {name}"))
-        for name, part in named
+        for name, part in parts
     ]
-    first, schema = found[0]
+    first, schema = schemas[0]
     columns = _columns(schema)
-    for name, other in found[1:]:
+    for name, other in schemas[1:]:
         theirs = _columns(other)
         if theirs != columns:
             raise OptionError(

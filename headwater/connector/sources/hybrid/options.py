@@ -16,11 +16,11 @@ from headwater.enumerators.hybrid.seam import PositionSeam
 
 
 def _parts(raw: str) -> tuple[str, ...]:
-    found = names(raw)
-    wrong = [name for name in found if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name)]
-    if len(found) < 2 or wrong or len({name.lower() for name in found}) < len(found):
+    parts = names(raw)
+    wrong = [name for name in parts if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name)]
+    if len(parts) < 2 or wrong or len({name.lower() for name in parts}) < len(parts):
         raise ValueError(f"must be two or more different names of letters, digits and _, not {raw!r}")
-    return tuple(name.lower() for name in found)
+    return tuple(name.lower() for name in parts)
 
 
 def _time_us(raw: str) -> int:
@@ -37,19 +37,19 @@ def _positions(raw: str) -> PositionSeam:
     if raw.strip().lower() == "end":
         return PositionSeam(None)
     try:
-        found = json.loads(raw)
+        offsets = json.loads(raw)
     except ValueError:
-        found = None
-    if not (found and isinstance(found, dict) and all(map(_are_offsets, found.values()))):
+        offsets = None
+    if not (offsets and isinstance(offsets, dict) and all(map(_are_offsets, offsets.values()))):
         raise ValueError(f'must be end, or JSON such as {{"orders": {{"0": 1200}}}}, not {raw!r}')
-    return PositionSeam(found)
+    return PositionSeam(offsets)
 
 
-def _are_offsets(found: Any) -> bool:
-    if not found or not isinstance(found, Mapping):
+def _are_offsets(value: Any) -> bool:
+    if not value or not isinstance(value, Mapping):
         return False
     return all(
-        partition.isdigit() and type(offset) is int and offset >= 0 for partition, offset in found.items()
+        partition.isdigit() and type(offset) is int and offset >= 0 for partition, offset in value.items()
     )
 
 

@@ -74,10 +74,10 @@ class HybridSource(PlannedSource[Any, HybridSplit, HybridPosition]):
 
     def with_schema(self, schema: pa.Schema, *, given: bool) -> Self:
         bound = [HybridPart(part.name, part.source.with_schema(schema, given=given)) for part in self.parts]
-        made = replace(self, parts=tuple(bound))
-        for part in made.parts:
+        bound_source = replace(self, parts=tuple(bound))
+        for part in bound_source.parts:
             check_columns(schema, part.source.schema(), part.name)
-        return made
+        return bound_source
 
     def create_enumerator(
         self, context: PlannedSplitEnumeratorContext[HybridSplit, HybridPosition]
@@ -143,21 +143,21 @@ class HybridSource(PlannedSource[Any, HybridSplit, HybridPosition]):
             )
         parts = cast("JsonObject", fields["parts"])
         indexes = {part.name: index for index, part in enumerate(self.parts)}
-        found: dict[SplitPath, HybridSplit] = {}
+        splits: dict[SplitPath, HybridSplit] = {}
         for name, outer in by_part.items():
             index = indexes[name]
             inner = self._sources[index].deserialize_splits(
                 [inner_path(path) for path in outer], parts.get(name)
             )
-            found.update({path: HybridSplit(name, index, inner[inner_path(path)]) for path in outer})
-        return found
+            splits.update({path: HybridSplit(name, index, inner[inner_path(path)]) for path in outer})
+        return splits
 
     def rows_between(self, start: HybridPosition, stop: HybridPosition) -> int:
         return self._source_at(start).rows_between(inner_position(start), inner_position(stop))
 
     def position_after(self, start: HybridPosition, rows: int, stop: HybridPosition) -> HybridPosition:
-        after = self._source_at(start).position_after(inner_position(start), rows, inner_position(stop))
-        return [start[0], after]
+        position = self._source_at(start).position_after(inner_position(start), rows, inner_position(stop))
+        return [start[0], position]
 
     def row_bytes(self, split: HybridSplit, state: JsonValue) -> int:
         fields: JsonObject = state if isinstance(state, dict) else {}
@@ -171,8 +171,8 @@ class HybridSource(PlannedSource[Any, HybridSplit, HybridPosition]):
         split = whole.split
         inner = SplitRange(split.inner, inner_position(whole.start), inner_position(whole.stop))
         return [
-            SplitRange(split, [split.index, piece.start], [split.index, piece.stop])
-            for piece in self._sources[split.index].cut(inner, pieces)
+            SplitRange(split, [split.index, part.start], [split.index, part.stop])
+            for part in self._sources[split.index].cut(inner, pieces)
         ]
 
     @property
@@ -191,7 +191,7 @@ class HybridSource(PlannedSource[Any, HybridSplit, HybridPosition]):
         return self._sources[cast("int", position[0])]
 
 
-def check_columns(wanted: pa.Schema, found: pa.Schema, part: str) -> None:
+def check_columns(planned: pa.Schema, actual: pa.Schema, part: str) -> None:
     """Prove that a part has the columns of the chain, by names, types and order.
 
     What Spark has one type for may be several in Arrow: the rows are cast when they are emitted.
@@ -201,8 +201,8 @@ def check_columns(wanted: pa.Schema, found: pa.Schema, part: str) -> None:
     """
     from headwater.connector.sources.spark_schema import spark_schema
 
-    ours = [(field.name, field.dataType.simpleString()) for field in spark_schema(wanted, "hybrid")]
-    theirs = [(field.name, field.dataType.simpleString()) for field in spark_schema(found, part)]
+    ours = [(field.name, field.dataType.simpleString()) for field in spark_schema(planned, "hybrid")]
+    theirs = [(field.name, field.dataType.simpleString()) for field in spark_schema(actual, part)]
     if ours != theirs:
         only_ours = ", ".join(f"{name} {kind}" for name, kind in ours if (name, kind) not in theirs)
         only_theirs = ", ".join(f"{name} {kind}" for name, kind in theirs if (name, kind) not in ours)

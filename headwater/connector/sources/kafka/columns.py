@@ -80,10 +80,10 @@ def chosen_columns(options: ParsedOptions, decoded: Collection[str]) -> tuple[st
             f"{', '.join(by_lower.values())}",
             option=_COLUMNS.name,
         )
-    found = tuple(by_lower[name.lower()] for name in columns)
-    if twice := [name for at, name in enumerate(found) if name in found[:at]]:
+    names = tuple(by_lower[name.lower()] for name in columns)
+    if twice := [name for at, name in enumerate(names) if name in names[:at]]:
         raise OptionError(f"{twice[0]!r} comes twice", option=_COLUMNS.name)
-    return found
+    return names
 
 
 def row_type(columns: Sequence[str], parts: Mapping[str, PartSettings]) -> StructType:
@@ -95,21 +95,21 @@ def row_type(columns: Sequence[str], parts: Mapping[str, PartSettings]) -> Struc
     for part, settings in parts.items():
         if settings.prefix and f"{part}.*" not in columns:
             raise OptionError(f"counts only where option 'columns' has '{part}.*'", option=f"{part}Prefix")
-    made: list[tuple[StructField, str]] = []
+    fields: list[tuple[StructField, str]] = []
     for name in columns:
         part = part_of(name)
-        made += [(field, part) for field in _fields(name, parts.get(part))]
-    before: dict[str, str] = {}
-    for field, part in made:
+        fields += [(field, part) for field in _fields(name, parts.get(part))]
+    owners: dict[str, str] = {}
+    for field, part in fields:
         lower = field.name.lower()
-        if lower in before:
+        if lower in owners:
             raise OptionError(
-                f"two columns are called {field.name!r}, one of {before[lower]!r} and one of {part!r}: set a "
+                f"two columns are called {field.name!r}, one of {owners[lower]!r} and one of {part!r}: set a "
                 "prefix that tells them apart",
-                option=f"{part if f'{part}.*' in columns else before[lower]}Prefix",
+                option=f"{part if f'{part}.*' in columns else owners[lower]}Prefix",
             )
-        before[lower] = part
-    return StructType([field for field, _ in made])
+        owners[lower] = part
+    return StructType([field for field, _ in fields])
 
 
 def _fields(column: str, part: PartSettings | None) -> Sequence[StructField]:

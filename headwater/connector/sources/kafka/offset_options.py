@@ -43,10 +43,10 @@ def _pattern(raw: str) -> str:
 
 def _topics(raw: str) -> frozenset[str]:
     # As Spark's source takes it: "a,a" and "a," are "a".
-    found = frozenset(filter(None, (name.strip() for name in raw.split(","))))
-    if not found:
+    topics = frozenset(filter(None, (name.strip() for name in raw.split(","))))
+    if not topics:
         raise ValueError(f"must name topics, with commas between them, not {raw!r}")
-    return found
+    return topics
 
 
 def _timestamp_ms(raw: str) -> int:
@@ -174,16 +174,18 @@ def subscription(options: ParsedOptions) -> Subscription:
     topics = options[_SUBSCRIBE]
     pattern = options[_SUBSCRIBE_PATTERN]
     partitions = options[_ASSIGN]
-    given = [
+    options_set = [
         option.name
         for option, value in ((_SUBSCRIBE, topics), (_SUBSCRIBE_PATTERN, pattern), (_ASSIGN, partitions))
         if value is not None
     ]
-    if len(given) != 1:
-        found = f"{' and '.join(given)} are" if given else "none is: .option('subscribe', 'orders')"
+    if len(options_set) != 1:
+        count = (
+            f"{' and '.join(options_set)} are" if options_set else "none is: .option('subscribe', 'orders')"
+        )
         raise OptionError(
-            f"exactly one of subscribe, subscribePattern and assign must be given; {found}",
-            option=given[0] if given else _SUBSCRIBE.name,
+            f"exactly one of subscribe, subscribePattern and assign must be given; {count}",
+            option=options_set[0] if options_set else _SUBSCRIBE.name,
         )
     if topics is not None:
         return TopicNames(topics)
@@ -299,7 +301,7 @@ def _timestamps(option: Option[Any], parsed: Mapping[str, Any], no_match: NoMatc
 
 def _by_partition(option: Option[Any], parsed: Mapping[str, Any], *, least: int) -> dict[TopicPartition, int]:
     """Return ``{"topic": {"0": 23}}`` by topic and partition."""
-    found = {}
+    by_partition = {}
     for topic, partitions in parsed.items():
         if not isinstance(partitions, dict) or not partitions:
             raise OptionError(
@@ -311,13 +313,13 @@ def _by_partition(option: Option[Any], parsed: Mapping[str, Any], *, least: int)
                     f"topic {topic!r}, partition {partition!r}: {json.dumps(value)} is not a valid value",
                     option=option.name,
                 )
-            found[TopicPartition(topic, int(partition))] = value
-    return found
+            by_partition[TopicPartition(topic, int(partition))] = value
+    return by_partition
 
 
 def _assigned(parsed: Mapping[str, Any]) -> frozenset[tuple[str, int]]:
     """Return ``{"topic": [0, 1]}`` as pairs."""
-    found: list[tuple[str, int]] = []
+    assigned: list[tuple[str, int]] = []
     for topic, partitions in parsed.items():
         if (
             not isinstance(partitions, list)
@@ -327,10 +329,10 @@ def _assigned(parsed: Mapping[str, Any]) -> frozenset[tuple[str, int]]:
             raise OptionError(
                 f'topic {topic!r} needs a list of partitions: {{"{topic}":[0,1]}}', option=_ASSIGN.name
             )
-        found += [(topic, partition) for partition in partitions]
-    if not found:
+        assigned += [(topic, partition) for partition in partitions]
+    if not assigned:
         raise OptionError('must name at least one partition: {"topicA":[0,1]}', option=_ASSIGN.name)
-    return frozenset(found)
+    return frozenset(assigned)
 
 
 def _is_integer(value: object, least: int, most: int) -> bool:

@@ -79,9 +79,9 @@ class SchemaSample:
         source = self._configure(_without_formats(self._options) | {"columns": part})
         with closing(source.create_coordinator()) as coordinator:
             tasks = list(coordinator.plan_all())
-        chosen = tasks[:: -(-len(tasks) // _MOST_TASKS)] if tasks else []
-        for task in chosen:
-            yield from _first_values(source, task, 1 / len(chosen))
+        sample = tasks[:: -(-len(tasks) // _MOST_TASKS)] if tasks else []
+        for task in sample:
+            yield from _first_values(source, task, 1 / len(sample))
 
 
 def ddl_of(fields: StructType) -> str:

@@ -182,8 +182,8 @@ class KafkaSource(KafkaSplitSerializer, PlannedSource["RecordSet", KafkaPartitio
 
     def row_bytes(self, split: KafkaPartitionSplit, state: JsonValue) -> int:
         sizes = state.get("row_bytes", {}) if isinstance(state, dict) else {}
-        found = sizes.get(split.topic) if isinstance(sizes, dict) else None
-        return found if isinstance(found, int) else DEFAULT_ROW_BYTES
+        size = sizes.get(split.topic) if isinstance(sizes, dict) else None
+        return size if isinstance(size, int) else DEFAULT_ROW_BYTES
 
     def leave_open(
         self, piece: SplitRange[KafkaPartitionSplit, int], whole: SplitRange[KafkaPartitionSplit, int]
@@ -255,10 +255,10 @@ def configure_kafka(options: Mapping[str, str], boundedness: Boundedness | None)
     """
     require("kafka", needed_for=_NEEDED_FOR, extra="kafka")
     parsed = KAFKA_OPTIONS.parse(options, boundedness)
-    wanted = subscription(parsed)
+    topics = subscription(parsed)
     # Only where the schema is asked for: readers are told what was found then.
     sample = SchemaSample(options, _configure_batch)
-    parts = part_settings(parsed, wanted.topics, infer=None if boundedness else sample.fields)
+    parts = part_settings(parsed, topics.topics, infer=None if boundedness else sample.fields)
     columns = chosen_columns(parsed, parts)
     spark_schema = row_type(columns, parts)
     client = ClientConfig.from_options(options)
@@ -269,10 +269,10 @@ def configure_kafka(options: Mapping[str, str], boundedness: Boundedness | None)
         check_timestamps(starting, ending)
     limits = read_limits(parsed, max_rows=MAX_OFFSETS, min_rows=MIN_OFFSETS)
     alignment = alignment_settings(parsed, limits)
-    check_topics(limits.max_rows_of, wanted, MAX_OFFSETS.name)
+    check_topics(limits.max_rows_of, topics, MAX_OFFSETS.name)
     limits = with_weights(limits, parsed[TOPIC_WEIGHTS], aligned=alignment is not None)
-    check_topics(limits.weights, wanted, TOPIC_WEIGHTS.name)
-    lookup = parsed.of(LookupSettings, client=client, subscription=wanted, starting=starting, ending=ending)
+    check_topics(limits.weights, topics, TOPIC_WEIGHTS.name)
+    lookup = parsed.of(LookupSettings, client=client, subscription=topics, starting=starting, ending=ending)
     source = KafkaSource(
         lookup=lookup,
         columns=columns,

@@ -89,7 +89,7 @@ def to_spark(positions: Mapping[SplitPath, int]) -> str:
 
 
 def spark_starts(
-    before: Mapping[SplitPath, int], after: Mapping[SplitPath, int], *, fail_on_data_loss: bool
+    logged: Mapping[SplitPath, int], replayed: Mapping[SplitPath, int], *, fail_on_data_loss: bool
 ) -> dict[SplitPath, int]:
     """Return where a batch of Spark's Kafka source begins, for each partition that it reads.
 
@@ -104,14 +104,16 @@ def spark_starts(
     Raises:
         DataLossError: the batch lost data, and ``fail_on_data_loss``.
     """
-    for path in sorted(before.keys() - after.keys()):
-        _lost(path, before[path], "it was gone when the batch was planned", fail=fail_on_data_loss)
-    starts = {path: before.get(path, 0) for path in after}
-    for path in sorted(after):
-        if starts[path] > after[path]:
-            what = f"it ended at offset {after[path]} when the batch was planned: truncated, or created anew"
+    for path in sorted(logged.keys() - replayed.keys()):
+        _lost(path, logged[path], "it was gone when the batch was planned", fail=fail_on_data_loss)
+    starts = {path: logged.get(path, 0) for path in replayed}
+    for path in sorted(replayed):
+        if starts[path] > replayed[path]:
+            what = (
+                f"it ended at offset {replayed[path]} when the batch was planned: truncated, or created anew"
+            )
             _lost(path, starts[path], what, fail=fail_on_data_loss)
-            starts[path] = after[path]
+            starts[path] = replayed[path]
     return starts
 
 

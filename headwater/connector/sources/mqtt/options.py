@@ -54,12 +54,12 @@ def _idle_ms(raw: str) -> int:
 
 
 def _topics(raw: str) -> tuple[str, ...]:
-    found = names(raw)
-    for topic in found:
-        *before, _ = levels = topic.split("/")
-        if "#" in before or any(sign in level != sign for level in levels for sign in "+#"):
+    filters = names(raw)
+    for topic in filters:
+        *parents, _ = levels = topic.split("/")
+        if "#" in parents or any(sign in level != sign for level in levels for sign in "+#"):
             raise ValueError(f"must be topic filters: + is a whole level, and # the last one, not {topic!r}")
-    return disjoint(found)
+    return disjoint(filters)
 
 
 _BROKER: Final = Option(
@@ -120,8 +120,8 @@ _QUICK: Final = {"barrierInterval": (250, "`250ms`"), "pollInterval": (1_000, "`
 
 
 def _quick(option: Option[Any]) -> Option[Any]:
-    default, shown = _QUICK.get(option.name, (option.default, option.shown_default))
-    return replace(option, default=default, shown_default=shown)
+    default, text = _QUICK.get(option.name, (option.default, option.shown_default))
+    return replace(option, default=default, shown_default=text)
 
 
 MQTT_OPTIONS: Final = OptionTable(
