@@ -117,7 +117,7 @@ def checked_size(size: int) -> int:
 
 
 class Decompressed(io.BufferedIOBase):
-    """What a compressed file holds, as a stream. What is before a damaged place is read first.
+    """The content of a compressed file, as a stream. Bytes before a damaged place are read first.
 
     Args:
         file: the compressed bytes.
@@ -160,7 +160,7 @@ class Decompressed(io.BufferedIOBase):
     read1 = read
 
     def _next_piece(self) -> bytes:
-        """Return what comes next, nothing at the end and at a damaged place."""
+        """Return the next block, nothing at the end and at a damaged place."""
         try:
             return next(self._pieces, b"")
         except (*DAMAGED, OSError) as error:
@@ -176,7 +176,7 @@ def is_compressed(url: str) -> bool:
 
 
 def decompressed(url: str, file: Any) -> Any:
-    """Return a file-like object of what a file holds."""
+    """Return a file-like object with the content of a file."""
     return Decompressed(file, url) if is_compressed(url) else file
 
 
@@ -189,12 +189,12 @@ class _Inflater(ABC):
 
     @abstractmethod
     def output(self, data: bytes) -> bytes:
-        """Return some of what so much more input gives, also without any; nothing if it needs more."""
+        """Return some output of this input and of earlier input; nothing if more input is needed."""
 
     @property
     @abstractmethod
     def left(self) -> bytes | None:
-        """What comes after the end of the stream; None before it."""
+        """The input behind the end of the stream; None before it."""
 
 
 class _Zlib(_Inflater):
@@ -225,7 +225,7 @@ class _Bounded(_Inflater):
 
 
 def _members(make: Callable[[], _Inflater]) -> Callable[[Any], Iterator[bytes]]:
-    """Return what reads streams of one kind that follow each other, as the tools of Unix write them."""
+    """Return a reader of streams of one kind that follow each other, as the tools of Unix write them."""
 
     def pieces(file: Any) -> Iterator[bytes]:
         data = file.read(_INPUT_BYTES)
@@ -261,7 +261,7 @@ def _arrow(codec: Literal["brotli", "lz4", "zstd"]) -> Callable[[Any], Iterator[
 def _hadoop(
     size_of: Callable[[bytes, int], int], block: Callable[[bytes, int], bytes]
 ) -> Callable[[Any], Iterator[bytes]]:
-    """Return what reads Hadoop's blocks: the size of the content, then chunks of it, each after its size.
+    """Return a reader of Hadoop's blocks: the size of the content, then chunks of it, each after its size.
 
     Args:
         size_of: returns the size of a chunk's content, given the most that is left of its block.

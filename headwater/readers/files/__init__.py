@@ -1,4 +1,4 @@
-"""How files are read: one module for each format, and what they share.
+"""How files are read: one module for each format, and the parts that they share.
 
 In reading order:
 

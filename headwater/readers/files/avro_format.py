@@ -78,7 +78,7 @@ class AvroFormat(FileFormat):
 def _plan(
     record: RecordType, columns: pa.Schema, rebase: Rebase
 ) -> tuple[list[RecordField], list[tuple[pa.Field[Any], ColumnConversion]]]:
-    """Return the fields that are decoded, and what each of them becomes."""
+    """Return the fields that are decoded, and the column and the conversion of each."""
     targets = wanted_fields(record, columns)
     fields = [
         replace(field, type=read_as(field.type, targets[field.name].type))
@@ -101,7 +101,7 @@ def _plan(
 def _decoded(decoder: ContainerDecoder, blocks: Iterator[ContainerBlock]) -> Iterator[tuple[int, int]]:
     """Decode blocks. Yield where in the file they lie whenever there are rows enough for a batch.
 
-    What was decoded before a damaged place comes first. The damaged block counts as not read.
+    Values before a damaged place come first. The damaged block counts as not read.
     """
     start = stop = 0
     size = 0
@@ -147,7 +147,7 @@ def _container() -> ModuleType:
 
 @contextmanager
 def _named_errors(status: FileStatus) -> Iterator[None]:
-    """Name the file, and the place in it, in what is wrong with it."""
+    """Name the file, and the place in it, in errors."""
     try:
         yield
     except (UnfitTypeError, FormatSchemaError) as error:

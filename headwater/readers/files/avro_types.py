@@ -131,12 +131,12 @@ def wanted_fields(record: RecordType, columns: pa.Schema) -> dict[str, pa.Field[
 def avro_conversion(  # noqa: PLR0911 - a case for each type
     source: Any, target: Any, rebase: Rebase
 ) -> ColumnConversion:
-    """Return what makes the wanted type of a leaf.
+    """Return the conversion of a leaf to the type in the schema.
 
     Args:
         source: the Arrow type that it is decoded as (`read_as`).
         target: the type in the schema.
-        rebase: what becomes of old dates.
+        rebase: of old dates.
 
     Raises:
         UnfitTypeError: Spark's reader does not take the one as the other.

@@ -31,7 +31,7 @@ _SHOWN_BYTES = 200
 
 
 class BadRecords:
-    """Does with the bad records of one block after the other what the user has said.
+    """Handles the bad records of one block after the other, as the options say.
 
     One owner, one thread.
 
@@ -86,7 +86,7 @@ class BadRecords:
             self._drop(file, start + int(spans.starts[bad.rows[0]]), len(bad.rows))
 
     def finish(self) -> None:
-        """Say what was left out of the last file: the task has read everything."""
+        """Log how many records of the last file were dropped: the task has read everything."""
         if self._dropped is None:
             return
         file, first, count = self._dropped

@@ -24,12 +24,12 @@ class UnfitTypeError(ValueError):
 
 
 class ColumnPlan:
-    """What becomes of the columns of one file: which are read, and what each is converted to.
+    """The columns of one file that are read, and their conversions.
 
     Args:
         schema: the columns of the file.
         columns: those of the schema that are wanted.
-        leaves: called with the name of a column of the file; returns what converts its leaves.
+        leaves: called with the name of a column of the file; returns the conversion of its leaves.
 
     Raises:
         UnfitTypeError: a column of the file cannot be read as the schema has it.
@@ -63,12 +63,12 @@ class ColumnPlan:
 
 
 def conversion(source: Any, target: Any, leaf: LeafConversion, path: str, first: int = 0) -> ColumnConversion:
-    """Return what makes a column of the wanted type out of one of the file's.
+    """Return the conversion of a column of the file to the type in the schema.
 
     Args:
         source: the type in the file.
         target: the type in the schema.
-        leaf: converts what has no parts.
+        leaf: converts columns without parts.
         path: of the column, for messages.
         first: the number of its first leaf.
 

@@ -46,7 +46,7 @@ def spark_type(kind: Any) -> pa.DataType:
 
 
 def arrow_conversion(source: Any, target: Any, _at: int) -> ColumnConversion:
-    """Return what casts a leaf of an Arrow file: what can be cast without loss.
+    """Return the cast of a leaf of an Arrow file: one without loss.
 
     Raises:
         UnfitTypeError: the one is never the other.
@@ -63,7 +63,7 @@ _BATCH_ROWS = 32_768
 
 
 class ColumnarFormat(FileFormat):
-    """What they have in common: a file can be split, and a block is a batch that pyarrow has decoded."""
+    """The base of such formats: a file can be split, and a block is a batch that pyarrow has decoded."""
 
     def is_splittable(self, url: str) -> bool:
         return True
@@ -127,7 +127,7 @@ def _open_arrow(file: Any) -> Any:
 
 @contextmanager
 def named_errors(status: FileStatus, kind: str) -> Iterator[None]:
-    """Name the file in what pyarrow says of it, and in how it does not fit the schema."""
+    """Name the file in pyarrow's errors, and in errors about its schema."""
     try:
         yield
     except UnfitTypeError as error:

@@ -126,7 +126,7 @@ class CsvFormat(LineFormat):
         return None
 
     def _past_header(self, block: FileBlock, url: str) -> tuple[list[str] | None, FileBlock]:
-        """Return the values of the header, and what follows it; None if it is not in this block."""
+        """Return the values of the header, and the rest of the block; None if it is not in this block."""
         lines = lines_of(block.text, self.settings.lines)
         row = header_row(lines, self._dialect.comment)
         if row is None:
@@ -224,7 +224,7 @@ class CsvFormat(LineFormat):
         return self.settings.records.rescued_column is not None
 
     def _options(self) -> FormatOptions:
-        """Return what decoders take. Where values are rescued no record is corrupt."""
+        """Return the options of decoders. Where values are rescued no record is corrupt."""
         assert self.settings.schema is not None
         options = self.settings.records.format_options(self.settings.schema)
         return options if options.rescued_column is None else replace(options, corrupt_column=None)
@@ -232,7 +232,7 @@ class CsvFormat(LineFormat):
     def _good_rows(
         self, decoding: _Decoding, bad: BadValues | None, records: Lines, file: FileStatus, start: int
     ) -> Iterator[pa.RecordBatch]:
-        """Yield what was decoded, up to a record of which nothing can be made.
+        """Yield the decoded rows, up to a record of which nothing can be made.
 
         Raises:
             CorruptRecordError: the mode is to fail.
@@ -260,7 +260,7 @@ class CsvFormat(LineFormat):
     def _without_bad(
         self, batch: pa.RecordBatch, bad: BadValues, records: Lines, file: FileStatus, start: int
     ) -> Iterator[pa.RecordBatch]:
-        """Do with bad records what the user has said, and yield the batch without those that go.
+        """Handle bad records as the options say, and yield the batch without dropped ones.
 
         Raises:
             CorruptRecordError: the mode is to fail.

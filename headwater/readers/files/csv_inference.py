@@ -44,7 +44,7 @@ def csv_schema(files: Sequence[FileStatus], opener: Opener, settings: ReadSettin
 
 
 class _Sample:
-    """What is known of the columns so far."""
+    """The columns as far as they were inferred."""
 
     def __init__(self, settings: ReadSettings) -> None:
         self.settings = settings
@@ -74,7 +74,7 @@ class _Sample:
         return CsvDecoder(schema, FormatOptions(), self.dialect, line_separator, any_width=True)
 
     def sampled(self, count: int) -> Any:
-        """Return which of the next records are looked at: evenly as many as the sampling ratio says."""
+        """Return the rows of the next records that are sampled: evenly, by the sampling ratio."""
         ratio = min(self.settings.records.sampling_ratio, 1.0)
         numbers = np.arange(self._seen, self._seen + count + 1)
         self._seen += count

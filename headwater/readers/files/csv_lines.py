@@ -22,7 +22,7 @@ _LITTLE_MARK: Final = 0xFF
 _BIG_MARK: Final = 0xFE
 BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _BLANKS = bytes(range(_SPACE + 1))
-"""What Java's ``trim`` takes away."""
+"""White space for Java's ``trim``."""
 _ONE_BYTE = frozenset({"US-ASCII", "ISO-8859-1"})
 
 

@@ -1,4 +1,4 @@
-"""What no column of the schema could take of CSV records, as JSON."""
+"""Values of CSV records that fit no column of the schema, as JSON."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from headwater.readers.kernels.arrays import Int64Array
 
 compute: Any = pyarrow.compute
 _MOST_COLUMNS: Final = 4_096
-"""Values of a record beyond so many are not rescued."""
+"""Values of a record behind this column are not rescued."""
 
 
 class CsvRescue:
@@ -42,7 +42,7 @@ class CsvRescue:
 
         Args:
             batch: the columns of the records, in their order.
-            rows: those that may have something to rescue.
+            rows: with values that may have to be rescued.
             spans: their records.
         """
         first = batch.num_columns

@@ -24,7 +24,7 @@ from headwater.readers.kernels.arrays import ByteArray
 _PIECE_BYTES: Final = 1 << 20
 _LINE_END: Final = re.compile(rb"\r\n?|\n")
 _MARKED: Final = frozenset({"UTF-16", "UTF-32"})
-"""Encodings in which a mark says the order of bytes."""
+"""Encodings with a mark for the order of bytes."""
 _DETECTED_BYTES: Final = 1 << 20
 """So many bytes univocity looks through for the first line end."""
 
@@ -61,7 +61,7 @@ class CsvStream:
 
     @property
     def line_separator(self) -> str:
-        """What ends lines."""
+        """The end of lines."""
         return self._separator or "\n"
 
     def add(self, data: Bytes, *, last: bool) -> None:
@@ -134,7 +134,7 @@ class CsvStream:
         return values or []
 
     def rows(self, decoder: CsvDecoder) -> Iterator[tuple[BadValues | None, Lines]]:
-        """Decode what is there. Yield, for each batch in the decoder, its bad records and where all lie."""
+        """Decode the bytes. Yield, for each batch in the decoder, its bad records and where all lie."""
         while self._has_records:
             part = decoder.append_stream(self._data, self._start, self._stop, last=self._last)
             self._start += part.size

@@ -55,7 +55,7 @@ class _AskedFile(io.RawIOBase):
 
 
 def main() -> None:
-    """Answer until nobody asks any more. Then remove the folder of time zones that the reader has made."""
+    """Answer until the pipe is closed. Then remove the folder of time zones that the reader has made."""
     # Whatever a library prints must not get between the messages.
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())

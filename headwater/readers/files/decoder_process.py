@@ -63,7 +63,7 @@ def send(pipe: IO[bytes], message: DecoderMessage, content: bytes | pa.Buffer = 
     """Write one message.
 
     Raises:
-        OSError: nobody reads it.
+        OSError: the pipe is closed.
     """
     view = memoryview(content)
     pipe.write(_HEAD.pack(message, len(view)))
@@ -75,7 +75,7 @@ def receive(pipe: IO[bytes]) -> tuple[DecoderMessage, pa.Buffer]:
     """Read one message.
 
     Raises:
-        EOFError: nobody writes any more.
+        EOFError: the pipe is closed.
     """
     message, size = _HEAD.unpack(_exactly(pipe, _HEAD.size))
     return DecoderMessage(message), _exactly(pipe, size)
@@ -171,12 +171,12 @@ class DecoderProcess:
         self._send(question, content)
 
     def answers(self, file: Any) -> Iterator[tuple[DecoderMessage, pa.Buffer]]:
-        """Yield what answers the question, up to its end. The process reads the file through this one.
+        """Yield the messages of the answer, up to its end. The process reads the file through this one.
 
         Raises:
             DecoderProcessEndedError: the process has ended.
             pa.ArrowInvalid: the file cannot be read.
-            OSError: what the file system says.
+            OSError: of the file system.
         """
         while not self.is_idle:
             try:
@@ -200,7 +200,7 @@ class DecoderProcess:
             raise DecoderProcessEndedError(self._process.wait()) from None
 
     def close(self) -> None:
-        """End the process, whatever it is doing."""
+        """End the process, also in the middle of its work."""
         self._process.kill()
         self._process.wait()
         self._questions.close()
@@ -218,7 +218,7 @@ class DecoderProcessEndedError(Exception):
     def __init__(self, code: int) -> None:
         super().__init__(f"the process that decodes it ended with {_ending(code)}")
         self.is_of_the_file = -code in _OF_THE_FILE
-        """Whether what it decoded has ended it."""
+        """Whether a file has ended it."""
         self._is_by_signal = code < 0
 
     @property
@@ -245,7 +245,7 @@ _lock = threading.Lock()
 
 @contextmanager
 def decoder_process() -> Iterator[DecoderProcess]:
-    """Lend a process, which is kept for the next file if nobody waits for an answer of it any more.
+    """Lend a process, which is kept for the next file if no answer of it is outstanding.
 
     Raises:
         OSError: none can be started.

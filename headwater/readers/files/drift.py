@@ -20,13 +20,13 @@ _SHOWN = 20
 
 
 class DriftGuard:
-    """Looks for new columns in what one task reads.
+    """Looks for new columns in the files of one task.
 
     Files that tell their columns are looked at when they are opened, and so is the first record of CSV. In
     JSON new columns are found by the decoder: they are in the column for rescued data.
 
     Args:
-        settings: the schema, and what becomes of columns that it does not have.
+        settings: the schema, and the mode for columns that it does not have.
     """
 
     def __init__(self, settings: ReadSettings) -> None:
@@ -80,7 +80,7 @@ class DriftGuard:
             raise self._stopped(file, inferred_columns([file], self._settings), new)
 
     def with_rescued(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return a batch of such a file with what is not in the schema in the column for rescued data."""
+        """Return a batch of such a file whose unknown columns are in the column for rescued data."""
         if self._rescued is None:
             return batch
         parts = {
@@ -110,7 +110,7 @@ class DriftGuard:
         return rows.drop_columns([self._rescued]) if self._drift.hides_rescued else rows
 
     def _unknown_part(self, name: str, column: pa.Array[Any]) -> pa.Array[Any] | None:
-        """Return what the schema does not have of a column; None if that is nothing."""
+        """Return the part of a column that the schema does not have; None if it has all."""
         if not name:
             return None  # stands for the number of rows
         at = [field for field in self._known if field.name.lower() == name.lower()]

@@ -1,4 +1,4 @@
-"""What a file format is: how to find its records in a byte range, and how to make columns of them."""
+"""The contract of a file format: find the records of a byte range, and make columns of them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class FileBlock:
 
     Attributes:
         data: bytes of whole lines or of a whole file, or a batch as the file has it.
-        start: where in the file it begins (of compressed files: in what they hold).
+        start: where in the file it begins (of compressed files: in their content).
         stop: the position after it.
         header: the names of the file's columns, where it tells them; otherwise None.
     """
@@ -63,7 +63,7 @@ class FileFormat(ABC):
     the task's thread. The driver calls `is_splittable` when it plans, and `infer` when it needs a schema.
 
     Attributes:
-        settings: what the user said.
+        settings: of the user.
         quarantine: takes the records that cannot be read; None if they do not go to files.
     """
 
@@ -83,7 +83,7 @@ class FileFormat(ABC):
     ) -> Iterator[FileBlock]:
         """Yield the raw records of a range of a file, in order.
 
-        Every record of a file is in exactly one range, whatever the borders.
+        Every record of a file is in exactly one range, for any borders.
 
         Args:
             file: an open binary file, at its start.
@@ -104,7 +104,7 @@ class FileFormat(ABC):
         asked for: `RowAssembler` casts them.
 
         Args:
-            block: what `blocks` yielded.
+            block: one of `blocks`.
             file: where it comes from.
             columns: which columns of the file are wanted.
 

@@ -59,14 +59,14 @@ class TextFormat(LineFormat):
 
 
 def _lines(data: Bytes, separator: bytes | None) -> pa.Array[Any]:
-    """Split bytes at line ends, without looking at what is in between."""
+    """Split bytes at line ends, without a look at the lines."""
     lines = kernel_lines()(data, separator)
     return _split(data, separator) if lines is None else lines
 
 
 @functools.cache
 def kernel_lines() -> Callable[[Bytes, bytes | None], pa.Array[Any] | None]:
-    """Return what splits at single bytes. Text is read without numba too, slower."""
+    """Return the function that splits at single bytes. Text is read without numba too, slower."""
     try:
         from headwater.readers.formats.lines.lines import KERNEL, line_texts
 

@@ -29,7 +29,7 @@ from headwater.readers.files.settings import ReadSettings
 log = logging.getLogger(__name__)
 
 STREAM_FILES = 1_000
-"""So many files, the oldest of those that are listed first, show the schema of a stream."""
+"""The number of files that show the schema of a stream: the oldest of the first that are listed."""
 
 _STREAM_LISTED = 10_000
 _PATIENCE_MS = 120_000
@@ -129,7 +129,7 @@ def _first_readable(files: list[FileStatus], settings: ReadSettings) -> list[Fil
 
 @contextmanager
 def _looked_at(file: FileStatus, settings: ReadSettings) -> Iterator[IO[bytes]]:
-    """Open a file; what follows its damaged place, and is done with it, is left out if the user wants so.
+    """Open a file. Damage in it ends the work with it in silence, if the user wants so.
 
     Raises:
         CorruptRecordError: it is damaged, and that fails the query.

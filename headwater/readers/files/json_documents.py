@@ -44,7 +44,7 @@ class JsonDocuments(NamedTuple):
 
     Attributes:
         spans: the documents as they stand in the file.
-        values: what the format json decodes.
+        values: for the decoder of the format json.
         are_moved: whether the values lie elsewhere than the documents.
     """
 
@@ -63,7 +63,7 @@ def json_documents(
 
     Args:
         data: the block.
-        settings: what is taken for JSON.
+        settings: the leniencies of JSON.
         lines: how lines end, and in which encoding they are.
         whole: whether arrays of objects stay one value each.
     """

@@ -33,7 +33,7 @@ def inferred_json(blocks: Callable[[], Iterable[Bytes]], settings: ReadSettings)
     Args:
         blocks: yields blocks of whole lines, or whole files, of all files in order. Called once, and twice
             more where strings may be times.
-        settings: what is taken for JSON, and the rules.
+        settings: the leniencies of JSON, and the rules.
 
     Raises:
         CorruptRecordError: a record is corrupt, and the mode is to fail; or no columns can be made of the
@@ -106,7 +106,7 @@ def with_times(
 
     Args:
         schema: in which they are strings.
-        shapes: what is known of the values.
+        shapes: the shapes of the values.
         samples: yields the values again. Called twice.
         settings: how times are written.
     """

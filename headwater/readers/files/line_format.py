@@ -1,6 +1,6 @@
 """Formats whose records are lines: where a byte range of a text file really begins and ends.
 
-The rule that makes every line belong to exactly one range, whatever the borders: a range reads the lines that
+The rule that makes every line belong to exactly one range, for any borders: a range reads the lines that
 BEGIN in it, the last one to its end. A line begins at the start of the file, and after every line's end.
 """
 
@@ -131,7 +131,7 @@ def _whole_lines(buffer: Bytes, to_stop: int | None, ends: LineEnds) -> int:
     """Return the length of the whole lines in a buffer that belong to a range, 0 if no line is whole yet.
 
     Args:
-        buffer: what was read, from the beginning of a line.
+        buffer: bytes of the file, from the beginning of a line.
         to_stop: how many of its bytes are in the range; None for all.
         ends: finds lines.
     """

@@ -9,14 +9,14 @@ from typing import Final, TypeAlias
 from headwater.core.options import Spec, one_of, option
 
 Bytes: TypeAlias = bytes | bytearray
-"""What was read of a file."""
+"""Bytes of a file."""
 
 
 def line_ends(separator: bytes | None) -> LineEnds:
-    r"""Return what finds lines.
+    r"""Return the finder of lines.
 
     Args:
-        separator: what ends a line; None for ``\n``, ``\r\n`` and ``\r``.
+        separator: the end of a line; None for ``\n``, ``\r\n`` and ``\r``.
     """
     return UniversalEnds() if separator is None else SeparatorEnds(separator)
 
@@ -31,7 +31,7 @@ class LineEnds(ABC):
     """Whether lines can be found from any place of a file."""
 
     separator: bytes | None
-    """What ends a line; None for what ends one in any text."""
+    """The end of a line; None for those of any text."""
 
     @abstractmethod
     def last(self, buffer: Bytes) -> int:
@@ -91,7 +91,7 @@ _UTF_32_MARKS: Final = {b"\x00\x00\xfe\xff": "utf-32-be", b"\xff\xfe\x00\x00": "
 
 
 def _marked(marks: dict[bytes, str], otherwise: str) -> Callable[[Bytes, str], str]:
-    """Return what decodes by the byte order mark; without one by the order that Java takes then."""
+    """Return a decoder by the byte order mark; without one by the order that Java takes then."""
 
     def decode(data: Bytes, errors: str) -> str:
         for mark, codec in marks.items():
@@ -180,7 +180,7 @@ class LineSettings(Spec):
 
         Args:
             data: its bytes.
-            errors: what becomes of bytes that are not of the encoding, as for `bytes.decode`: by default
+            errors: for bytes that are not of the encoding, as in `bytes.decode`: by default
                 U+FFFD stands for them, as in Java.
         """
         return _DECODERS[self.encoding or UTF_8](data, errors)

@@ -15,7 +15,7 @@ from headwater.readers.files.rebase import Rebase
 compute: Any = pyarrow.compute
 _SECOND_US: Final = 1_000_000
 _LEAST_FRACTION_US: Final = 1_000
-"""From so many microseconds on a second was rounded."""
+"""The least microseconds with which a second was rounded."""
 _FLOATS: Final = ("float", "double")
 _MOST_DIGITS: Final = 38
 
@@ -23,14 +23,14 @@ _MOST_DIGITS: Final = 38
 def orc_conversion(
     source: Any, target: Any, rebase: Rebase, old_times: Rebase, ahead_us: int
 ) -> ColumnConversion:
-    """Return what makes the wanted type of a leaf of ORC.
+    """Return the conversion of a leaf of ORC to the type in the schema.
 
     Args:
         source: the type in the file.
         target: the one in the schema.
         rebase: for dates.
         old_times: for timestamps, with the zone by whose clock they were written.
-        ahead_us: so many microseconds its timestamps are ahead of UTC.
+        ahead_us: the microseconds that its timestamps are ahead of UTC.
 
     Raises:
         UnfitTypeError: it cannot be made of it here.
@@ -52,7 +52,7 @@ def orc_conversion(
 
 
 def _other_type(source: Any, target: Any) -> ColumnConversion:
-    """Return what makes another type of a value; null of one that does not fit."""
+    """Return the conversion to another type, with null for values that do not fit."""
     types = pa.types
     if types.is_boolean(source) and (types.is_integer(target) or str(target) in _FLOATS):
         return lambda column: column.cast(pa.int8()).cast(target)
@@ -72,7 +72,7 @@ def _other_type(source: Any, target: Any) -> ColumnConversion:
 
 
 def _whole(column: Any, kind: Any) -> Any:
-    """Return integers without what stands behind the point."""
+    """Return integers without the digits behind the point."""
     if pa.types.is_decimal(column.type):
         column = compute.trunc(_wide(column, column.type.scale))
     most = 1 << (kind.bit_width - 1)
@@ -94,7 +94,7 @@ def _wide(column: Any, scale: int) -> Any:
 
 
 def _between(column: Any, least: Decimal, most: Decimal) -> Any:
-    """Return a column with null for what is less or more."""
+    """Return a column with null for values outside of two bounds."""
     bounds = [pa.scalar(int(each) if pa.types.is_integer(column.type) else each) for each in (least, most)]
     fits = compute.and_(compute.greater_equal(column, bounds[0]), compute.less_equal(column, bounds[1]))
     return compute.if_else(fits, column, pa.scalar(None, column.type))

@@ -30,7 +30,7 @@ from headwater.readers.files.settings import RebaseModes
 from headwater.readers.formats.values.time_zones import zone_of
 
 _MODES: Final = RebaseModes(datetime="LEGACY")
-"""ORC says by which calendar dates are, and pyarrow does not tell it: all but Spark write the old one."""
+"""A file names the calendar of its dates, which pyarrow does not return: all but Spark write the old one."""
 _COUNTED_FROM: Final = datetime(2015, 1, 1)  # noqa: DTZ001 - by the writer's clock
 _FAR_TIME: Final = "out of range for nanosecond"
 """Stands in pyarrow's error where a timestamp is before 1677 or after 2262: it holds nanoseconds."""
@@ -144,7 +144,7 @@ class _OrcFile:
 
     @contextmanager
     def _damage(self, where: str) -> Iterator[None]:
-        """Name file, part and byte in what is wrong with it."""
+        """Name file, part and byte in errors."""
         try:
             yield
         except DecoderProcessEndedError as error:

@@ -34,7 +34,7 @@ def end_positions(files: Sequence[FileStatus], storage_options: Mapping[str, obj
         storage_options: for fsspec.
 
     Raises:
-        SourceError: a footer does not say it.
+        SourceError: a footer does not have it.
         CorruptRecordError: a file is no Parquet, or its footer is damaged.
     """
     positions: dict[str, dict[str, int]] = {}
@@ -52,7 +52,7 @@ def end_positions(files: Sequence[FileStatus], storage_options: Mapping[str, obj
 
 @dataclass(frozen=True)
 class _Footer:
-    """The end of a file, and what of it need not be asked of another process."""
+    """The end of a file, and the facts in it that need no other process."""
 
     content: bytes
     names: Sequence[str]

@@ -86,7 +86,7 @@ def _matching(file: Any, status: FileStatus, metadata: Any, groups: list[int], f
 
 
 def _plan(parquet: Any, columns: pa.Schema, rebase: Rebase) -> ColumnPlan:
-    """Return what becomes of the columns of an open file."""
+    """Return the plan for the columns of an open file."""
     _check_no_variant(parquet, columns)
     leaves = leaves_of(parquet)
     counts = [leaf_count(field.type) for field in parquet.schema_arrow]

@@ -17,7 +17,7 @@ from headwater.readers.files.decoder_process import DecoderMessage, DecoderProce
 
 _MAGIC: Final = b"PAR1"
 _BEHIND: Final = 8
-"""So many bytes stand behind a footer: its length, and what tells the format."""
+"""The number of bytes behind a footer: its length, and the magic bytes."""
 
 
 class ColumnBounds(NamedTuple):
@@ -37,7 +37,7 @@ def footer_of(file: Any, metadata: Any) -> bytes:
 
     Args:
         file: that can be read and sought.
-        metadata: what pyarrow says of it.
+        metadata: of pyarrow.
     """
     size = metadata.serialized_size + _BEHIND
     file.seek(-size, io.SEEK_END)
@@ -48,7 +48,7 @@ def bounds_of(footer: bytes, status: FileStatus, columns: Collection[str]) -> li
     """Return the bounds of some columns, for each row group.
 
     Args:
-        footer: what `footer_of` returned.
+        footer: the result of `footer_of`.
         status: of the file, for errors.
         columns: names, with dots between those of nested ones.
 

@@ -1,6 +1,6 @@
 """Types of Parquet as Spark's vectorized reader takes them: which one is inferred, and which it is read as.
 
-What counts is the physical type and its annotation, not the Arrow type that a writer may have noted.
+The physical type and its annotation count, not the Arrow type that a writer may have noted.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Leaf:
 
     Attributes:
         physical: how values are stored.
-        annotation: what they mean; ``NONE`` if nothing is said.
+        annotation: their meaning; ``NONE`` if there is none.
         details: of the annotation.
     """
 
@@ -64,7 +64,7 @@ class Leaf:
 
     @property
     def is_signed(self) -> bool:
-        """Whether a number is one, or nothing is said."""
+        """Whether a number has a sign: it has, unless the annotation denies it."""
         return bool(self.details.get("isSigned", True))
 
 
@@ -95,13 +95,13 @@ def inferred_schema(parquet: Any) -> pa.Schema:
 
 
 def leaf_conversion(leaf: Leaf, source: Any, target: Any, rebase: Rebase) -> ColumnConversion:
-    """Return what makes the wanted type of a leaf.
+    """Return the conversion of a leaf to the type in the schema.
 
     Args:
-        leaf: what the file says of it.
+        leaf: as the file has it.
         source: the Arrow type that pyarrow reads it as.
         target: the type in the schema.
-        rebase: what becomes of old dates.
+        rebase: of old dates.
 
     Raises:
         UnfitTypeError: Spark's reader does not take the one as the other.

@@ -96,7 +96,7 @@ def _decimal(value: str, kind: pa.Decimal128Type) -> Decimal | None:
 
 
 def _day(value: str) -> tuple[dt.date, str]:
-    """Return the day that a text begins with, and what it says of the time."""
+    """Return the day that a text begins with, and the text of the time behind it."""
     match = _DAY.fullmatch(value.strip())
     if match is None:
         raise ValueError(f"{value!r} is no day")

@@ -37,7 +37,7 @@ _STEPS: Final = {
     -171_595: -1,
     -141_427: 10,
 }
-"""From which day on the calendars are so many days further apart: from the last one on they are one."""
+"""By the first day of a period: by how many more days the calendars differ. From the last on they are one."""
 _CALENDAR_DAY: Final = -141_427
 _CALENDAR_US: Final = -2_208_988_800_000_000
 """Before this time, the year 1900, clocks went otherwise in some zone, or the calendar was another."""
@@ -45,7 +45,7 @@ _CALENDAR_US: Final = -2_208_988_800_000_000
 
 @dataclass(frozen=True)
 class Rebase:
-    """What becomes of the old times of one file.
+    """The conversion of the old times of one file.
 
     Attributes:
         url: of the file, for errors.
@@ -59,7 +59,7 @@ class Rebase:
 
     @classmethod
     def of(cls, url: str, metadata: Mapping[bytes, bytes] | None, modes: RebaseModes) -> Rebase:
-        """Return what a file's own notes say; what the user said if Spark did not write it."""
+        """Return the conversion by a file's own notes; by the options if Spark did not write it."""
         notes = {
             key.removeprefix(b"org.apache.spark.").decode(): value.decode()
             for key, value in (metadata or {}).items()
@@ -96,7 +96,7 @@ class Rebase:
         return self._timestamps(micros, self.modes.datetime).view(kind)
 
     def int96(self, kind: Any) -> ColumnConversion:
-        """Return what makes times of those that pyarrow reads as microseconds."""
+        """Return the conversion of times that pyarrow reads as microseconds."""
         if kind.tz is None:
             return lambda column: column.view(pa.int64()).view(kind)
         return lambda column: self._timestamps(column.view(pa.int64()), self.modes.int96).view(kind)

@@ -1,4 +1,4 @@
-"""Columns as one column of JSON objects: what is rescued of files whose columns have types."""
+"""Columns as one column of JSON objects: rescued values of files whose columns have types."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ESCAPES = [("\\", "\\\\"), ('"', '\\"'), ("\n", "\\n"), ("\r", "\\r"), ("\t", "
 def json_objects(columns: Mapping[str, pa.Array[Any]], rows: int) -> pa.Array[Any]:
     """Return a column of JSON objects with the values that are not null; null where all of them are.
 
-    Numbers and booleans are what they are in JSON; times, dates and decimals are strings, as Arrow writes
+    Numbers and booleans are those of JSON; times, dates and decimals are strings, as Arrow writes
     them, and so are numbers that JSON does not have; bytes are strings in base64.
 
     Args:
@@ -62,7 +62,7 @@ def _quoted(text: Any) -> Any:
 
 
 def _dumped_each(column: Any) -> Any:
-    """Return the JSON text of each value, one after the other: for what has no fast way."""
+    """Return the JSON text of each value, one after the other: for types without a fast way."""
     values = (_without_nulls(value) for value in column.to_pylist())
     return pa.array([None if value is None else _dumped(value) for value in values], pa.string())
 

@@ -15,14 +15,14 @@ from headwater.readers.files.partitions import partition_scalar
 from headwater.readers.files.settings import METADATA_TYPE, ReadSettings, is_metadata
 
 _NOT_IN_URI = re.compile(r"[^A-Za-z0-9_.!~'()*:@&=+$,;/\x80-\U0010ffff-]")
-"""What Java writes with percent signs in the path of a URI."""
+"""Characters that Java writes with percent signs in the path of a URI."""
 
 
 class RowAssembler:
-    """Makes rows of one schema out of what files hold. One for each half of a task's reader.
+    """Makes rows of one schema out of columns of files. One for each half of a task's reader.
 
     Args:
-        settings: the schema, and what the paths say.
+        settings: the schema, and the columns in paths.
     """
 
     def __init__(self, settings: ReadSettings) -> None:

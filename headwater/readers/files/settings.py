@@ -1,4 +1,4 @@
-"""What a task needs to know to read files."""
+"""The settings of a task that reads files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from headwater.readers.formats.avro.schema import parse_schema
 from headwater.readers.formats.values.time_zones import zone_of
 
 EvolutionMode: TypeAlias = Literal["addNewColumns", "rescue", "fail", "none"]
-"""What becomes of new columns.
+"""The modes for new columns.
 
 ``addNewColumns``: the query stops, and has them after a restart. ``rescue``: they are in the column for
 rescued data. ``fail``: the query stops, until the user has changed the schema. ``none``: they are not read,
@@ -30,7 +30,7 @@ and are rescued only if there is a column for that.
 EVOLUTION_MODES: Final[tuple[EvolutionMode, ...]] = ("addNewColumns", "rescue", "fail", "none")
 
 RESCUED_COLUMN: Final = "_rescued_data"
-"""What the column for rescued data is called if the user gives no name."""
+"""The name of the column for rescued data if the user gives none."""
 
 
 class KnownFileFormat(NamedTuple):
@@ -43,7 +43,7 @@ class KnownFileFormat(NamedTuple):
         has_header: whether its records are written by a `CsvDialect`, and a header may name the columns.
         has_documents: whether its records are documents of JSON, whose names are the columns.
         tells_columns: whether its files tell their columns.
-        has_summaries: whether summaries of folders and statistics in footers tell of its files.
+        has_summaries: whether there are summaries of folders, and statistics in footers.
         has_content: whether a row is a whole file, with columns that are always the same.
     """
 
@@ -78,12 +78,12 @@ FORMATS: Final = {
 
 @dataclass(frozen=True, kw_only=True)
 class DriftSettings:
-    """What becomes of columns that are new.
+    """The handling of columns that are new.
 
     Attributes:
         mode: see `EvolutionMode`.
         history: where the schema is kept, None if it is not. With ``addNewColumns`` it is.
-        name: what the user calls it.
+        name: of the schema there.
         hides_rescued: whether the column for rescued data is not one of the rows: it is made to find new
             columns in text, and taken away.
     """
@@ -100,11 +100,11 @@ class DriftSettings:
 
 
 RebaseMode: TypeAlias = Literal["CORRECTED", "EXCEPTION", "LEGACY"]
-"""What Spark calls them: dates as they are, none of old times, or by the calendar of then."""
+"""Spark's words: dates as they are, an error for old times, or by the calendar of then."""
 
 
 class RebaseModes(Spec):
-    """What old times mean in files that do not say who wrote them."""
+    """The meaning of old times in files that do not name their writer."""
 
     datetime: RebaseMode = option(
         "datetimeRebaseMode",
@@ -123,7 +123,7 @@ class RebaseModes(Spec):
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 METADATA_COLUMN = "_metadata"
-"""What the column about the file is called, as in Spark."""
+"""The name of the column about the file, as in Spark."""
 
 METADATA_TYPE = pa.struct(
     [
@@ -151,17 +151,17 @@ class ReadSettings(Spec):
 
     Attributes:
         format: a name in `FORMATS`.
-        paths: what the user reads; ``key=value`` folders below them are columns.
+        paths: of the user; ``key=value`` folders below them are columns.
         schema: of the rows: columns of the files, of the folders, and ``_metadata``, in the order in which
             they come out. None until it is known.
-        records: how the values in records of text are written, and what becomes of bad ones.
-        ignore_missing: None where nobody has said so.
+        records: how the values in records of text are written, and the mode for bad ones.
+        ignore_missing: None where the option is not given.
         lines: how lines are written.
         json: how JSON is written.
         base_path: the folder below which ``key=value`` folders are columns; None: the paths.
-        rebase: what old dates in Parquet and Avro mean, where a file does not say it.
+        rebase: the meaning of old dates in Parquet and Avro, where a file does not name it.
         csv: how CSV is written.
-        drift: what becomes of columns that files have and the schema has not.
+        drift: the handling of columns that files have and the schema has not.
         storage_options: for the file system.
         most_content_bytes: how long a file of the format binaryFile may be whose content is wanted; by
             default as long as a value of Spark.
@@ -230,7 +230,7 @@ class ReadSettings(Spec):
 
     @property
     def needs_zone(self) -> bool:
-        """Whether a time in the files may be written without its zone, and nobody has said which it is."""
+        """Whether a time in the files may be written without its zone, and the option for it is not given."""
         if not self.abilities.has_records or self.records.time_zone is not None or self.schema is None:
             return False
         return any(_has_times(field.type) for field in self.schema if not is_metadata(field))
@@ -254,7 +254,7 @@ class ReadSettings(Spec):
 
     @property
     def folder_columns(self) -> FolderColumns:
-        """What finds the columns in the paths of files."""
+        """The finder of columns in the paths of files."""
         return FolderColumns(self.paths, self.base_path)
 
 

@@ -52,7 +52,7 @@ class FilesSplitReader(SplitReader[FileBlock, FileSplit, int]):
         Raises:
             DataLossError: a planned file is gone, or has another content.
             CorruptRecordError: a file is not of the format.
-            SourceError: what the file system says.
+            SourceError: of the file system.
         """
         split_range = self._pending[0]
         if self._blocks is None:
@@ -105,7 +105,7 @@ class FilesRecordEmitter(RecordEmitter[FileBlock, FileSplit, int]):
     """Decodes one block at a time: memory is that of a block, however large the file.
 
     Args:
-        settings: format, schema, and what to do with records that cannot be read.
+        settings: format, schema, and the mode for records that cannot be read.
     """
 
     def __init__(self, settings: ReadSettings) -> None:

@@ -1,4 +1,4 @@
-"""What formats of text have in common: how values are written, and what becomes of bad records."""
+"""Settings of formats of text: how values are written, and the mode for bad records."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from headwater.readers.formats.json import layout
 from headwater.readers.formats.values.time_pattern import datetime_pattern
 
 CorruptMode: TypeAlias = Literal["permissive", "dropmalformed", "failfast"]
-"""What to do with a record that cannot be read, in Spark's words."""
+"""The modes for a record that cannot be read, in Spark's words."""
 
 
 def _zone(raw: str) -> str:
@@ -39,10 +39,10 @@ def _ratio(raw: str) -> float:
 
 
 class RecordSettings(Spec):
-    """How the values in records of text are written, and what becomes of records that cannot be read.
+    """How the values in records of text are written, and the mode for records that cannot be read.
 
     Attributes:
-        bad_records: where records go that cannot be read; None if they stay or not as ``mode`` says.
+        bad_records: where records go that cannot be read; None if ``mode`` decides.
         time_zone: None until a task has asked Spark for it.
         time_fallback: that of the CSV dialect, which JSON shares.
     """
@@ -114,7 +114,7 @@ class RecordSettings(Spec):
             raise self.refusal("rescued_column", f"{rescued!r} is also option {corrupt!r}")
 
     def format_options(self, schema: pa.Schema) -> FormatOptions:
-        """Return what decoders take.
+        """Return the options of decoders.
 
         Args:
             schema: of the rows. A column for corrupt or rescued values that it lacks is left out.
@@ -171,7 +171,7 @@ class CsvSettings(Spec):
 
 
 class JsonSettings(Spec):
-    """What is taken for JSON.
+    """The leniencies of JSON.
 
     Attributes:
         multi_line: whether a file is one document, which may have several lines; such files are not split.
@@ -218,7 +218,7 @@ class JsonSettings(Spec):
 
     @property
     def rules(self) -> int:
-        """What is taken for JSON, as the kernel has it."""
+        """The leniencies of JSON, as the kernel has them."""
         rules = {
             layout.ALLOW_COMMENTS: self.comments,
             layout.ALLOW_UNQUOTED_NAMES: self.unquoted_names,

@@ -35,7 +35,7 @@ _REASONS: Final = {
 
 
 class StreamPart(NamedTuple):
-    """What a call of `CsvDecoder.append_stream` has done.
+    """The result of `CsvDecoder.append_stream`.
 
     Attributes:
         size: how many bytes were decoded; the others must come again.

@@ -21,7 +21,7 @@ class CsvValueFormat(Format):
     Attributes:
         arrow_schema: the columns in the order of the values, as Arrow's serialized schema. The column for
             corrupt values may be among them; else it is the last one.
-        options: what else the user has said.
+        options: the user's other options.
         dialect: how records are written.
     """
 

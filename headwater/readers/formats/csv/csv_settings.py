@@ -1,4 +1,4 @@
-"""How CSV is written, and what its values mean: Spark's options, as the kernel needs them."""
+"""How CSV is written, and the meaning of its values: Spark's options, as the kernel needs them."""
 
 from __future__ import annotations
 

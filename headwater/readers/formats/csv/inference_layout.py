@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 DATE_FIRST = 29
-"""1 if what is a date is not looked at as a time."""
+"""1 if a date is never taken for a time."""
 MIXED = 28
 """The type of a column of dates and times."""
 KIND = 30

@@ -76,7 +76,7 @@ def _code(character: str) -> int:
 
 
 def _newline(dialect: CsvDialect) -> int:
-    """Return what line separators become: one of the user's stands for itself, as in Spark."""
+    """Return the character that replaces line separators: one given by the user is kept, as in Spark."""
     if dialect.line_separator is None:
         return ord("\n")
     if len(dialect.line_separator) == 1:

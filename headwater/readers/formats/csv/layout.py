@@ -92,7 +92,7 @@ OPTION_LEADING = 7
 """1 if white space before values is left out."""
 OPTION_TRAILING = 8
 OPTION_HANDLING = 9
-"""What is done with a quote that is not escaped: `HANDLING_...`."""
+"""The handling of a quote that is not escaped: `HANDLING_...`."""
 OPTION_NORMALIZE_QUOTED = 10
 """1 if line separators inside of quotes become line feeds."""
 OPTION_MOST_COLUMNS = 11
@@ -106,7 +106,7 @@ OPTION_TIMESTAMP_FALLBACK = 15
 OPTION_TEXTS = 16
 """Addresses and sizes of the texts `TEXT_...`."""
 OPTION_NEWLINE = 26
-"""What a line separator becomes, and what ends a record; `NO_NEWLINE` for nothing."""
+"""The character that replaces line separators, and ends a record; `NO_NEWLINE` for none."""
 NO_NEWLINE = -2
 OPTION_TABLE = 27
 """The address of the entries of the transition table: see `transitions`."""

@@ -120,15 +120,18 @@ class _Current(NamedTuple):
 
 def _entries(grammar: _Grammar, examples: list[int]) -> npt.NDArray[np.int64]:
     """Return the entries for all states that are reached from the beginning of a record."""
-    numbers = {_State("record"): 0}
+    states = [_State("record")]
+    numbers = {states[0]: 0}
 
     def number_of(state: _State | None) -> int:
-        return 0 if state is None else numbers.setdefault(state, len(numbers))
+        if state is None:
+            return 0
+        if state not in numbers:
+            numbers[state] = len(states)
+            states.append(state)
+        return numbers[state]
 
-    rows: list[list[int]] = []
-    while len(rows) < len(numbers) * len(examples):
-        state = list(numbers)[len(rows) // len(examples)]
-        previous = examples[len(rows) % len(examples)]
+    def row_of(state: _State, previous: int) -> list[int]:
         row = []
         for match, character in product(grammar.matches, examples):
             at = _Current(character, previous, grammar.match(character, match), state)
@@ -136,7 +139,17 @@ def _entries(grammar: _Grammar, examples: list[int]) -> npt.NDArray[np.int64]:
             targets = number_of(move.next) << L.NEXT_SHIFT | number_of(move.otherwise) << L.OTHERWISE_SHIFT
             stays = move.next == state and move.operations & ~L.DO_KEEP_CHARACTER in {0, L.DO_APPEND}
             row.append(move.operations | targets | (L.DO_STAY if stays else 0))
-        rows.append([*row, grammar.at_end(state)])
+        return [*row, grammar.at_end(state)]
+
+    rows: list[list[int]] = []
+    for state in states:  # which grows
+        of_state: dict[int, list[int]] = {}
+        for previous in examples:
+            # Any other character before this one has no role.
+            role = previous if previous in grammar.roles else examples[-1]
+            if role not in of_state:
+                of_state[role] = row_of(state, role)
+            rows.append(of_state[role])
     return np.array(rows, np.int64)
 
 
@@ -147,6 +160,8 @@ class _Grammar:
         self._newline = newline
         self._quote, self._escape, self._escape_escape = codes[L.OPTION_QUOTE : L.OPTION_ESCAPE_ESCAPE + 1]
         self._special = (self._quote, self._escape)
+        self.roles = {self._quote, self._escape, self._escape_escape}
+        """The characters that count as previous ones."""
         self._skips_leading = codes[L.OPTION_LEADING] == 1
         self._trim = L.DO_TRIM if codes[L.OPTION_TRAILING] == 1 else 0
         self._trim_now = L.DO_TRIM_NOW if codes[L.OPTION_TRAILING] == 1 else 0

@@ -45,7 +45,7 @@ class ColumnTypes:
 
     Args:
         count: how many columns.
-        dialect: what stands for NaN and infinity.
+        dialect: the texts of NaN and infinity.
         options: patterns of times.
         prefer_date: whether a column of dates has that type.
     """

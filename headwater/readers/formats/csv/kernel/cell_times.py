@@ -26,7 +26,7 @@ def date_of(at: int, end: int, state: int) -> tuple[bool, int]:
 
 @called
 def timestamp_of(at: int, end: int, local: bool, state: int) -> tuple[int, int, int, int]:
-    """Return what a text is as a time; see `to_timestamp`."""
+    """Return a text as a time; see `to_timestamp`."""
     scratch, room = free_scratch(state)
     fallback = get(get(state, L.OPTIONS), L.OPTION_TIMESTAMP_FALLBACK) == 1
     which = V.PATTERN_LOCAL_TIMESTAMP if local else V.PATTERN_TIMESTAMP

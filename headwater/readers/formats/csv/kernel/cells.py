@@ -126,7 +126,7 @@ def _put_time(node: int, kind: int, entry: int, at: int, end: int, state: int) -
 
 @inlined
 def is_word(at: int, end: int) -> bool:
-    """Return whether a text is ``true`` or ``false``, in whatever case."""
+    """Return whether a text is ``true`` or ``false``, in any case."""
     word = load_int32(at) | _LETTERS
     if end - at == 4:
         return word == _TRUE

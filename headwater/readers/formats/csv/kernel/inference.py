@@ -16,7 +16,7 @@ from headwater.readers.kernels.memory import called, get, inlined, int64, load_i
 _MOST_DIGITS = 38
 _INT_DIGITS = 10
 _LONG_DIGITS = 20
-"""What Spark counts for them beside decimals."""
+"""The digits that Spark counts for them beside decimals."""
 
 
 @called

@@ -98,7 +98,7 @@ def _fields(at: int, end: int, is_negative: bool) -> tuple[bool, int]:
 
 @inlined
 def _sign(at: int, end: int) -> tuple[bool, int]:
-    """Return whether a minus stands here, and what follows a sign. A bar counts as one, as in Spark."""
+    """Return whether a minus stands here, and the place behind a sign. A bar counts as one, as in Spark."""
     byte = peek(at, end)
     if byte == C.MINUS or byte == C.PLUS or byte == _BAR:
         return byte == C.MINUS, at + 1
@@ -107,7 +107,7 @@ def _sign(at: int, end: int) -> tuple[bool, int]:
 
 @inlined
 def _blanks(at: int, end: int) -> int:
-    """Return what follows white space."""
+    """Return the place behind white space."""
     while at < end and (load_byte(at) == _SPACE or (load_byte(at) >= 9 and load_byte(at) <= 13)):
         at += 1
     return at
@@ -115,7 +115,7 @@ def _blanks(at: int, end: int) -> int:
 
 @inlined
 def _word(at: int, end: int, word: int, size: int) -> tuple[bool, int]:
-    """Return whether a word of up to 8 letters stands here, in whatever case, and what follows it."""
+    """Return whether a word of up to 8 letters stands here, in any case, and the place behind it."""
     if end - at < size:
         return False, at
     mask = (int64(1) << (8 * size)) - 1 if size < 8 else int64(-1)

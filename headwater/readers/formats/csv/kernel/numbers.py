@@ -83,7 +83,7 @@ def _negative(first: int, at: int, end: int) -> tuple[bool, int]:
 
 @called
 def number_of(at: int, end: int) -> tuple[int, int, int]:
-    """Return what kind of number a text is for `Double.parseDouble`, where it begins, and where it ends.
+    """Return the kind of number that a text is for `Double.parseDouble`, where it begins, and where it ends.
 
     Without white space around it, a plus before it and the letter of a type behind it.
     """

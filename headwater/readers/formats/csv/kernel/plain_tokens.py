@@ -117,7 +117,7 @@ def plain_record(state: int) -> bool:
 
 @inlined
 def is_line_end(state: int, character: int, following: int, end: int) -> bool:
-    """Return whether a line separator begins with this character, behind which comes what follows."""
+    """Return whether a line separator begins with this character, given the place behind it."""
     if character != option(state, L.OPTION_LINE_END):
         return False
     two = option(state, L.OPTION_LINE_END_TWO)
@@ -131,7 +131,7 @@ def _fits(state: int, count: int) -> bool:
 
 @called
 def plain_unquoted(state: int) -> bool:
-    """Take the value that begins with the character in hand as it stands, up to what ends it.
+    """Take the value that begins with the current character as it stands, up to its end.
 
     Return False, and take nothing, if nothing ends it.
     """
@@ -163,7 +163,7 @@ def plain_unquoted(state: int) -> bool:
 
 @called
 def plain_quoted(state: int) -> bool:
-    """Take the value behind the quote in hand as it stands, if it has no escapes and ends as it should."""
+    """Take the value behind the current quote as it stands, if it has no escapes and ends as it should."""
     separator = option(state, L.OPTION_SEPARATORS + 1)
     quote = option(state, L.OPTION_QUOTE)
     escape = option(state, L.OPTION_ESCAPE)

@@ -1,6 +1,6 @@
 """Characters of the input one after the other, and the value that is put together of them.
 
-It is what univocity's reader and appender do. An error lets the functions go on without effect: it is seen at
+univocity's reader and appender do the same. An error lets the functions go on without effect: it is seen at
 the end of the record.
 """
 
@@ -34,7 +34,7 @@ def option(state: int, which: int) -> int:
 
 @inlined
 def newline(state: int) -> int:
-    """Return what ends records: every line separator becomes it."""
+    """Return the end of records: every line separator becomes it."""
     return option(state, L.OPTION_NEWLINE)
 
 
