@@ -53,6 +53,7 @@ hypothesis.settings.load_profile("headwater")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--long", action="store_true", help="run the tests that are marked as long, too")
+    parser.addoption("--ask-spark", action="store_true", help="store what Spark answers to tests of parity")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -20,7 +20,7 @@ DIFFERENCES = {
 }
 
 TIME_ONLY = re.compile(r'"(T?\d{1,2}:\d{1,2}|T\d{1,2})')
-_FOREIGN_DIGITS = re.compile(r'"[+-]?[0-9]*(?![0-9])\d+\d*"')
+FOREIGN_DIGITS = re.compile(r'"[+-]?[0-9]*(?![0-9])\d+\d*"')
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
 _NUMBER = re.compile(r"-?\d+\.\d+(?:E-?\d+)?")
 
@@ -38,14 +38,19 @@ def is_meant(
     if broken and spark_bad:
         return True
     string = text.decode("utf-8", "replace")
-    if TIME_ONLY.search(string) or _FOREIGN_DIGITS.search(string):
+    if TIME_ONLY.search(string) or FOREIGN_DIGITS.search(string):
         return True
-    if "x" in ours and bad and spark_bad and any(map(_ends_too_early, _STRING.findall(string))):
+    if "x" in ours and bad and spark_bad and has_broken_base64(string):
         return True
     return bad == spark_bad and _same(dict(ours), dict(spark))
 
 
-def _ends_too_early(text: str) -> bool:
+def has_broken_base64(text: str) -> bool:
+    """Return whether a string of a JSON text would be Base64 that breaks off."""
+    return any(map(_breaks_off, _STRING.findall(text)))
+
+
+def _breaks_off(text: str) -> bool:
     plain = re.sub(r"\\[nrt]|\\u00[01].|\s", "", text)
     return len(plain) % 4 == 1 or (len(plain) % 4 == 3 and plain.endswith("="))
 

@@ -19,25 +19,29 @@ from pyspark.sql.avro.functions import from_avro
 from headwater.core.errors import FormatSchemaError
 from headwater.readers.formats.avro.avro_format import AvroValueFormat
 from tests.formats.avro_schemas import DIFFERENCES, REFUSED_BY_SPARK, TYPES, is_meant, plain, schema_of, value
+from tests.parity.golden.answers import Answers
+from tests.parity.golden.settings import Settings
 from tests.readers.formats.avro.values import encode, spans
 
 _VALUES = 6
 _SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 
 
-def test_values_become_what_from_avro_makes_of_them(spark: SparkSession, rng: random.Random) -> None:
+def test_values_become_what_from_avro_makes_of_them(
+    answers: Answers, settings: Settings, rng: random.Random
+) -> None:
     for written in rng.sample(sorted(TYPES), 2):
         read = {written, *rng.sample(sorted(TYPES), 10)}
-        assert differences(spark, rng, written, sorted(read)) == []
+        assert differences(answers, settings, rng, written, sorted(read)) == []
 
 
 @pytest.mark.long
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("written", sorted(TYPES))
 def test_each_type_that_is_written_is_read_as_each_other_as_from_avro_does(
-    spark: SparkSession, rng: random.Random, written: str
+    answers: Answers, settings: Settings, rng: random.Random, written: str
 ) -> None:
-    assert differences(spark, rng, written, sorted(TYPES)) == []
+    assert differences(answers, settings, rng, written, sorted(TYPES)) == []
 
 
 def test_every_difference_stands_in_the_documentation() -> None:
@@ -45,12 +49,18 @@ def test_every_difference_stands_in_the_documentation() -> None:
     assert not [what for what in DIFFERENCES if what not in text]
 
 
-def differences(spark: SparkSession, rng: random.Random, written: str, read: Sequence[str]) -> list[Any]:
+def differences(
+    answers: Answers, settings: Settings, rng: random.Random, written: str, read: Sequence[str]
+) -> list[Any]:
     """Return what our rows have, and Spark's do not: both types, the bytes, our value and that of Spark."""
     writer = json.loads(schema_of(TYPES[written]))
     values = [encode(plain(writer), value(rng, plain(writer))) for _ in range(_VALUES)]
     read = [each for each in read if each not in REFUSED_BY_SPARK and _is_read(each)]
-    theirs = _spark_columns(spark, json.dumps(writer), [schema_of(TYPES[each]) for each in read], values)
+    readers = [schema_of(TYPES[each]) for each in read]
+    theirs = answers.ask(
+        ("from_avro", writer, readers, values),
+        lambda: _spark_columns(settings.spark, json.dumps(writer), readers, values),
+    )
     wrong = []
     for name, (their_x, their_mark) in zip(read, theirs, strict=True):
         ours = _our_columns(json.dumps(writer), schema_of(TYPES[name]), values)

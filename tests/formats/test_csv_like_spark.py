@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Sequence
+from typing import Any
 
 import pyarrow as pa
 import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
 from pyspark.sql.functions import col, from_csv
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StructType
 
+from headwater.connector.formats.ddl import schema as struct_of
 from headwater.readers.formats.csv.csv_format import CsvValueFormat
 from headwater.readers.formats.csv.csv_settings import CsvDialect
 from headwater.readers.formats.format import FormatOptions, ValueDecoder
 from tests.parity.files.plain import plain_rows
+from tests.parity.golden.answers import Answers
+from tests.parity.golden.settings import Settings
 from tests.readers.formats.json.json_values import spans
 
 CORRUPT = "_corrupt_record"
@@ -32,21 +35,25 @@ _VALUES = (
 
 
 @pytest.mark.parametrize("escape", ["\\", '"'])
-def test_text_becomes_what_from_csv_makes_of_it(spark: SparkSession, rng: random.Random, escape: str) -> None:
-    compare(spark, TEXT, [_text(rng) for _ in range(3_000)], CsvDialect(escape=escape))
+def test_text_becomes_what_from_csv_makes_of_it(
+    answers: Answers, settings: Settings, rng: random.Random, escape: str
+) -> None:
+    compare(answers, settings, TEXT, [_text(rng) for _ in range(3_000)], CsvDialect(escape=escape))
 
 
-def test_values_become_what_from_csv_makes_of_them(spark: SparkSession, rng: random.Random) -> None:
+def test_values_become_what_from_csv_makes_of_them(
+    answers: Answers, settings: Settings, rng: random.Random
+) -> None:
     records = [",".join(rng.choices(_VALUES, k=rng.choice((7, 7, 7, 6, 8)))) for _ in range(3_000)]
-    compare(spark, TYPED, records, CsvDialect())
+    compare(answers, settings, TYPED, records, CsvDialect())
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("escape", ["\\", '"'])
 def test_much_text_becomes_what_from_csv_makes_of_it(
-    spark: SparkSession, rng: random.Random, escape: str
+    answers: Answers, settings: Settings, rng: random.Random, escape: str
 ) -> None:
-    compare(spark, TEXT, [_text(rng) for _ in range(250_000)], CsvDialect(escape=escape))
+    compare(answers, settings, TEXT, [_text(rng) for _ in range(250_000)], CsvDialect(escape=escape))
 
 
 def _text(rng: random.Random) -> str:
@@ -68,14 +75,19 @@ def _text(rng: random.Random) -> str:
     ],
 )
 def test_a_record_that_an_option_forbids_is_bad_where_from_csv_fails_the_query(
-    spark: SparkSession, options: dict[str, str], dialect: CsvDialect, record: str
+    answers: Answers, settings: Settings, options: dict[str, str], dialect: CsvDialect, record: str
 ) -> None:
-    values = spark.createDataFrame(pa.table({"v": ["1,2,3", record]}))
-    with pytest.raises(
-        (Py4JJavaError, PySparkException),
-        match=r"MalformedCSV|TextParsingException|ArrayIndexOutOfBounds|MALFORMED",
-    ):
-        values.select(from_csv(col("v"), TEXT, options)).toArrow()
+    def ask() -> str:
+        values = settings.spark.createDataFrame(pa.table({"v": ["1,2,3", record]}))
+        with pytest.raises((Py4JJavaError, PySparkException)) as caught:
+            values.select(from_csv(col("v"), TEXT, options)).toArrow()
+        found = re.search(
+            r"MalformedCSV|TextParsingException|ArrayIndexOutOfBounds|MALFORMED", str(caught.value)
+        )
+        assert found
+        return found[0]
+
+    assert answers.ask(("from_csv", options, record), ask)
     decoder = _decoder(f"{TEXT}, {CORRUPT} string", dialect)
     bad = decoder.append(spans([b"1,2,3", record.encode()]))
     assert bad is not None
@@ -86,27 +98,32 @@ def test_a_record_that_an_option_forbids_is_bad_where_from_csv_fails_the_query(
 
 
 def _decoder(ddl: str, dialect: CsvDialect) -> ValueDecoder:
-    schema = StructType.fromDDL(ddl)
-    assert isinstance(schema, StructType)
     return CsvValueFormat(
-        to_arrow_schema(schema, timezone="UTC").serialize().to_pybytes(),
+        to_arrow_schema(struct_of(ddl), timezone="UTC").serialize().to_pybytes(),
         FormatOptions(corrupt_column=CORRUPT, time_zone="UTC"),
         dialect,
     ).decoder()
 
 
-def compare(spark: SparkSession, ddl: str, records: Sequence[str], dialect: CsvDialect) -> None:
+def compare(
+    answers: Answers, settings: Settings, ddl: str, records: Sequence[str], dialect: CsvDialect
+) -> None:
     """Decode records with both, and compare all columns."""
     options = {"escape": dialect.escape, "columnNameOfCorruptRecord": CORRUPT, "timeZone": "UTC"}
-    values = spark.createDataFrame(pa.table({"i": range(len(records)), "v": list(records)}))
-    parsed = from_csv(col("v"), f"{ddl}, {CORRUPT} string", options)
-    found = values.select("i", parsed.alias("r")).orderBy("i").select("r.*").toArrow()
+
+    def ask() -> tuple[list[str], list[tuple[Any, ...]]]:
+        values = settings.spark.createDataFrame(pa.table({"i": range(len(records)), "v": list(records)}))
+        parsed = from_csv(col("v"), f"{ddl}, {CORRUPT} string", options)
+        found = values.select("i", parsed.alias("r")).orderBy("i").select("r.*").toArrow()
+        return found.schema.names, plain_rows(found)
+
+    names, theirs = answers.ask(("from_csv", ddl, options, list(records)), ask)
     decoder = _decoder(f"{ddl}, {CORRUPT} string", dialect)
     decoder.append(spans([record.encode() for record in records]))
-    ours = pa.Table.from_arrays([pa.chunked_array([each]) for each in decoder.finish()], found.schema.names)
+    ours = pa.Table.from_arrays([pa.chunked_array([each]) for each in decoder.finish()], names)
     wrong = [
         (record, our, their)
-        for record, our, their in zip(records, plain_rows(ours), plain_rows(found), strict=True)
+        for record, our, their in zip(records, plain_rows(ours), theirs, strict=True)
         if our != their
     ]
     assert not wrong, f"{len(wrong)} of {len(records)}: {wrong[:8]}"

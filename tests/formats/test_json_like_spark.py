@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,13 @@ from pyspark.sql.functions import col, expr, from_json
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StringType, StructField, StructType
 
+from headwater.connector.formats.ddl import schema as struct_of
 from headwater.readers.formats.format import FormatOptions
 from headwater.readers.formats.json.json_format import JsonValueFormat
 from tests.formats.json_differences import DIFFERENCES, TIME_ONLY, is_meant
 from tests.formats.json_texts import SCHEMAS, json_texts
+from tests.parity.golden.answers import Answers
+from tests.parity.golden.settings import Settings
 from tests.readers.formats.json.json_values import spans
 
 ZONE = "Europe/Paris"
@@ -29,49 +33,61 @@ _CORRUPT_FIELD = StructField(CORRUPT, StringType())
 
 @pytest.mark.parametrize("ddl", SCHEMAS)
 def test_values_become_what_from_json_makes_of_them(
-    spark: SparkSession, ddl: str, rng: random.Random
+    answers: Answers, settings: Settings, ddl: str, rng: random.Random
 ) -> None:
-    compare(spark, ddl, list(json_texts(rng, struct_of(ddl), 3_000)))
+    compare(answers, settings, ddl, list(json_texts(rng, struct_of(ddl), 3_000)))
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("ddl", SCHEMAS)
 def test_a_million_values_become_what_from_json_makes_of_them(
-    spark: SparkSession, ddl: str, rng: random.Random
+    answers: Answers, settings: Settings, ddl: str, rng: random.Random
 ) -> None:
     for _ in range(10):
-        compare(spark, ddl, list(json_texts(rng, struct_of(ddl), 25_000)))
+        compare(answers, settings, ddl, list(json_texts(rng, struct_of(ddl), 25_000)))
 
 
 @pytest.mark.parametrize("ddl", SCHEMAS)
 def test_the_rows_that_stay_are_those_of_spark_with_dropmalformed(
-    spark: SparkSession, ddl: str, rng: random.Random
+    answers: Answers, settings: Settings, ddl: str, rng: random.Random
 ) -> None:
     schema = struct_of(ddl)
     # Spark's reader takes an object as a row, an array as many and blank text as none.
     texts = [text for text in json_texts(rng, schema, 1_000) if text.startswith(b"{") and text.isascii()]
     texts = [text for text in texts if not TIME_ONLY.search(text.decode())]
-    lines = spark.createDataFrame([(text.decode(),) for text in texts], "value string").repartition(1)
-    options = {"mode": "DROPMALFORMED", "timeZone": ZONE}
-    kept = spark.read.schema(schema).options(**options).json(lines.select("value"))
+
+    def ask() -> int:
+        values = [(text.decode(),) for text in texts]
+        lines = settings.spark.createDataFrame(values, "value string").repartition(1)
+        options = {"mode": "DROPMALFORMED", "timeZone": ZONE}
+        return settings.spark.read.schema(schema).options(**options).json(lines.select("value")).count()
+
     ours, _ = _our_rows(StructType([*schema, _CORRUPT_FIELD]), texts)
-    assert kept.count() == len(ours) - sum(bad for _, bad in ours)
+    stay = answers.ask(("DROPMALFORMED", ddl, texts), ask)
+    assert stay == len(ours) - sum(bad for _, bad in ours)
 
 
-def test_a_row_is_bad_where_failfast_fails(spark: SparkSession, rng: random.Random) -> None:
+def test_a_row_is_bad_where_failfast_fails(answers: Answers, settings: Settings, rng: random.Random) -> None:
     schema = struct_of(SCHEMAS[0])
     texts = [
         text for text in json_texts(rng, schema, 300) if not TIME_ONLY.search(text.decode(errors="replace"))
     ]
     bad = [is_bad for _, is_bad in _our_rows(StructType([*schema, _CORRUPT_FIELD]), texts)[0]]
-    parsed = from_json(expr("cast(v as string)"), schema, {"mode": "FAILFAST", "timeZone": ZONE})
+
+    def are_read(texts: Sequence[bytes]) -> bool:
+        parsed = from_json(expr("cast(v as string)"), schema, {"mode": "FAILFAST", "timeZone": ZONE})
+        values = settings.spark.createDataFrame(pa.table({"v": pa.array(texts, pa.binary())}))
+        try:
+            return values.select(parsed.alias("r")).toArrow().num_rows == len(texts)
+        except (Py4JJavaError, PySparkException) as error:
+            if "MALFORMED_RECORD_IN_PARSING" not in str(error):
+                raise
+            return False
+
     good = [text for text, is_bad in zip(texts, bad, strict=True) if not is_bad]
-    values = spark.createDataFrame(pa.table({"v": pa.array(good, pa.binary())}))
-    assert values.select(parsed.alias("r")).toArrow().num_rows == len(good)
+    assert answers.ask(("FAILFAST", good), lambda: are_read(good))
     for text in [text for text, is_bad in zip(texts, bad, strict=True) if is_bad][:10]:
-        values = spark.createDataFrame(pa.table({"v": pa.array([text], pa.binary())}))
-        with pytest.raises((Py4JJavaError, PySparkException), match="MALFORMED_RECORD_IN_PARSING"):
-            values.select(parsed.alias("r")).toArrow()
+        assert not answers.ask(("FAILFAST", [text]), partial(are_read, [text]))
 
 
 def test_every_difference_stands_in_the_documentation() -> None:
@@ -79,16 +95,9 @@ def test_every_difference_stands_in_the_documentation() -> None:
     assert not [(what, why) for what, why in DIFFERENCES.items() if what not in text or why not in text]
 
 
-def struct_of(ddl: str) -> StructType:
-    """Return the type that Spark's language for schemas means."""
-    found = StructType.fromDDL(ddl)
-    assert isinstance(found, StructType)
-    return found
-
-
-def compare(spark: SparkSession, ddl: str, texts: Sequence[bytes]) -> None:
+def compare(answers: Answers, settings: Settings, ddl: str, texts: Sequence[bytes]) -> None:
     schema = struct_of(ddl).add(CORRUPT, StringType())
-    theirs = _spark_rows(spark, schema, texts)
+    theirs = answers.ask(("from_json", ddl, texts), lambda: _spark_rows(settings.spark, schema, texts))
     ours, broken = _our_rows(schema, texts)
     wrong = [
         (text, our, their)

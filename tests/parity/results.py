@@ -18,6 +18,8 @@ __all__ = [
     "Step",
     "failure_of",
     "logged_positions",
+    "normal_positions",
+    "row_of",
     "rows",
     "rows_of",
     "rows_read",
@@ -65,11 +67,12 @@ def rows_of(df: DataFrame, prefix: str) -> list[Row]:
         prefix: is taken off the names of topics.
     """
     columns = [*_SELECT, *(["headers"] if "headers" in df.columns else [])]
-    found = (_row(tuple(row), prefix) for row in df.selectExpr(*columns).collect())
+    found = (row_of(tuple(row), prefix) for row in df.selectExpr(*columns).collect())
     return sorted(found, key=lambda row: row[_PLACE])
 
 
-def _row(row: Row, prefix: str) -> Row:
+def row_of(row: Row, prefix: str) -> Row:
+    """Return a row of a source in its normal form."""
     key, value, topic, *rest = row
     if len(row) > len(_SELECT) and rest[-1] is not None:
         rest[-1] = [(name, _bytes(content)) for name, content in rest[-1]]
@@ -181,7 +184,7 @@ _OPTIONS: dict[str, str] = {
 
 def failure_of(error: BaseException) -> Failure:
     """Return the kind of an error of either source."""
-    said = f"{error} {getattr(error, '_stackTrace', '')}"
+    said = f"{type(error).__module__}.{type(error).__qualname__}: {error} {getattr(error, '_stackTrace', '')}"
     for kind, patterns in KINDS.items():
         if any(re.search(pattern, said) for pattern in patterns):
             return Failure(kind)

@@ -14,7 +14,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from local_kafka import LocalKafka
 from local_kafka_admin import until
-from tests.parity.results import Failure, Positions, Row, Step, failure_of, logged_positions, rows_of
+from tests.parity.results import Failure, Positions, Row, Step, failure_of, logged_positions, row_of, rows_of
 from tests.patience import PATIENCE_S
 
 __all__ = ["ANY_TIME", "NOON_MS", "Query", "Source"]
@@ -35,6 +35,7 @@ QUICK = {
     "kafkaConsumer.pollTimeoutMs": "30000",
 }
 """Options of every read: what changes in the cluster is noticed at once."""
+_SERVERS = "kafka.bootstrap.servers"
 
 
 @dataclass
@@ -43,19 +44,26 @@ class Source:
 
     Attributes:
         name: ``kafka`` for Spark's, ``headwater`` for ours: the format's name.
-        spark: one session for both.
+        session: returns the session of both; called only by what needs one.
         kafka: one broker for both.
         prefix: begins the names of all of this source's topics, and is left out in results.
         folder: for checkpoints.
+        log: what it was asked for, to which its options are appended.
     """
 
     name: str
-    spark: SparkSession
+    session: Callable[[], SparkSession]
     kafka: LocalKafka
     prefix: str
     folder: Path
+    log: list[Any] = field(default_factory=list)
     _queries: list[Query] = field(default_factory=list)
     _numbers: Iterator[int] = field(default_factory=itertools.count)
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session."""
+        return self.session()
 
     def topic(self, short: str = "t", partitions: int = 1, configs: Mapping[str, str] | None = None) -> str:
         """Create a topic, and return its name."""
@@ -96,9 +104,10 @@ class Source:
         """Run a batch read that was loaded before."""
         return rows_of(df, self.prefix)
 
-    def tasks(self, **options: Any) -> int:
-        """Return the number of tasks of a batch read."""
-        return self.load(**options).rdd.getNumPartitions()
+    def rows_by_task(self, **options: Any) -> list[list[Row]]:
+        """Return key, value, topic, partition and offset of what each task of a batch read gives."""
+        frame = self.load(**options).select("key", "value", "topic", "partition", "offset")
+        return [[row_of(tuple(row), self.prefix) for row in rows] for rows in frame.rdd.glom().collect()]
 
     def stream(self, **options: Any) -> Query:
         """Return a streaming query that has not been started."""
@@ -117,8 +126,10 @@ class Source:
             query.stop()
 
     def _options(self, options: Mapping[str, Any]) -> dict[str, str]:
-        given = {"kafka.bootstrap.servers": self.kafka.bootstrap_servers, **QUICK}
-        given |= {name.replace("_", "."): value for name, value in options.items()}
+        given = QUICK | {name.replace("_", "."): value for name, value in options.items()}
+        if _SERVERS not in given:
+            given = {_SERVERS: self.kafka.bootstrap_servers, **given}
+        self.log.append(("options", {name: str(value) for name, value in sorted(given.items())}))
         ours = {"source": "kafka"} if self.name == "headwater" else {}
         return {
             "": self.name,

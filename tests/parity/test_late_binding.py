@@ -65,7 +65,7 @@ def test_an_rdd_of_pieces_too(parity: Parity, cut: dict[str, Any]) -> None:
         source.produce(topic, [b"later"] * 10, partition=1)
         return [before, sorted(map(tuple, rdd.collect())), sorted(map(tuple, df.rdd.collect()))]
 
-    assert [len(rows) for rows in parity.same(scenario)] == [21, 31, 31]
+    assert [len(rows) for rows in parity.same(scenario, needs_spark=True)] == [21, 31, 31]
 
 
 @pytest.mark.long
@@ -74,7 +74,7 @@ def test_two_uses_of_one_frame(parity: Parity) -> None:
         df = source.load(subscribe=source.filled(11))
         return source.rows(df.union(df))
 
-    assert len(parity.same(scenario)) == 22
+    assert len(parity.same(scenario, needs_spark=True)) == 22
 
 
 @pytest.mark.long
@@ -87,7 +87,7 @@ def test_a_view(parity: Parity) -> None:
         source.produce(topic, [b"later"] * 4)
         return [before, source.spark.sql(count).first()]
 
-    assert [row[0] for row in parity.same(scenario)] == [3, 7]
+    assert [row[0] for row in parity.same(scenario, needs_spark=True)] == [3, 7]
 
 
 @pytest.mark.long

@@ -149,7 +149,7 @@ def test_a_union_goes_on_when_one_of_the_two_has_nothing_new(parity: Parity) -> 
         query.available_now()
         return [[(row[2], row[4]) for row in rows] for rows in query.batches]
 
-    batches = parity.same(scenario)
+    batches = parity.same(scenario, needs_spark=True)
     assert [len(rows) for rows in batches] == [10, 10, 5, 5, 5]
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 
 from local_kafka import LocalKafka
+from tests.parity.golden.answers import Answers
 from tests.parity.parity import Parity, mostly_long
 from tests.parity.results import Failure, Row, Step, rows, values
 from tests.parity.sources import Query, Source
@@ -323,17 +324,18 @@ def test_available_now_again_after_a_failed_batch_and_an_empty_new_partition(par
 @pytest.mark.long
 @EITHER
 def test_a_permission_that_goes_and_comes_back(
-    spark: SparkSession, topic: str, tmp_path: Path, fail: str
+    request: pytest.FixtureRequest, answers: Answers, topic: str, tmp_path: Path, fail: str
 ) -> None:
     """SPARK-41375: what was read is not read again."""
     listener = "SASL_PLAINTEXT"
     with LocalKafka(users={"ann": "secret"}, authorize=True) as kafka:
-        parity = Parity(spark, kafka, topic, tmp_path)
+        spark = partial(request.getfixturevalue, "spark")
+        parity = Parity(answers, spark, lambda: kafka, topic, tmp_path)
 
         def scenario(source: Source) -> list[Any]:
             name = source.filled(5)
-            kafka.allow("ann", "READ", topic=name)
-            kafka.allow("ann", "DESCRIBE", topic=name)
+            source.kafka.allow("ann", "READ", topic=name)
+            source.kafka.allow("ann", "DESCRIBE", topic=name)
             query = source.stream(
                 subscribePattern=pattern(source),
                 startingOffsets="earliest",
@@ -345,10 +347,10 @@ def test_a_permission_that_goes_and_comes_back(
             )
             found: list[Any] = [query.step()]
             for operation in ("READ", "DESCRIBE"):
-                kafka.disallow("ann", operation, topic=name)
+                source.kafka.disallow("ann", operation, topic=name)
             found.append(query.step())
             for operation in ("READ", "DESCRIBE"):
-                kafka.allow("ann", operation, topic=name)
+                source.kafka.allow("ann", operation, topic=name)
             source.produce(name, [b"later"])
             found.append(query.until(lambda positions: positions["t"]["0"] == 6))
             return found

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from local_kafka import LocalKafka
-from tests.parity.parity import Parity, mostly_long
+from tests.parity.parity import Parity
 from tests.parity.results import Failure, Step
 from tests.parity.sources import FOREVER, NOON_MS, Source
 
@@ -91,15 +91,13 @@ STREAMS: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
-@pytest.mark.parametrize(
-    "name", mostly_long([*BOTH, *BATCHES], "an assignment that is no JSON", "minPartitions 0")
-)
+@pytest.mark.parametrize("name", [*BOTH, *BATCHES])
 def test_of_a_batch(parity: Parity, name: str) -> None:
     given, kind = {**BOTH, **BATCHES}[name]
     assert parity.same(lambda source: source.batch(**{**NOWHERE, **given})) == Failure(kind)
 
 
-@pytest.mark.parametrize("name", mostly_long([*BOTH, *STREAMS], "a minimum above the maximum"))
+@pytest.mark.parametrize("name", [*BOTH, *STREAMS])
 def test_of_a_stream(parity: Parity, name: str) -> None:
     given, kind = {**BOTH, **STREAMS}[name]
     assert parity.same(lambda source: source.stream(**{**NOWHERE, **given}).step()) == Failure(kind)
@@ -171,7 +169,7 @@ BENT: dict[str, dict[str, str | None]] = {
 }
 
 
-@pytest.mark.parametrize("name", mostly_long(BENT, "a fraction"))
+@pytest.mark.parametrize("name", BENT)
 def test_json_that_is_bent(parity: Parity, three: str, name: str) -> None:
     given = {option: raw and raw.replace("TOPIC", three) for option, raw in BENT[name].items()}
     sparks, ours = parity.differs(
@@ -182,7 +180,6 @@ def test_json_that_is_bent(parity: Parity, three: str, name: str) -> None:
     assert ours.kind.startswith("option ")
 
 
-@pytest.mark.long
 def test_one_timestamp_of_more_than_64_bits(parity: Parity, three: str) -> None:
     found = parity.same(lambda source: count_of(source, subscribe=three, startingTimestamp=1 << 64))
     assert found == Failure("option startingtimestamp")

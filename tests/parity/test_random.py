@@ -40,13 +40,13 @@ def short(row: Row) -> Row:
 
 
 def compare(
-    parity: Parity, draws: list[dict[str, Any]], read: Callable[[Source, dict[str, Any]], Any]
+    live_parity: Parity, draws: list[dict[str, Any]], read: Callable[[Source, dict[str, Any]], Any]
 ) -> None:
     """Read with each of the options, and fail with all differences that there are."""
     differences = []
     for given in draws:
         try:
-            parity.same(lambda source: outcome(read(source, given)))  # noqa: B023 - called in this round
+            live_parity.same(lambda source: outcome(read(source, given)))  # noqa: B023 - called in this round
         except AssertionError as error:
             differences.append(f"{given}\n{error}")
     assert not differences, "\n\n".join(differences)
@@ -61,34 +61,34 @@ def batch(source: Source, given: dict[str, Any]) -> Any:
     return found
 
 
-def test_batch_reads(parity: Parity, topic: str, rng: random.Random) -> None:
-    logs = write_logs(parity.kafka, rng, topic, 12)
-    compare(parity, [batch_options(rng, logs, beyond_the_end=False) for _ in range(6)], batch)
+def test_batch_reads(live_parity: Parity, topic: str, rng: random.Random) -> None:
+    logs = write_logs(live_parity.kafka, rng, topic, 12)
+    compare(live_parity, [batch_options(rng, logs, beyond_the_end=False) for _ in range(6)], batch)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("number", range(10))
-def test_many_batch_reads(parity: Parity, topic: str, seed: int, number: int) -> None:
+def test_many_batch_reads(live_parity: Parity, topic: str, seed: int, number: int) -> None:
     rng = random.Random(seed * 100 + number)
-    logs = write_logs(parity.kafka, rng, topic, 40)
-    compare(parity, [batch_options(rng, logs, beyond_the_end=True) for _ in range(40)], batch)
+    logs = write_logs(live_parity.kafka, rng, topic, 40)
+    compare(live_parity, [batch_options(rng, logs, beyond_the_end=True) for _ in range(40)], batch)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("number", range(5))
-def test_streams_of_what_is_there(parity: Parity, topic: str, seed: int, number: int) -> None:
+def test_streams_of_what_is_there(live_parity: Parity, topic: str, seed: int, number: int) -> None:
     rng = random.Random(seed * 100 + number)
-    logs = write_logs(parity.kafka, rng, topic, 30)
+    logs = write_logs(live_parity.kafka, rng, topic, 30)
 
     def read(source: Source, given: dict[str, Any]) -> Any:
         return source.stream(kafkaConsumer_pollTimeoutMs=20_000, **given).available_now()
 
-    compare(parity, [stream_options(rng, logs) for _ in range(6)], read)
+    compare(live_parity, [stream_options(rng, logs) for _ in range(6)], read)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("number", range(5))
-def test_streams_of_what_is_being_written(parity: Parity, seed: int, number: int) -> None:
+def test_streams_of_what_is_being_written(live_parity: Parity, seed: int, number: int) -> None:
     def scenario(source: Source) -> list[Any]:
         rng = random.Random(seed * 100 + number)  # the same for both sources
         topic = source.topic("t", 3, ANY_TIME)
@@ -108,4 +108,4 @@ def test_streams_of_what_is_being_written(parity: Parity, seed: int, number: int
             found.append(outcome(query.step()))
         return found
 
-    parity.same(scenario)
+    live_parity.same(scenario)

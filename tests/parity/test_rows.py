@@ -112,7 +112,9 @@ def test_a_large_record_that_compresses_well(parity: Parity, topic: str) -> None
     parity.kafka.append(
         topic, 0, record_sets.batch([Record(0, value=bytes(70 << 20))], attributes=record_sets.ZSTD)
     )
-    counts = parity.same(lambda source: source.load(subscribe=topic).selectExpr("length(value)").collect())
+    counts = parity.same(
+        lambda source: source.load(subscribe=topic).selectExpr("length(value)").collect(), needs_spark=True
+    )
     assert [row[0] for row in counts] == [70 << 20]
 
 

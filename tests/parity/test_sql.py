@@ -46,7 +46,7 @@ def test_a_watermark_over_the_timestamp(parity: Parity) -> None:
         assert query.awaitTermination(120)
         return source.spark.table(table(source)).selectExpr("unix_millis(window.start)", "count").collect()
 
-    assert [tuple(row) for row in parity.same(scenario)] == [(1_700_000_000_000, 8)]
+    assert [tuple(row) for row in parity.same(scenario, needs_spark=True)] == [(1_700_000_000_000, 8)]
 
 
 @pytest.mark.long
@@ -66,7 +66,7 @@ def test_a_self_join_has_one_offset_and_reads_once_where_the_exchange_is_reused(
             sum(each["numInputRows"] for each in done),
         ]
 
-    joined, sources, _ = parity.same(scenario)
+    joined, sources, _ = parity.same(scenario, needs_spark=True)
     assert joined == [(1, 1, 1), (1, 1, 6), (1, 6, 1), (1, 6, 6), (2, 2, 2), (3, 3, 3)]
     assert set(sources) == {1}
 
@@ -78,7 +78,7 @@ def test_rows_that_a_query_counts(parity: Parity) -> None:
         stream = source.read_stream(subscribe=topic, startingOffsets="earliest", maxOffsetsPerTrigger=5)
         return [each["numInputRows"] for each in progress(source, stream)]
 
-    assert sum(parity.same(scenario)) == 15
+    assert sum(parity.same(scenario, needs_spark=True)) == 15
 
 
 def test_metrics_of_the_source(parity: Parity) -> None:
@@ -86,7 +86,7 @@ def test_metrics_of_the_source(parity: Parity) -> None:
         stream = source.read_stream(subscribe=source.filled(5, 5), startingOffsets="earliest")
         return sorted(progress(source, stream)[0]["sources"][0]["metrics"] or {})
 
-    sparks, ours = parity.differs("metrics", scenario)
+    sparks, ours = parity.differs("metrics", scenario, needs_spark=True)
     assert sparks == ["avgOffsetsBehindLatest", "maxOffsetsBehindLatest", "minOffsetsBehindLatest"]
     assert ours == []
 
@@ -108,7 +108,7 @@ def test_continuous_processing(parity: Parity) -> None:
         finally:
             query.stop()
 
-    sparks, ours = parity.differs("continuous-trigger", scenario)
+    sparks, ours = parity.differs("continuous-trigger", scenario, needs_spark=True)
     assert sparks == "5 rows"
     assert "does not support continuous processing" in ours
 

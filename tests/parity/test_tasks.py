@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.parity.parity import Parity, mostly_long
+from tests.parity.parity import Parity
 from tests.parity.sources import Source
 
 CASES: dict[str, tuple[tuple[int, ...], int, int]] = {
@@ -31,11 +31,11 @@ CASES: dict[str, tuple[tuple[int, ...], int, int]] = {
 
 def cut(source: Source, topic: str, **given: Any) -> list[list[Any]]:
     """Return the places of the records of each task that has some."""
-    df = source.load(subscribe=topic, **given).selectExpr("partition", "offset")
-    return sorted([sorted(map(tuple, rows)) for rows in df.rdd.glom().collect() if rows])
+    tasks = source.rows_by_task(subscribe=topic, **given)
+    return sorted(sorted(row[3:5] for row in rows) for rows in tasks if rows)
 
 
-@pytest.mark.parametrize("name", mostly_long(CASES, "a smaller and a larger one"))
+@pytest.mark.parametrize("name", CASES)
 def test_pieces(parity: Parity, name: str) -> None:
     counts, given, least = CASES[name]
 
@@ -58,7 +58,6 @@ def test_the_most_records_of_a_task(parity: Parity) -> None:
     assert max(ours) <= 4
 
 
-@pytest.mark.long
 def test_the_most_records_of_a_task_and_the_fewest_tasks(parity: Parity) -> None:
     def scenario(source: Source) -> list[Any]:
         tasks = cut(source, source.filled(10, 3), maxRecordsPerPartition=6, minPartitions=5)

@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from local_kafka import LocalKafka
-from tests.parity.parity import Parity, mostly_long
+from tests.parity.parity import Parity
 from tests.parity.results import Failure, Row
 from tests.parity.sources import Source
 
@@ -66,12 +66,12 @@ PATTERNS: dict[str, Iterable[str]] = {
 }
 
 
-@pytest.mark.parametrize("given", mostly_long(NAMED, list(NAMED)[-1]))
+@pytest.mark.parametrize("given", NAMED)
 def test_names(parity: Parity, topics: None, given: str) -> None:
     assert parity.same(lambda source: read(source.batch(subscribe=given))) == NAMED[given]
 
 
-@pytest.mark.parametrize("pattern", mostly_long(PATTERNS, r"topics-[ab]\d$", rf"{PREFIX}-[^b_B-]\d"))
+@pytest.mark.parametrize("pattern", PATTERNS)
 def test_a_pattern_is_searched_in_the_name(parity: Parity, topics: None, pattern: str) -> None:
     assert parity.same(lambda source: read(source.batch(subscribePattern=pattern))) == both(
         *PATTERNS[pattern]
@@ -84,12 +84,10 @@ def test_a_pattern_of_java_alone(parity: Parity, topics: None) -> None:
     ) == ([], Failure("option subscribepattern"))
 
 
-@pytest.mark.long
 def test_a_pattern_that_matches_nothing(parity: Parity, topics: None) -> None:
     assert parity.same(lambda source: source.batch(subscribePattern="no-such-topic-anywhere")) == []
 
 
-@pytest.mark.long
 def test_assigned_partitions(parity: Parity, topics: None) -> None:
     given = json.dumps({f"{PREFIX}-a1": [1], f"{PREFIX}-b1": [0, 1]})
     assert parity.same(lambda source: read(source.batch(assign=given))) == {("a1", 1), ("b1", 0), ("b1", 1)}
@@ -101,7 +99,6 @@ def test_a_topic_that_does_not_exist(parity: Parity) -> None:
     )
 
 
-@pytest.mark.long
 def test_a_stream_of_a_topic_that_does_not_exist(parity: Parity) -> None:
     assert parity.same(lambda source: source.stream(subscribe="no-such-topic").step()) == Failure(
         "unknown topic or partition"
@@ -116,7 +113,7 @@ def test_an_assigned_partition_that_does_not_exist(parity: Parity, topics: None)
     )
 
 
-@pytest.mark.parametrize("option", mostly_long(["subscribe", "assign"], "subscribe"))
+@pytest.mark.parametrize("option", ["subscribe", "assign"])
 def test_a_topic_of_kafka_itself(parity: Parity, topics: None, option: str) -> None:
     group = Consumer({"bootstrap.servers": parity.kafka.bootstrap_servers, "group.id": PREFIX})
     group.commit(offsets=[TopicPartition(f"{PREFIX}-a1", 0, 1)], asynchronous=False)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from local_kafka import LocalKafka
-from tests.parity.parity import Parity, mostly_long
+from tests.parity.parity import Parity
 from tests.parity.results import Failure, Row, rows_read
 from tests.parity.sources import FOREVER, NOON_MS
 
@@ -171,21 +171,11 @@ REFUSALS: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
-QUICK = (
-    "-2 and -1 in JSON",
-    "one timestamp beats the others, and these beat offsets",
-    "offsets that are gone, without failing",
-    "a start that no record reaches",
-    "a start after the end",
-)
-"""What runs without ``--long`` too."""
-
-
 def options(timed: str, given: dict[str, Any]) -> dict[str, Any]:
     return given if "assign" in given or "subscribePattern" in given else {"subscribe": timed, **given}
 
 
-@pytest.mark.parametrize("name", mostly_long(RANGES, *QUICK))
+@pytest.mark.parametrize("name", RANGES)
 def test_rows(parity: Parity, timed: str, name: str) -> None:
     given, expected = RANGES[name]
     found = parity.same(lambda source: source.batch(**options(timed, given)))
@@ -193,13 +183,12 @@ def test_rows(parity: Parity, timed: str, name: str) -> None:
     assert {number(row) for row in found} == expected
 
 
-@pytest.mark.parametrize("name", mostly_long(REFUSALS, *QUICK))
+@pytest.mark.parametrize("name", REFUSALS)
 def test_errors(parity: Parity, timed: str, name: str) -> None:
     given, kind = REFUSALS[name]
     assert parity.same(lambda source: source.batch(**options(timed, given))) == Failure(kind)
 
 
-@pytest.mark.long
 def test_an_end_before_the_beginning_of_a_range_that_is_divided(parity: Parity, timed: str) -> None:
     sparks, ours = parity.differs(
         "end-before-the-beginning",

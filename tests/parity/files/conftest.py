@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
 
 from tests.parity.files.drawn_files import DrawnFiles
 from tests.parity.files.files_parity import COMPARED, FilesParity
+from tests.parity.golden.answers import Answers
+from tests.parity.golden.settings import Settings
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -20,9 +21,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 @pytest.fixture
-def parity(spark: SparkSession, tmp_path: Path) -> FilesParity:
+def parity(answers: Answers, settings: Settings, tmp_path: Path) -> FilesParity:
     """In place of the fixture of this name that compares sources of Kafka."""
-    return FilesParity(spark, tmp_path)
+    return FilesParity(answers, settings, tmp_path)
 
 
 @pytest.fixture
@@ -34,7 +35,5 @@ def drawn(parity: FilesParity, seed: int) -> DrawnFiles:
 @pytest.fixture
 def with_times_of_day(parity: FilesParity) -> Iterator[FilesParity]:
     """The same where Spark has the type ``time``, which it has not by default."""
-    name = "spark.sql.timeType.enabled"
-    parity.spark.conf.set(name, "true")
-    yield parity
-    parity.spark.conf.unset(name)
+    with parity.settings.such("spark.sql.timeType.enabled", "true"):
+        yield parity

@@ -1,4 +1,7 @@
-"""Reads the same files with Spark's own reader and with ours, and compares rows and schemas exactly.
+"""Compares what Spark's own reader and ours make of the same files, rows and schemas exactly.
+
+What Spark makes of them is stored (`Answers`), and ours reads in this process, so that no Spark is needed.
+Where Spark is there to be asked, ours reads through Spark too.
 
 Many files are read by one job, each for itself: rows are told apart by the name of their file. So thousands
 of generated files cost seconds.
@@ -8,27 +11,37 @@ from __future__ import annotations
 
 import difflib
 import itertools
+import json
+import os
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from pprint import pformat
 from typing import Any, TypeAlias
 
+import hypothesis
 import pyarrow as pa
+import pyarrow.compute as pc
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+from pyspark.sql import DataFrame, DataFrameReader
 from pyspark.sql.streaming.readwriter import DataStreamReader
 from pyspark.sql.types import StructType
 
+from headwater.core.errors import HeadwaterError
 from tests.parity.files.differences import FILES_DIFFERENCES
 from tests.parity.files.plain import plain_rows
+from tests.parity.golden.answers import Answers, Mode, NoAnswerError
+from tests.parity.golden.fingerprints import fingerprint
+from tests.parity.golden.local_reads import path_options, read_batch, read_stream
+from tests.parity.golden.settings import Settings
 
 __all__ = [
     "COMPARED",
     "METADATA",
+    "WRITTEN_S",
     "Failed",
     "FilesParity",
     "Meant",
@@ -46,6 +59,9 @@ COMPARED: Counter[str] = Counter()
 
 _Reader: TypeAlias = DataFrameReader | DataStreamReader
 _NAME = "_parity_file"
+_MOST_SAID = 300
+WRITTEN_S = 1_720_003_600
+"""When the files of a comparison were written: the same in each run."""
 METADATA = (
     "_metadata struct<file_path string, file_name string, file_size bigint, file_block_start bigint, "
     "file_block_length bigint, file_modification_time timestamp>"
@@ -67,6 +83,11 @@ class Failed:
 
 Outcome = list[Row] | Failed
 """The rows of a file in their order, or that it could not be read."""
+
+_Made: TypeAlias = tuple[list[Outcome], StructType | None]
+"""The outcome of each file, and the schema of the read; None if it failed."""
+_Answer: TypeAlias = tuple[list[Outcome], str | None]
+"""The same with the schema as JSON."""
 
 Meant: TypeAlias = Callable[[bytes, Outcome, Outcome], bool]
 """Whether a difference is about a file: of its content, and of what Spark and what we made of it."""
@@ -97,15 +118,23 @@ def reading(kind: str, schema: str | None = None, /, **options: str) -> Reading:
 class FilesParity:
     """Both readers, and a folder for the files that they read.
 
+    Attributes:
+        settings: of the session in which both read.
+        answers: what Spark's reader makes of files.
+
     Args:
-        spark: where both run.
+        answers: as above.
+        settings: as above.
         folder: for files; each comparison has a folder of its own in it.
     """
 
-    def __init__(self, spark: SparkSession, folder: Path) -> None:
-        self.spark = spark
+    def __init__(self, answers: Answers, settings: Settings, folder: Path) -> None:
+        self.answers = answers
+        self.settings = settings
         self._folder = folder
         self._numbers = itertools.count()
+        self._known: defaultdict[str, dict[bytes, tuple[Outcome, str]]] = defaultdict(dict)
+        answers.names[str(folder)] = "<folder>"
 
     def same(
         self,
@@ -185,6 +214,7 @@ class FilesParity:
         paths = [folder / f"{at:06}{how.suffix or '.' + how.kind.lower()}" for at in range(len(files))]
         for path, content in zip(paths, files, strict=True):
             path.write_bytes(content)
+            os.utime(path, (WRITTEN_S, WRITTEN_S))
         if one_by_one:
             reads = [self.both_of([path], str(path), how, streaming=streaming) for path in paths]
             return [sparks[0] for sparks, _ in reads], [ours[0] for _, ours in reads]
@@ -194,19 +224,9 @@ class FilesParity:
         self, paths: Sequence[Path], url: str | list[str], how: Reading, *, streaming: bool
     ) -> tuple[list[Outcome], list[Outcome]]:
         """Return what each reader makes of files that lie below one or several paths: Spark's, then ours."""
-        names = [path.name for path in paths]
         COMPARED[how.kind] += len(paths)
-        kinds = {"source": "files", "format": how.kind, "includeMetadata": "true"}
-        with_metadata = how.schema and f"{how.schema}, {METADATA}"
-        sparks, sparks_schema = self._read(
-            lambda: _load(self._reader(how.kind, streaming=streaming), url, how, how.schema), names
-        )
-        ours, our_schema = self._read(
-            lambda: _load(
-                self._reader("headwater", streaming=streaming).options(**kinds), url, how, with_metadata
-            ),
-            names,
-        )
+        sparks, sparks_schema = self._spark_reads(paths, url, how, streaming=streaming)
+        ours, our_schema = self._ours_reads(paths, url, how, streaming=streaming)
         if sparks_schema is not None and our_schema is not None and sparks_schema != our_schema:
             raise AssertionError(
                 f"the schemas differ with {how}\n"
@@ -215,13 +235,106 @@ class FilesParity:
             )
         return sparks, ours
 
-    def _reader(self, kind: str, *, streaming: bool) -> _Reader:
-        return (self.spark.readStream if streaming else self.spark.read).format(kind)
+    def drawn(self, how: Reading, count: int, draw: Callable[[], list[bytes]]) -> list[bytes]:
+        """Return files that are drawn, or those that were drawn when Spark was asked about them.
 
-    def _read(
-        self, load: Callable[[], DataFrame], names: Sequence[str]
-    ) -> tuple[list[Outcome], StructType | None]:
-        """Return what a read makes of each file, and its schema."""
+        Some day hypothesis draws others.
+        """
+        question = ("drawn", self._words(how), count, next(self._numbers))
+        return self.answers.drawn(question, draw, f"hypothesis {hypothesis.__version__}")
+
+    def written_by_spark(self, kind: str, query: str, **options: str) -> bytes:
+        """Return a file with the rows of a query, as Spark writes it in this session.
+
+        Args:
+            kind: the format.
+            query: in SQL.
+            options: of the writer.
+        """
+        folder = self._folder / f"{next(self._numbers):04}"
+
+        def write() -> bytes:
+            rows = self.settings.spark.sql(query).coalesce(1)
+            rows.write.format(kind).options(**options).save(str(folder))
+            (file,) = folder.glob(f"*.{kind}")
+            return file.read_bytes()
+
+        written = (kind, query, *sorted(options.items()))
+        return self.answers.made_by_spark(("written", written, self.settings.question()), write)
+
+    def _words(self, how: Reading) -> tuple[str | None, ...]:
+        options = sorted(f"{name}={value}" for name, value in how.options.items())
+        return (how.kind, how.schema, how.suffix, *options)
+
+    def _spark_reads(
+        self, paths: Sequence[Path], url: str | list[str], how: Reading, *, streaming: bool
+    ) -> _Made:
+        """Return what Spark makes of each file, and the schema."""
+        names = [path.name for path in paths]
+
+        def ask() -> _Answer:
+            reader = self._reader(how.kind, streaming=streaming)
+            outcomes, schema = self._through_spark(lambda: _load(reader, url, how, how.schema), names)
+            return outcomes, None if schema is None else schema.json()
+
+        read = (self._words(how), self.settings.question(), streaming)
+        urls = [url] if isinstance(url, str) else url
+        contents = [path.read_bytes() for path in paths]
+        files = tuple(
+            (str(path), fingerprint(content)) for path, content in zip(paths, contents, strict=True)
+        )
+        known = self._known[repr(read)]
+        try:
+            outcomes, schema = self.answers.ask(("read", read, tuple(urls), files), ask)
+        except NoAnswerError:
+            # Files of a given schema are read each for itself: of a part of them Spark makes the same.
+            if how.schema is None or not all(content in known for content in contents):
+                raise
+            outcomes, schema = [known[content][0] for content in contents], known[contents[0]][1]
+        if schema is None:
+            return outcomes, None
+        known.update((content, (each, schema)) for content, each in zip(contents, outcomes, strict=True))
+        return outcomes, StructType.fromJson(json.loads(schema))
+
+    def _ours_reads(
+        self, paths: Sequence[Path], url: str | list[str], how: Reading, *, streaming: bool
+    ) -> _Made:
+        """Return what we make of each file, and the schema: in this process, and through Spark too."""
+        names = [path.name for path in paths]
+        kinds = {"source": "files", "format": how.kind, "includeMetadata": "true"}
+        options = {**kinds, **how.options, **path_options(url)}
+        if self.answers.mode not in {Mode.CHECK, Mode.FRESH}:
+            return self._in_this_process(how.schema, options, names, streaming=streaming)
+        with_metadata = how.schema and f"{how.schema}, {METADATA}"
+        reader = self._reader("headwater", streaming=streaming).options(**kinds)
+        made = self._through_spark(lambda: _load(reader, url, how, with_metadata), names)
+        if self.answers.mode is Mode.CHECK:
+            here = self._in_this_process(how.schema, options, names, streaming=streaming)
+            assert here == made, "headwater reads otherwise in this process than through Spark"
+        return made
+
+    def _in_this_process(
+        self, ddl: str | None, options: Mapping[str, str], names: Sequence[str], *, streaming: bool
+    ) -> _Made:
+        try:
+            schema = None if ddl is None else self.settings.parsed(f"{ddl}, {METADATA}")
+            if streaming:
+                schema, tables = read_stream(options, schema, self.settings.values)
+            else:
+                schema, table = read_batch(options, schema, self.settings.values)
+                tables = [table]
+        except (HeadwaterError, PySparkException) as error:
+            failed = Failed(_first_lines(error))
+            return [failed for _ in names], None
+        return _by_file([_with_names_of_files(table) for table in tables], names), StructType(
+            [each for each in schema if each.name != "_metadata"]
+        )
+
+    def _reader(self, kind: str, *, streaming: bool) -> _Reader:
+        spark = self.settings.spark
+        return (spark.readStream if streaming else spark.read).format(kind)
+
+    def _through_spark(self, load: Callable[[], DataFrame], names: Sequence[str]) -> _Made:
         try:
             frame = load()
             columns = [f"`{name}`" for name in frame.columns if name != "_metadata"]
@@ -230,10 +343,7 @@ class FilesParity:
         except (PySparkException, Py4JJavaError) as error:
             failed = Failed(_first_lines(error))
             return [failed for _ in names], None
-        found: dict[str, list[Row]] = {name: [] for name in names}
-        for *row, name in itertools.chain.from_iterable(map(plain_rows, tables)):
-            found[name].append(tuple(row))
-        return [found[name] for name in names], schema
+        return _by_file(tables, names), schema
 
     def _tables(self, frame: DataFrame) -> list[pa.Table]:
         """Return all rows of a batch frame, or of a stream that takes what is there and ends."""
@@ -249,6 +359,19 @@ class FilesParity:
         )
         query.awaitTermination()
         return tables
+
+
+def _by_file(tables: Sequence[pa.Table], names: Sequence[str]) -> list[Outcome]:
+    """Return the rows of each file: of tables whose last column has the names of their files."""
+    found: dict[str, list[Row]] = {name: [] for name in names}
+    for *row, name in itertools.chain.from_iterable(map(plain_rows, tables)):
+        found[name].append(tuple(row))
+    return [found[name] for name in names]
+
+
+def _with_names_of_files(table: pa.Table) -> pa.Table:
+    names: pa.ChunkedArray[Any] = pc.struct_field(table["_metadata"], "file_name")
+    return table.drop_columns("_metadata").append_column(_NAME, names)
 
 
 def is_meant(content: bytes, sparks: Outcome, ours: Outcome, may_differ: Mapping[str, Meant]) -> bool:
@@ -270,9 +393,11 @@ def _load(reader: _Reader, url: str | list[str], how: Reading, schema: str | Non
 
 
 def _first_lines(error: BaseException) -> str:
+    if isinstance(error, HeadwaterError):
+        return f"{type(error).__module__}.{type(error).__name__}: {error}"
     text = f"{type(error).__name__}: {error}"
     ours = re.search(r"headwater\.core\.errors\.\w+:\s+.*", text)
-    return ours[0] if ours else text[:1500]
+    return ours[0] if ours else text[:_MOST_SAID]
 
 
 def difference(how: Reading, content: bytes, sparks: Outcome, ours: Outcome) -> str:

@@ -23,7 +23,7 @@ def plain_rows(table: pa.Table) -> list[tuple[Plain, ...]]:
     return list(zip(*columns, strict=True))
 
 
-def _plain(array: pa.Array[Any]) -> list[Plain]:  # noqa: PLR0911 - a kind of type a line
+def _plain(array: pa.Array[Any]) -> list[Plain]:  # noqa: C901, PLR0911 - a kind of type a line
     kind = array.type
     if pa.types.is_struct(kind):
         return _structs(cast("pa.StructArray", array))
@@ -39,6 +39,10 @@ def _plain(array: pa.Array[Any]) -> list[Plain]:  # noqa: PLR0911 - a kind of ty
         array = array.cast(pa.timestamp("us", kind.tz)).cast(pa.int64())
     elif pa.types.is_date(kind):
         array = array.cast(pa.int32())
+    elif pa.types.is_time64(kind):
+        array = array.cast(pa.time64("us"), safe=False).cast(pa.int64())
+    elif pa.types.is_duration(kind):
+        array = array.cast(pa.int64())
     elif pa.types.is_string(kind) or pa.types.is_large_string(kind):
         # Spark's own strings may be bytes that are not UTF-8.
         texts = array.view(pa.large_binary() if pa.types.is_large_string(kind) else pa.binary())

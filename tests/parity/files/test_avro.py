@@ -94,7 +94,6 @@ def test_types_are_read_as_other_types_as_spark_does(parity: FilesParity, rng: r
         compare(parity, written, rng.choice(READ))
 
 
-@pytest.mark.long
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("written", WRITTEN)
 def test_each_type_is_read_as_each_other_as_spark_does(parity: FilesParity, written: str) -> None:
@@ -114,7 +113,7 @@ def have_the_same_entries(_: bytes, spark: Outcome, ours: Outcome) -> bool:
     return sorted_maps(spark) == sorted_maps(ours)
 
 
-@pytest.mark.parametrize("count", [40, pytest.param(400, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [40, 400])
 def test_drawn_files_are_those_of_spark(drawn: DrawnFiles, count: int) -> None:
     meant: dict[str, Meant] = {"the order in a map of Avro": have_the_same_entries}
     drawn.same(reading("avro", DDL), avro_files(), count, may_differ=meant)
@@ -148,10 +147,7 @@ def test_damaged_files_fail_or_are_skipped_as_in_spark(parity: FilesParity, rng:
     [
         ("null", 12),
         ("deflate", 12),
-        *(
-            pytest.param(each, 300, marks=[pytest.mark.long, pytest.mark.timeout(900)])
-            for each in ("null", "deflate")
-        ),
+        *(pytest.param(each, 300, marks=pytest.mark.timeout(900)) for each in ("null", "deflate")),
     ],
 )
 def test_rows_before_a_damaged_value_are_those_of_spark(parity: FilesParity, codec: str, count: int) -> None:

@@ -12,7 +12,7 @@ SCHEMA = "path string, modificationTime timestamp, length bigint, content binary
 
 
 @pytest.mark.parametrize("streaming", [False, True])
-@pytest.mark.parametrize("count", [20, pytest.param(500, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [20, 500])
 def test_files_are_rows(drawn: DrawnFiles, *, streaming: bool, count: int) -> None:
     drawn.same(reading("binaryFile", SCHEMA), st.binary(max_size=5_000), count, streaming=streaming)
 
@@ -23,13 +23,9 @@ def test_an_empty_file_is_no_row_and_others_are_one_each(parity: FilesParity) ->
 
 
 def test_the_longest_content_is_that_of_the_session(parity: FilesParity) -> None:
-    name = "spark.sql.sources.binaryFile.maxLength"
-    parity.spark.conf.set(name, "3")
-    try:
+    with parity.settings.such("spark.sql.sources.binaryFile.maxLength", "3"):
         found = parity.same(reading("binaryFile", SCHEMA), [b"one", b"four"], one_by_one=True)
-        assert [isinstance(each, Failed) for each in found] == [False, True]
-    finally:
-        parity.spark.conf.unset(name)
+    assert [isinstance(each, Failed) for each in found] == [False, True]
 
 
 def test_the_schema_is_that_of_spark_and_names_are_matched(parity: FilesParity) -> None:

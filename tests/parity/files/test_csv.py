@@ -49,15 +49,15 @@ def long_separators(options: Mapping[str, str]) -> dict[str, Meant]:
     [
         {},
         {"escape": '"', "header": "true"},
-        pytest.param({"unescapedQuoteHandling": "STOP_AT_CLOSING_QUOTE"}, marks=pytest.mark.long),
-        pytest.param({"unescapedQuoteHandling": "BACK_TO_DELIMITER"}, marks=pytest.mark.long),
-        pytest.param({"unescapedQuoteHandling": "SKIP_VALUE"}, marks=pytest.mark.long),
-        pytest.param({"ignoreLeadingWhiteSpace": "true"}, marks=pytest.mark.long),
-        pytest.param({"charToEscapeQuoteEscaping": "'"}, marks=pytest.mark.long),
-        pytest.param({"sep": "ab"}, marks=pytest.mark.long),
-        pytest.param({"sep": "é", "quote": "'"}, marks=pytest.mark.long),
-        pytest.param({"nullValue": "a", "emptyValue": "E", "comment": "b"}, marks=pytest.mark.long),
-        pytest.param({"mode": "DROPMALFORMED"}, marks=pytest.mark.long),
+        {"unescapedQuoteHandling": "STOP_AT_CLOSING_QUOTE"},
+        {"unescapedQuoteHandling": "BACK_TO_DELIMITER"},
+        {"unescapedQuoteHandling": "SKIP_VALUE"},
+        {"ignoreLeadingWhiteSpace": "true"},
+        {"charToEscapeQuoteEscaping": "'"},
+        {"sep": "ab"},
+        {"sep": "é", "quote": "'"},
+        {"nullValue": "a", "emptyValue": "E", "comment": "b"},
+        {"mode": "DROPMALFORMED"},
     ],
     ids=str,
 )
@@ -71,7 +71,7 @@ def test_records_are_those_of_spark(drawn: DrawnFiles, options: dict[str, str]) 
     [
         {"escape": '"'},
         *(
-            pytest.param(options, marks=pytest.mark.long)
+            options
             for options in (
                 {},
                 {"header": "true"},
@@ -94,18 +94,17 @@ def test_records_over_several_lines_are_those_of_spark(
     parity.same(how, files, may_differ=long_separators(options))
 
 
-@pytest.mark.parametrize("multi_line", ["false", pytest.param("true", marks=pytest.mark.long)])
+@pytest.mark.parametrize("multi_line", ["false", "true"])
 def test_a_stream_reads_as_a_batch_does(drawn: DrawnFiles, multi_line: str) -> None:
     how = reading("csv", TEXT, multiLine=multi_line)
     drawn.same(how, records_over_lines().map(str.encode), 40, streaming=True)
 
 
-@pytest.mark.parametrize("end", [";", pytest.param("\r\n", marks=pytest.mark.long)])
+@pytest.mark.parametrize("end", [";", "\r\n"])
 def test_lines_end_where_they_do_in_spark(drawn: DrawnFiles, end: str) -> None:
     drawn.same(reading("csv", TEXT, lineSep=end), records(end).map(str.encode), 100)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("multi_line", ["true", "false"])
 @pytest.mark.parametrize("encoding", ["UTF-16LE", "UTF-16", "UTF-32", "ISO-8859-1"])
 def test_encodings_are_read_as_in_spark(drawn: DrawnFiles, encoding: str, multi_line: str) -> None:
@@ -121,7 +120,7 @@ MARKED = "\ufeff"
     [
         ("UTF-16LE", "false"),
         *(
-            pytest.param(encoding, multi_line, marks=pytest.mark.long)
+            (encoding, multi_line)
             for encoding in ("UTF-8", "UTF-16LE", "UTF-16BE", "UTF-16", "UTF-32")
             for multi_line in ("true", "false")
         ),
@@ -153,7 +152,7 @@ def test_marks_of_the_byte_order_are_taken_off_as_in_spark(
     [
         ({}, 40),
         *(
-            pytest.param(options, 300, marks=pytest.mark.long)
+            (options, 300)
             for options in (
                 {},
                 {"dateFormat": "dd/MM/yyyy"},
@@ -167,7 +166,6 @@ def test_values_are_those_of_spark(drawn: DrawnFiles, options: dict[str, str], c
     drawn.same(reading("csv", TYPED, **options), typed_records(7).map(str.encode), count)
 
 
-@pytest.mark.long
 def test_records_with_a_bad_value_are_dropped_as_in_spark(drawn: DrawnFiles) -> None:
     several = st.lists(records_with_a_bad_value(), min_size=1, max_size=4).map("".join)
     drawn.same(reading("csv", TYPED, mode="DROPMALFORMED"), several.map(str.encode), 300)

@@ -69,9 +69,9 @@ def test_a_part_of_a_long_separator_behind_white_space_differs(
     ("encoding", "multi_line", "content"),
     [
         ("UTF-8", "true", MARKED),
-        pytest.param("UTF-8", "false", MARKED * 2, marks=pytest.mark.long),
+        ("UTF-8", "false", MARKED * 2),
         ("UTF-16LE", "false", MARKED),
-        pytest.param("UTF-16", "true", MARKED * 2, marks=pytest.mark.long),
+        ("UTF-16", "true", MARKED * 2),
     ],
 )
 def test_a_mark_of_the_byte_order_alone_differs(

@@ -17,7 +17,7 @@ from tests.parity.files.test_csv import TYPED
     [
         (6, {}),
         *(
-            pytest.param(60, options, marks=[pytest.mark.long, pytest.mark.timeout(900)])
+            pytest.param(60, options, marks=pytest.mark.timeout(900))
             for options in (
                 {},
                 {"preferDate": "false"},
@@ -56,7 +56,7 @@ def test_only_texts_that_follow_the_pattern_are_times(parity: FilesParity, patte
     parity.same(reading("csv", enableDateTimeParsingFallback="true", **how), [content])
 
 
-@pytest.mark.parametrize("count", [6, pytest.param(150, marks=[pytest.mark.long, pytest.mark.timeout(900)])])
+@pytest.mark.parametrize("count", [6, pytest.param(150, marks=pytest.mark.timeout(900))])
 def test_failfast_refuses_what_spark_refuses_and_nothing_else(drawn: DrawnFiles, count: int) -> None:
     schema = TYPED.replace(", _corrupt_record string", "")
     how = reading("csv", schema, mode="FAILFAST")

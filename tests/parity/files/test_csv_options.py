@@ -34,7 +34,7 @@ def test_what_stands_for_no_number_and_for_infinity(parity: FilesParity, options
     parity.same(reading("csv", NUMBERS, **options), [f"{word},{word},{word}\n".encode() for word in words])
 
 
-@pytest.mark.parametrize("multi_line", ["false", pytest.param("true", marks=pytest.mark.long)])
+@pytest.mark.parametrize("multi_line", ["false", "true"])
 @pytest.mark.parametrize(
     "options",
     [
@@ -71,7 +71,7 @@ HEADED = (b"a,b,c\n1,2,3\n", b"A,B,C\n1,2,3\n", b"b,a,c\n1,2,3\n", b"a,b\n1,2\n"
 
 
 @pytest.mark.parametrize("enforced", ["true", "false"])
-@pytest.mark.parametrize("multi_line", ["false", pytest.param("true", marks=pytest.mark.long)])
+@pytest.mark.parametrize("multi_line", ["false", "true"])
 def test_names_in_the_header_matter_where_the_option_says_so(
     parity: FilesParity, enforced: str, multi_line: str
 ) -> None:

@@ -23,6 +23,9 @@ class ScriptedParity(FilesParity):
         self._readers = spark, ours
         self.reads: list[int] = []
 
+    def drawn(self, how: Reading, count: int, draw: Callable[[], list[bytes]]) -> list[bytes]:
+        return draw()
+
     def both(
         self, how: Reading, files: Sequence[bytes], *, one_by_one: bool = False, streaming: bool = False
     ) -> tuple[list[Outcome], list[Outcome]]:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
-from pyspark.sql.types import StructType
 
-from tests.formats.json_differences import TIME_ONLY
+from headwater.connector.formats.ddl import schema as struct_of
+from tests.formats.json_differences import FOREIGN_DIGITS, TIME_ONLY, has_broken_base64
 from tests.formats.json_texts import SCHEMAS
 from tests.parity.files.drawn_files import DrawnFiles
 from tests.parity.files.files_parity import Failed, FilesParity, Meant, Outcome, reading
@@ -21,20 +20,10 @@ from tests.parity.files.strategies.json import lines
 CORRUPT = ", _corrupt_record string"
 ZONE = {"timeZone": "Europe/Paris"}
 SIMPLE = f"a long, s string, n struct<x:int>{CORRUPT}"
-_FOREIGN_DIGITS = re.compile(r'"[+-]?[0-9]*(?![0-9])\d+\d*"')
-_STRING = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
 
 
 def text_of(content: bytes) -> str:
     return content.decode("utf-8", "replace")
-
-
-def has_broken_base64(content: bytes) -> bool:
-    for text in _STRING.findall(text_of(content)):
-        plain = re.sub(r"\\[nrt]|\\u00[01].|\s", "", text)
-        if len(plain) % 4 == 1 or (len(plain) % 4 == 3 and plain.endswith("=")):
-            return True
-    return False
 
 
 def is_row_of_nulls(spark: Sequence[Any], ours: Sequence[Any]) -> bool:
@@ -60,21 +49,19 @@ def may_differ(ddl: str) -> dict[str, Meant]:
     meant: dict[str, Meant] = {
         "partial rows of what is not JSON": is_cut_short,
         "a time without a date": lambda content, *_: bool(TIME_ONLY.search(text_of(content))),
-        "dates in digits of other scripts": lambda content, *_: bool(
-            _FOREIGN_DIGITS.search(text_of(content))
-        ),
+        "dates in digits of other scripts": lambda content, *_: bool(FOREIGN_DIGITS.search(text_of(content))),
     }
     if "binary" in ddl:
-        meant["base64 that breaks off"] = lambda content, *_: has_broken_base64(content)
+        meant["base64 that breaks off"] = lambda content, *_: has_broken_base64(text_of(content))
     return meant
 
 
-@pytest.mark.parametrize("count", [60, pytest.param(1_500, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [60, 1_500])
 @pytest.mark.parametrize("ddl", SCHEMAS)
 def test_drawn_and_broken_lines(drawn: DrawnFiles, ddl: str, count: int) -> None:
-    schema = StructType.fromDDL(ddl)
-    assert isinstance(schema, StructType)
-    drawn.same(reading("json", ddl + CORRUPT, **ZONE), lines(schema), count, may_differ=may_differ(ddl))
+    drawn.same(
+        reading("json", ddl + CORRUPT, **ZONE), lines(struct_of(ddl)), count, may_differ=may_differ(ddl)
+    )
 
 
 LINES = (
@@ -124,7 +111,7 @@ def together(lines: Sequence[bytes], *ends: bytes) -> SearchStrategy[bytes]:
     return st.builds(lambda each, end: end.join(each), chosen, st.sampled_from(ends))
 
 
-@pytest.mark.parametrize("count", [10, pytest.param(200, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [10, 200])
 @pytest.mark.parametrize("mode", ["PERMISSIVE", "DROPMALFORMED"])
 def test_lines_of_every_kind(parity: FilesParity, drawn: DrawnFiles, mode: str, count: int) -> None:
     how = reading("json", SIMPLE, mode=mode)
@@ -132,7 +119,6 @@ def test_lines_of_every_kind(parity: FilesParity, drawn: DrawnFiles, mode: str, 
     drawn.same(how, together(LINES[:-3], b"\n", b"\r\n", b"\r", b"\n\n"), count)
 
 
-@pytest.mark.long
 def test_failfast_fails_where_spark_does(parity: FilesParity) -> None:
     parity.same(reading("json", SIMPLE, mode="FAILFAST"), LINES[:16], one_by_one=True)
 
@@ -141,7 +127,6 @@ def test_a_stream_reads_as_a_batch_does(parity: FilesParity) -> None:
     parity.same(reading("json", SIMPLE), LINES, streaming=True)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("separator", [";", "||", "\n", "}{", "aa"])
 def test_lines_that_end_with_a_separator(drawn: DrawnFiles, separator: str) -> None:
     drawn.same(reading("json", SIMPLE, lineSep=separator), together(LINES[:-4], separator.encode()), 30)

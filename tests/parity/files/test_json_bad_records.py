@@ -66,11 +66,7 @@ def test_failfast_names_the_file_and_the_byte(spark: SparkSession, tmp_path: Pat
 
 
 def test_the_session_may_name_the_column_for_corrupt_records(parity: FilesParity) -> None:
-    setting = "spark.sql.columnNameOfCorruptRecord"
-    parity.spark.conf.set(setting, "bad")
-    try:
+    with parity.settings.such("spark.sql.columnNameOfCorruptRecord", "bad"):
         (found,) = parity.same(reading("json", "a int, bad string"), [b'{"a":1}\n{'])
         parity.same(reading("json", "a int, b string", columnNameOfCorruptRecord="b"), [b'{"a":1}\n{'])
-    finally:
-        parity.spark.conf.unset(setting)
     assert found == [(1, None), (None, "{")]

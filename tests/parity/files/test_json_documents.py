@@ -37,7 +37,6 @@ def test_a_file_is_one_document(parity: FilesParity, mode: str) -> None:
     parity.same(replace(how, suffix=".json.gz"), [gzip.compress(document) for document in DOCUMENTS])
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("codec", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be"])
 def test_the_encoding_of_a_document_is_found_out(parity: FilesParity, codec: str) -> None:
     documents = ['{"a":1,"s":"\u00e9\U0001f600"}', '[{"a":1},{"a":2}]']
@@ -54,7 +53,6 @@ def test_values_of_files_in_utf_16_as_text_differ(parity: FilesParity) -> None:
     assert ours == [(1, '{"x":  1}', None, None)]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("encoding", "codec"),
     [
@@ -72,7 +70,6 @@ def test_lines_in_an_encoding_that_is_named(parity: FilesParity, encoding: str, 
     parity.same(reading("json", SIMPLE, encoding=encoding, lineSep="\n"), files)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("encoding", ["UTF-8", "UTF-16", "UTF-32", "UTF-16LE", "ISO-8859-1"])
 def test_a_document_in_an_encoding_that_is_named(parity: FilesParity, encoding: str) -> None:
     codec = "latin-1" if encoding == "ISO-8859-1" else encoding.lower()
@@ -122,7 +119,6 @@ RELAXED = (
 )
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("option", ALLOWED)
 @pytest.mark.parametrize("value", ["true", "false"])
 def test_what_is_allowed_beyond_json(parity: FilesParity, option: str, value: str) -> None:

@@ -82,10 +82,7 @@ def test_a_field_with_the_name_of_the_column_of_corrupt_records(
     ("options", "count"),
     [
         *((options, 1) for options in OPTIONS),
-        *(
-            pytest.param(options, 150, marks=[pytest.mark.long, pytest.mark.timeout(900)])
-            for options in ({}, *OPTIONS)
-        ),
+        *(pytest.param(options, 150, marks=pytest.mark.timeout(900)) for options in ({}, *OPTIONS)),
     ],
     ids=str,
 )
@@ -96,14 +93,12 @@ def test_drawn_files_have_the_schema_that_spark_infers(
     drawn.same(how, inferable_lines(), count, one_by_one=True, may_differ=may_differ(options))
 
 
-@pytest.mark.long
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("options", [{}, *OPTIONS], ids=str)
 def test_all_schemas_are_those_of_spark(parity: FilesParity, options: dict[str, str]) -> None:
     same(parity, ONE_BY_ONE, **options)
 
 
-@pytest.mark.long
 def test_texts_that_are_times_or_decimals(parity: FilesParity) -> None:
     times = ["2024-01-01", "2024-01-01T10:00:00Z", "2020", "2024-01-01 10:00 Europe/Paris", ""]
     same(parity, [[json.dumps({"a": {"b": [time]}}) for time in times]], inferTimestamp="true")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
-from tests.parity.files.files_parity import METADATA, FilesParity, reading
+from tests.parity.files.files_parity import METADATA, WRITTEN_S, FilesParity, Row, reading
 from tests.parity.files.plain import plain_rows
+from tests.parity.golden.local_reads import read_batch
 
 TEXT = reading("text", "value string")
 
@@ -18,23 +21,27 @@ TEXT = reading("text", "value string")
     [
         "a b.txt",
         "k=1 %2F/\u00e9.txt",
-        *(pytest.param(name, marks=pytest.mark.long) for name in ("a.txt", "50%.txt", "\u00e9+#.txt")),
+        *(name for name in ("a.txt", "50%.txt", "\u00e9+#.txt")),
     ],
 )
 def test_what_is_known_of_a_file_is_what_spark_says(parity: FilesParity, tmp_path: Path, name: str) -> None:
     path = tmp_path / "in" / name
     path.parent.mkdir(parents=True)
     path.write_bytes(b"one\ntwo\n")
-    sparks = parity.spark.read.text(str(tmp_path / "in")).select("_metadata.*").drop("row_index")
-    ours = parity.spark.read.format("headwater").options(
-        source="files", format="text", includeMetadata="true"
-    )
-    schemas = (ours, ours.schema(f"value string, {METADATA}"))
-    for each in schemas:
-        found = each.load(str(tmp_path / "in")).select("_metadata.*")
-        assert found.columns == sparks.columns
-        assert plain_rows(found.toArrow()) == plain_rows(sparks.toArrow())
-        assert found.count() == 2
+    os.utime(path, (WRITTEN_S, WRITTEN_S))
+
+    def ask() -> tuple[tuple[str, ...], list[Row]]:
+        frame = parity.settings.spark.read.text(str(tmp_path / "in")).select("_metadata.*").drop("row_index")
+        return tuple(frame.columns), plain_rows(frame.toArrow())
+
+    columns, rows = parity.answers.ask(("metadata", name), ask)
+    for schema in (None, parity.settings.parsed(f"value string, {METADATA}")):
+        options = {"source": "files", "format": "text", "includeMetadata": "true"}
+        _, ours = read_batch({**options, "path": str(tmp_path / "in")}, schema, parity.settings.values)
+        found = pa.Table.from_struct_array(ours["_metadata"])
+        assert tuple(found.column_names) == columns
+        assert plain_rows(found) == rows
+        assert found.num_rows == 2
 
 
 @pytest.mark.parametrize("schema", [None, "a int, _metadata struct<x:int>"])
@@ -42,14 +49,16 @@ def test_a_column_of_the_file_with_that_name_is_one_like_others(
     parity: FilesParity, tmp_path: Path, schema: str | None
 ) -> None:
     (tmp_path / "a.json").write_text('{"a":1,"_metadata":{"x":5}}\n')
-    rows = []
-    for reader in (
-        parity.spark.read.format("json"),
-        parity.spark.read.format("headwater").options(source="files", format="json"),
-    ):
+
+    def ask() -> tuple[str, list[Row]]:
+        reader = parity.settings.spark.read.format("json")
         frame = (reader if schema is None else reader.schema(schema)).load(str(tmp_path))
-        rows.append((frame.schema, frame.collect()))
-    assert rows[1] == rows[0]
+        return frame.schema.json(), plain_rows(frame.toArrow())
+
+    given = None if schema is None else parity.settings.parsed(schema)
+    options = {"source": "files", "format": "json", "path": str(tmp_path)}
+    ours_schema, ours = read_batch(options, given, parity.settings.values)
+    assert (ours_schema.json(), plain_rows(ours)) == parity.answers.ask(("a column _metadata", schema), ask)
 
 
 def test_a_filter_of_names_counts_for_a_file_that_is_named_as_in_spark(

@@ -51,7 +51,7 @@ def content(kind: str, codec: Any) -> bytes:
     [
         ("parquet", "none", 3),
         ("orc", "uncompressed", 3),
-        *(pytest.param(*made, 60, marks=[pytest.mark.long, pytest.mark.timeout(900)]) for made in MADE),
+        *(pytest.param(*made, 60, marks=pytest.mark.timeout(900)) for made in MADE),
     ],
 )
 def test_no_mutated_file_gives_other_rows(

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import io
 import random
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -57,7 +54,6 @@ def test_types_are_those_of_spark(parity: FilesParity, written: str) -> None:
             parity.same(reading("orc", f"C {read}"), [content])
 
 
-@pytest.mark.long
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("written", TYPES)
 def test_each_type_is_read_as_each_other_as_spark_does_or_refused(parity: FilesParity, written: str) -> None:
@@ -75,7 +71,7 @@ def test_values_as_text_and_text_as_values_differ(parity: FilesParity) -> None:
     assert "column 'c' is double in this file and string in the schema" in ours.said
 
 
-@pytest.mark.parametrize("count", [40, pytest.param(400, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [40, 400])
 def test_drawn_files_are_those_of_spark(drawn: DrawnFiles, count: int) -> None:
     drawn.same(reading("orc", DDL), orc_files(), count)
 
@@ -126,27 +122,13 @@ TIMES = (
 )
 
 
-@contextmanager
-def java_zone(parity: FilesParity, name: str) -> Iterator[None]:
-    """Let the JVM of Spark be in another time zone."""
-    jvm: Any = parity.spark._jvm
-    zones = jvm.java.util.TimeZone
-    before = zones.getDefault()
-    zones.setDefault(zones.getTimeZone(name))
-    try:
-        yield
-    finally:
-        zones.setDefault(before)
-
-
-def written_in(parity: FilesParity, zone: str, folder: Path, *, compression: str = "zstd") -> bytes:
+def written_in(parity: FilesParity, zone: str, compression: str = "zstd") -> bytes:
     """Return a file that Spark has written, by the clock of a zone."""
     values = ", ".join(f"(timestamp'{time} UTC', array(timestamp'{time} UTC'))" for time in TIMES)
-    frame = parity.spark.sql(f"select * from values {values} t(c, l)").coalesce(1)
-    with java_zone(parity, zone):
-        frame.write.option("compression", compression).orc(str(folder / zone))
-    (file,) = (folder / zone).glob("*.orc")
-    return file.read_bytes()
+    with parity.settings.java_zone(zone):
+        return parity.written_by_spark(
+            "orc", f"select * from values {values} t(c, l)", compression=compression
+        )
 
 
 @pytest.mark.parametrize(
@@ -154,27 +136,27 @@ def written_in(parity: FilesParity, zone: str, folder: Path, *, compression: str
     [
         *(("UTC", "zstd"), ("America/New_York", "snappy")),
         *(
-            pytest.param(zone, compression, marks=pytest.mark.long)
+            (zone, compression)
             for zone in ("America/New_York", "Asia/Kolkata", "GMT+01:30", "Australia/Lord_Howe")
             for compression in ("zlib", "lz4", "zstd", "none")
         ),
     ],
 )
 def test_times_are_those_that_were_written_where_sparks_clock_is_the_writers(
-    parity: FilesParity, zone: str, compression: str, tmp_path: Path
+    parity: FilesParity, zone: str, compression: str
 ) -> None:
-    content = written_in(parity, zone, tmp_path, compression=compression)
-    with java_zone(parity, zone):
+    content = written_in(parity, zone, compression)
+    with parity.settings.java_zone(zone):
         (rows,) = parity.same(reading("orc"), [content])
     assert not isinstance(rows, Failed)
     assert len(rows) == len(TIMES)
 
 
-def test_times_of_another_zone_differ(parity: FilesParity, tmp_path: Path) -> None:
-    content = written_in(parity, "America/New_York", tmp_path)
-    with java_zone(parity, "UTC"):
+def test_times_of_another_zone_differ(parity: FilesParity) -> None:
+    content = written_in(parity, "America/New_York")
+    with parity.settings.java_zone("UTC"):
         sparks, ours = parity.differs("ORC timestamps of another zone", reading("orc"), content)
-    with java_zone(parity, "America/New_York"):
+    with parity.settings.java_zone("America/New_York"):
         (written,) = parity.same(reading("orc"), [content])
     assert ours == written
     assert not isinstance(sparks, Failed)
@@ -182,15 +164,11 @@ def test_times_of_another_zone_differ(parity: FilesParity, tmp_path: Path) -> No
 
 
 def test_old_orc_times_differ_where_the_jvm_has_another_history_of_the_zone(
-    parity: FilesParity, tmp_path: Path
+    parity: FilesParity,
 ) -> None:
-    with java_zone(parity, "Europe/Amsterdam"):
-        frame = parity.spark.sql("select timestamp'1850-01-01 00:00:00 UTC' t").coalesce(1)
-        frame.write.orc(str(tmp_path / "old"))
-        (file,) = (tmp_path / "old").glob("*.orc")
-        sparks, ours = parity.differs(
-            "old times in zones of another history", reading("orc"), file.read_bytes()
-        )
+    with parity.settings.java_zone("Europe/Amsterdam"):
+        content = parity.written_by_spark("orc", "select timestamp'1850-01-01 00:00:00 UTC' t")
+        sparks, ours = parity.differs("old times in zones of another history", reading("orc"), content)
     assert not isinstance(sparks, Failed)
     assert not isinstance(ours, Failed)
     assert abs(sparks[0][0] - ours[0][0]) == 122_000_000
@@ -205,14 +183,11 @@ def test_fractions_of_seconds_before_1970_differ_as_arrow_writes_them(parity: Fi
 
 
 @pytest.mark.parametrize("far", ["9999-12-31 23:59:59.999999", "1582-10-15 00:00:00", "0001-01-01 00:00:00"])
-def test_times_that_nanoseconds_do_not_reach_differ(parity: FilesParity, tmp_path: Path, far: str) -> None:
-    frame = parity.spark.sql(f"select timestamp'{far} UTC' t, array(timestamp'{far} UTC') l, 1 n")
-    with java_zone(parity, "UTC"):
-        frame.coalesce(1).write.orc(str(tmp_path / "t"))
-        (file,) = (tmp_path / "t").glob("*.orc")
-        content = file.read_bytes()
-        sparks, ours = parity.differs("far timestamps of ORC", reading("orc"), content)
-        parity.same(reading("orc", "n int"), [content])
+def test_times_that_nanoseconds_do_not_reach_differ(parity: FilesParity, far: str) -> None:
+    query = f"select timestamp'{far} UTC' t, array(timestamp'{far} UTC') l, 1 n"
+    content = parity.written_by_spark("orc", query)
+    sparks, ours = parity.differs("far timestamps of ORC", reading("orc"), content)
+    parity.same(reading("orc", "n int"), [content])
     assert not isinstance(sparks, Failed)
     assert isinstance(ours, Failed)
     assert "stripe 1 of 1 has timestamps before 1677-09-22 or after 2262-04-11" in ours.said
@@ -220,20 +195,17 @@ def test_times_that_nanoseconds_do_not_reach_differ(parity: FilesParity, tmp_pat
     assert "spark.read.format('orc')" in ours.said
 
 
-def test_files_compressed_by_lzo_differ(parity: FilesParity, tmp_path: Path) -> None:
-    columns = [f"id column_{at}" for at in range(50)]
-    parity.spark.range(0, 9, 1, 1).selectExpr(*columns).write.option("compression", "lzo").orc(
-        str(tmp_path / "t")
-    )
-    (file,) = (tmp_path / "t").glob("*.orc")
-    _, ours = parity.differs("ORC compressed by LZO", reading("orc"), file.read_bytes())
+def test_files_compressed_by_lzo_differ(parity: FilesParity) -> None:
+    columns = ", ".join(f"id column_{at}" for at in range(50))
+    content = parity.written_by_spark("orc", f"select {columns} from range(9)", compression="lzo")
+    _, ours = parity.differs("ORC compressed by LZO", reading("orc"), content)
     assert isinstance(ours, Failed)
     assert "compressed by lzo" in ours.said
 
 
-def test_times_with_and_without_a_zone_are_read_as_in_spark(parity: FilesParity, tmp_path: Path) -> None:
-    content = written_in(parity, "America/New_York", tmp_path)
-    with java_zone(parity, "America/New_York"):
+def test_times_with_and_without_a_zone_are_read_as_in_spark(parity: FilesParity) -> None:
+    content = written_in(parity, "America/New_York")
+    with parity.settings.java_zone("America/New_York"):
         parity.same(reading("orc", "c timestamp_ntz"), [content])
     parity.same(reading("orc", "c timestamp_ntz"), [file_of(c=pa.array([0, 1_500_000], pa.timestamp("us")))])
     parity.same(reading("orc"), [file_of(c=pa.array([0, 1_500_000], pa.timestamp("us", "UTC")))])

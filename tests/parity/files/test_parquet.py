@@ -13,12 +13,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 
 from tests.parity.files.drawn_files import DrawnFiles
 from tests.parity.files.files_parity import Failed, FilesParity, reading
 from tests.parity.files.strategies.parquet import parquet_files
 from tests.parity.files.strategies.tables import DDL
 
+ZONE = "spark.sql.session.timeZone"
 DATES = [dt.date(2024, 1, 1), None, dt.date(1, 1, 1), dt.date(9999, 12, 31), dt.date(1582, 10, 14)]
 MICROS = [1, None, -62_135_596_800_000_000, 253_402_300_799_999_999, -1, -11_644_473_600_000_001]
 MILLIS = [None if each is None else each // 1000 for each in MICROS]
@@ -117,7 +119,6 @@ def test_types_are_read_as_other_types_as_spark_does(parity: FilesParity, rng: r
             compare(parity, written, read)
 
 
-@pytest.mark.long
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("written", WRITTEN)
 def test_each_type_is_read_as_each_other_as_spark_does(parity: FilesParity, written: str) -> None:
@@ -131,7 +132,7 @@ def one(**columns: pa.Array[Any]) -> bytes:
     return out.getvalue()
 
 
-@pytest.mark.parametrize("count", [40, pytest.param(400, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [40, 400])
 def test_drawn_files_are_those_of_spark(drawn: DrawnFiles, count: int) -> None:
     drawn.same(reading("parquet", DDL), parquet_files(), count)
 
@@ -179,19 +180,13 @@ def test_old_dates_are_rebased_as_the_option_says(parity: FilesParity, mode: str
     parity.same(reading("parquet", "d date", datetimeRebaseMode=mode), [one(d=columns["d"])])
 
 
-def written_by_old_clocks(parity: FilesParity, folder: Path, zone: str) -> bytes:
+def written_by_old_clocks(parity: FilesParity, zone: str) -> bytes:
     """Return a file of times and dates that Spark has written as Spark 2 did, in a zone that it names."""
-    settings = {"parquet.datetimeRebaseModeInWrite": "LEGACY", "session.timeZone": zone}
-    before = {name: parity.spark.conf.get(f"spark.sql.{name}") for name in settings}
-    try:
-        for name, value in settings.items():
-            parity.spark.conf.set(f"spark.sql.{name}", value)
-        times = "1883-11-18 17:00:00", "1850-01-01 00:00:00.5", "1582-10-04 12:00:00", "0100-03-01 00:00:00"
-        rows = ", ".join(f"(timestamp'{time} UTC', date'{time[:10]}')" for time in times)
-        content = written_by_spark(parity, folder, f"select * from values {rows} t(t, d)")
-    finally:
-        for name, old in before.items():
-            parity.spark.conf.set(f"spark.sql.{name}", str(old))
+    times = "1883-11-18 17:00:00", "1850-01-01 00:00:00.5", "1582-10-04 12:00:00", "0100-03-01 00:00:00"
+    rows = ", ".join(f"(timestamp'{time} UTC', date'{time[:10]}')" for time in times)
+    such = parity.settings.such
+    with such("spark.sql.parquet.datetimeRebaseModeInWrite", "LEGACY"), such(ZONE, zone):
+        content = parity.written_by_spark("parquet", f"select * from values {rows} t(t, d)")
     metadata = pq.read_metadata(io.BytesIO(content)).metadata or {}
     assert metadata[b"org.apache.spark.timeZone"] == zone.encode()
     assert b"org.apache.spark.legacyDateTime" in metadata
@@ -199,10 +194,8 @@ def written_by_old_clocks(parity: FilesParity, folder: Path, zone: str) -> bytes
 
 
 @pytest.mark.parametrize("zone", ["America/New_York", "Europe/Amsterdam"])
-def test_old_times_of_a_writer_whose_zone_the_file_names(
-    parity: FilesParity, tmp_path: Path, zone: str
-) -> None:
-    content = written_by_old_clocks(parity, tmp_path / "old", zone)
+def test_old_times_of_a_writer_whose_zone_the_file_names(parity: FilesParity, zone: str) -> None:
+    content = written_by_old_clocks(parity, zone)
     how = reading("parquet", "t timestamp, d date", datetimeRebaseMode="LEGACY")
     (rows,) = parity.same(how, [content])
     assert not isinstance(rows, Failed)
@@ -279,64 +272,53 @@ def test_places_are_bytes_where_they_are_asked_for_as_such(parity: FilesParity, 
     assert kind.upper() in inferred.said
 
 
-def filters_keep_the_row_of(parity: FilesParity, folder: Path, time: str) -> None:
-    """Assert that a filter which is pushed down finds the time in the files of a folder."""
-    setting = "spark.sql.python.filterPushdown.enabled"
-    parity.spark.conf.set(setting, "true")
-    try:
-        reader = parity.spark.read.format("headwater").options(source="files", format="parquet")
-        frame = reader.option("pushFilters", "true").load(str(folder / "t"))
-        assert frame.where(f"t = timestamp'{time} UTC'").count() == 1
-    finally:
-        parity.spark.conf.unset(setting)
-
-
 @pytest.mark.parametrize(
     "mode",
-    [None, *(pytest.param(mode, marks=pytest.mark.long) for mode in ("CORRECTED", "EXCEPTION", "LEGACY"))],
+    [None, *(mode for mode in ("CORRECTED", "EXCEPTION", "LEGACY"))],
 )
-def test_timestamps_as_spark_writes_them_reach_all_years(
-    parity: FilesParity, tmp_path: Path, mode: str | None
-) -> None:
-    parity.spark.conf.set("spark.sql.parquet.outputTimestampType", "INT96")
-    try:
-        times = (
-            "9999-12-31 23:59:59.999999",
-            "1500-01-01 00:00:00",
-            "0001-01-01 00:00:00",
-            "1600-06-01 12:00:00.5",
-        )
-        rows = ", ".join(
-            f"(timestamp'{time} UTC', array(timestamp'{time} UTC'))"
-            for time in (*times, "2024-07-01 00:00:00")
-        )
-        content = written_by_spark(parity, tmp_path / "t", f"select * from values {rows} t(t, l)")
-    finally:
-        parity.spark.conf.unset("spark.sql.parquet.outputTimestampType")
+def test_timestamps_as_spark_writes_them_reach_all_years(parity: FilesParity, mode: str | None) -> None:
+    content = written_as_int96(parity)
     assert "int96" in str(pq.ParquetFile(io.BytesIO(content)).schema)
     options = {} if mode is None else {"int96RebaseMode": mode}
     (found,) = parity.same(reading("parquet", None, **options), [content])
     assert isinstance(found, list)
     assert len(found) == 5
-    if mode is None:
-        filters_keep_the_row_of(parity, tmp_path, times[0])
 
 
-def written_by_spark(parity: FilesParity, folder: Path, query: str) -> bytes:
-    parity.spark.sql(query).coalesce(1).write.parquet(str(folder))
-    (file,) = folder.glob("*.parquet")
-    return file.read_bytes()
+def test_a_filter_that_is_pushed_down_finds_a_time_of_any_year(
+    parity: FilesParity, spark: SparkSession, tmp_path: Path
+) -> None:
+    (tmp_path / "t.parquet").write_bytes(written_as_int96(parity))
+    setting = "spark.sql.python.filterPushdown.enabled"
+    spark.conf.set(setting, "true")
+    try:
+        reader = spark.read.format("headwater").options(source="files", format="parquet")
+        frame = reader.option("pushFilters", "true").load(str(tmp_path / "t.parquet"))
+        assert frame.where("t = timestamp'9999-12-31 23:59:59.999999 UTC'").count() == 1
+    finally:
+        spark.conf.unset(setting)
 
 
-def test_lists_of_two_levels(parity: FilesParity, tmp_path: Path) -> None:
-    legacy = "spark.sql.parquet.writeLegacyFormat"
-    parity.spark.conf.set(legacy, "true")
+def written_as_int96(parity: FilesParity) -> bytes:
+    times = (
+        "9999-12-31 23:59:59.999999",
+        "1500-01-01 00:00:00",
+        "0001-01-01 00:00:00",
+        "1600-06-01 12:00:00.5",
+        "2024-07-01 00:00:00",
+    )
+    rows = ", ".join(f"(timestamp'{time} UTC', array(timestamp'{time} UTC'))" for time in times)
+    with parity.settings.such("spark.sql.parquet.outputTimestampType", "INT96"):
+        return parity.written_by_spark("parquet", f"select * from values {rows} t(t, l)")
+
+
+def test_lists_of_two_levels(parity: FilesParity) -> None:
     query = (
         "select array(1, 2) a, array(struct(1 x, 'b' y)) s, array(array(1), array(2, 3)) n, "
         "map('k', array(1)) m, array(cast(null as int), 3) o, array(struct('z' y)) one"
     )
-    content = written_by_spark(parity, tmp_path / "old", query)
-    parity.spark.conf.unset(legacy)
+    with parity.settings.such("spark.sql.parquet.writeLegacyFormat", "true"):
+        content = parity.written_by_spark("parquet", query)
     parity.same(reading("parquet"), [content])
     wanted = (
         "a array<bigint>, s array<struct<x:int,y:string>>, n array<array<int>>, one array<struct<y:string>>"
@@ -345,8 +327,8 @@ def test_lists_of_two_levels(parity: FilesParity, tmp_path: Path) -> None:
     parity.same(reading("parquet", "one array<string>"), [content])
 
 
-def test_variants_differ(parity: FilesParity, tmp_path: Path) -> None:
-    content = written_by_spark(parity, tmp_path / "v", "select 1 b, parse_json('{\"a\":1}') v")
+def test_variants_differ(parity: FilesParity) -> None:
+    content = parity.written_by_spark("parquet", "select 1 b, parse_json('{\"a\":1}') v")
     parity.same(reading("parquet", "b int"), [content])
     parity.same(reading("parquet", "v struct<value:binary,metadata:binary>"), [content])
     _, ours = parity.differs("variants", reading("parquet", "b int, v variant"), content)

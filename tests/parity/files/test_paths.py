@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from datetime import datetime, timedelta
+from collections.abc import Sequence
 from pathlib import Path
-from zoneinfo import ZoneInfo
 
 import pytest
 
 from tests.parity.files.files_parity import Failed, FilesParity, Outcome, Reading, Row, reading
 
 TEXT = reading("text", "value string")
+ZONE = "spark.sql.session.timeZone"
 HIDDEN = (
     "_a.txt",
     ".b.txt",
@@ -28,22 +26,6 @@ HIDDEN = (
     *("m=1/sub/n.txt", "m=1/o.txt", "m=1/_sub/p.txt", "m=1/._COPYING_/q.txt", ".m=1/r.txt"),
     "s/n=1/t.txt",
 )
-
-
-@contextmanager
-def session_zone(parity: FilesParity, name: str | None) -> Iterator[None]:
-    """Let the session be in another time zone, or in none that somebody has set."""
-    setting = "spark.sql.session.timeZone"
-    before = parity.spark.conf.get(setting)
-    assert before is not None
-    if name is None:
-        parity.spark.conf.unset(setting)
-    else:
-        parity.spark.conf.set(setting, name)
-    try:
-        yield
-    finally:
-        parity.spark.conf.set(setting, before)
 
 
 @pytest.mark.parametrize("streaming", [False, True])
@@ -100,7 +82,7 @@ def test_values_of_folders_are_those_of_spark_in_the_zone_of_the_session(
         path.parent.mkdir()
         path.write_bytes(b"x")
     how = reading("text", f"value string, k {kind}" if kind else None)
-    with session_zone(parity, "Europe/Paris"):
+    with parity.settings.such(ZONE, "Europe/Paris"):
         sparks, ours = parity.both_of(paths, str(tmp_path), how, streaming=False)
     assert not isinstance(sparks[0], Failed)
     assert ours == sparks
@@ -223,15 +205,15 @@ def test_times_of_files_without_a_zone_are_of_the_session(parity: FilesParity, t
 
 
 def test_times_of_files_differ_where_the_zone_is_not_utc(parity: FilesParity) -> None:
-    later = datetime.now(ZoneInfo("Europe/Paris")) + timedelta(minutes=30)
-    how = reading("text", "value string", modifiedAfter=f"{later:%FT%T}")
-    with session_zone(parity, "Europe/Paris"):
+    # Half an hour after the file was written: 12:46:40 in Paris.
+    how = reading("text", "value string", modifiedAfter="2024-07-03T13:16:40")
+    with parity.settings.such(ZONE, "Europe/Paris"):
         assert parity.differs("times of files in a zone", how, b"x") == ([("x",)], [])
 
 
 def test_times_without_a_zone_differ_where_no_zone_is_set(parity: FilesParity) -> None:
     how = reading("text", "value string", modifiedAfter="2020-01-01T00:00:00")
-    with session_zone(parity, None):
+    with parity.settings.such(ZONE, None):
         spark, ours = parity.differs("times without any zone", how, b"x")
     assert spark == [("x",)]
     assert isinstance(ours, Failed)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import gzip
 import io
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pyarrow as pa
 import pyarrow.orc as po
@@ -21,20 +19,11 @@ def columnar(kind: str, table: pa.Table) -> bytes:
     return out.getvalue()
 
 
-@contextmanager
-def session(parity: FilesParity, setting: str, value: str) -> Iterator[None]:
-    parity.spark.conf.set(setting, value)
-    try:
-        yield
-    finally:
-        parity.spark.conf.unset(setting)
-
-
 def test_damaged_files_are_skipped_as_the_session_says_unless_the_option_does(parity: FilesParity) -> None:
     how = Reading("text", "value string", suffix=".gz")
     cut = gzip.compress(b"".join(b"%d\n" % at for at in range(50_000)))[:5_000]
     files = [cut, gzip.compress(b"good\n")]
-    with session(parity, "spark.sql.files.ignoreCorruptFiles", "true"):
+    with parity.settings.such("spark.sql.files.ignoreCorruptFiles", "true"):
         assert parity.same(how, files)[1] == [("good",)]
         asked = Reading("text", "value string", {"ignoreCorruptFiles": "false"}, ".gz")
         assert isinstance(parity.both(asked, files)[1][0], Failed)
@@ -63,11 +52,13 @@ BY_SESSION = [
 ]
 
 
-@pytest.mark.parametrize(("setting", "value", "how", "content"), BY_SESSION, ids=str)
+@pytest.mark.parametrize(
+    ("setting", "value", "how", "content"), BY_SESSION, ids=[setting for setting, *_ in BY_SESSION]
+)
 def test_settings_that_are_not_kept_are_refused_where_they_matter(
     parity: FilesParity, setting: str, value: str, how: Reading, content: bytes
 ) -> None:
-    with session(parity, setting, value):
+    with parity.settings.such(setting, value):
         spark, ours = parity.differs("settings of the session", how, content)
         assert not isinstance(spark, Failed)
         assert isinstance(ours, Failed)
@@ -78,7 +69,7 @@ def test_settings_that_are_not_kept_are_refused_where_they_matter(
 def test_types_of_folders_by_the_session_differ(parity: FilesParity) -> None:
     name = "spark.sql.sources.partitionColumnTypeInference.enabled"
     with (
-        session(parity, name, "false"),
+        parity.settings.such(name, "false"),
         pytest.raises(AssertionError, match=r"(?s)Spark: struct<value:string,k:string>.*ours:  .*k:int>"),
     ):
         parity.differs("types of folders by the session", reading("text"), b"x", at="k=1/a.txt")

@@ -40,14 +40,14 @@ def test_lines_are_those_of_spark(parity: FilesParity, streaming: bool) -> None:
     assert found[2] == [("one",), ("two",)]
 
 
-@pytest.mark.parametrize("count", [100, pytest.param(500, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [100, 500])
 def test_lines_end_where_spark_ends_them(drawn: DrawnFiles, count: int) -> None:
     drawn.same(reading("text", "value string"), texts(), count)
     drawn.same(reading("text", "value string", wholetext="true"), texts(), count // 2)
     drawn.same(reading("text", "value string"), texts(), count // 4, streaming=True)
 
 
-@pytest.mark.parametrize("count", [50, pytest.param(200, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [50, 200])
 def test_lines_end_with_the_separator(drawn: DrawnFiles, count: int) -> None:
     for separator in SEPARATORS:
         drawn.same(reading("text", "value string", lineSep=separator), texts(), count)

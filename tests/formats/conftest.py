@@ -1,0 +1,18 @@
+"""Formats beside Spark's own: its answers are stored."""
+
+from __future__ import annotations
+
+from tests.parity.golden.fixtures import (
+    answers,
+    draws,
+    new_answers,
+    parametrize_draws,
+    seed,
+    select_cases,
+    settings,
+)
+
+__all__ = ["answers", "draws", "new_answers", "seed", "settings"]
+
+pytest_collection_modifyitems = select_cases
+pytest_generate_tests = parametrize_draws
