@@ -1,1 +1,1 @@
-"""What a user says about keys and values that become typed columns: options, schemas, formats by name."""
+"""Keys and values that become typed columns: their options, schemas, and formats by name."""

@@ -1,4 +1,4 @@
-"""From what a user says about a format to the format with its schema."""
+"""From the user's options about a format to the format with its schema."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class FormatRequest:
-    """What a user says about the format of one part.
+    """The user's options about the format of one part.
 
     Attributes:
         parsed: all options.
@@ -35,7 +35,7 @@ class FormatRequest:
 
     @property
     def options(self) -> FormatOptions:
-        """What all formats have in common."""
+        """The options that all formats have in common."""
         part = self.part
         return FormatOptions(
             corrupt_column=part.corrupt_column,

@@ -32,7 +32,7 @@ _MOST_DEPTH: Final = 64
 def fields_of_json_schema(text: str) -> StructType:
     """Return the fields that a schema describes, in its order; all of them may be null.
 
-    What a schema says about values beside their types (patterns, ranges, required fields) is not looked at.
+    Other rules of a schema than types (patterns, ranges, required fields) are ignored.
 
     Raises:
         FormatSchemaError: it describes no object, or has something that no column can hold.

@@ -200,7 +200,7 @@ def chosen(make: Callable[[FormatOptions], Format], request: FormatRequest, name
 
 
 def file_content(path: str, option: Option[str | None]) -> bytes:
-    """Return what is in a file: a local one, or one of any file system of fsspec.
+    """Return the content of a file: a local one, or one of any file system of fsspec.
 
     Raises:
         OptionError: it cannot be read.

@@ -42,7 +42,7 @@ def avro(request: FormatRequest, adapt: Callable[[str], str] = str) -> ChosenFor
 
 
 def json(request: FormatRequest) -> ChosenFormat:
-    """JSON: what the id of a value stands for is not needed."""
+    """JSON: the schema of a value's id is not needed."""
     part = request.part
     fields = part.schema
     if fields is None:

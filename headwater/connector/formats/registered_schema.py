@@ -98,7 +98,7 @@ def keeping(schemas: KeptSchemas) -> Iterator[None]:
 
     So the columns of a frame stay the same. Spark makes a reader of a stream twice, in two processes, the
     second time when the first batch has rows: that may be hours later. Both must come to the same columns,
-    whatever the registry has by then, and if it is away.
+    even if the registry has another schema by then, or is away.
     """
     token = _FRAME.set(schemas)
     try:

@@ -82,7 +82,7 @@ class RowDecoding(Decoding):
         column: the one that is decoded.
         columns: as the user wrote them; None: all, those of the format in place of the decoded one.
         part: the format.
-        logged: what offsets say of the decoded fields.
+        logged: the decoded fields, for offsets.
         evolution: whether a query may go on from a checkpoint with other fields.
         bad_records: where rows go that cannot be decoded.
     """
@@ -191,7 +191,7 @@ def decode(
 ) -> Decoding:
     """Say that a column of a source's rows is to be decoded: bytes or strings in, typed columns out.
 
-    For sources of users: what `SimpleSource.decoding` returns, and what a source of the full form keeps and
+    For sources of users: `SimpleSource.decoding` returns it, and a source of the full form keeps it and
     asks for its schema and its emitter. Called on the driver, where a query is made. Reads files of schemas,
     and asks the schema registry, where the format needs that.
 
@@ -199,7 +199,7 @@ def decode(
         format: as ``valueFormat`` of the Kafka source: ``json``, ``avro``, ``confluent-avro``, ...
         column: the column of the rows, of type binary or string.
         schema: the fields of a JSON value, as Spark's DDL (``valueSchema``).
-        mode: what becomes of a row whose value cannot be decoded: ``PERMISSIVE``, ``DROPMALFORMED`` or
+        mode: how a row is treated whose value cannot be decoded: ``PERMISSIVE``, ``DROPMALFORMED`` or
             ``FAILFAST``.
         columns: only these, in this order; ``body.*`` stands for all that the format makes of the column
             ``body``. None: all, those of the format in the place of the decoded one.

@@ -51,7 +51,7 @@ def known_session_zone() -> str | None:
 
 
 def session_setting(name: str) -> str | None:
-    """Return what a session was given for a setting; None if nobody has set it, and outside of tasks.
+    """Return a setting of the session; None if it is not set, and outside of tasks.
 
     Spark tells tasks the settings that a session was given, and not its defaults.
     """

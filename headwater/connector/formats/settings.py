@@ -1,4 +1,4 @@
-"""What the options say about one part of a record, checked."""
+"""The options about one part of a record, checked."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class PartSettings:
         format_name: as the user writes it.
         chosen: the format.
         prefix: before the names of its columns.
-        on_bad: what becomes of a row whose part cannot be decoded.
-        extra_columns: the names of the columns for corrupt values and for what is rescued, as far as there
+        on_bad: how a row is treated whose part cannot be decoded.
+        extra_columns: the names of the columns for corrupt values and for rescued data, as far as there
             are such.
         zone_option: see `DecodedPart`.
     """
@@ -64,7 +64,7 @@ class PartSettings:
         return StructType([*fields.fields, *(StructField(name, StringType()) for name in more)])
 
     def decoded_part(self) -> DecodedPart:
-        """Return what readers need of it. Loads Arrow."""
+        """Return the part as readers need it. Loads Arrow."""
         return DecodedPart(
             format=self.chosen.make(),
             prefix=self.prefix,
@@ -74,7 +74,7 @@ class PartSettings:
         )
 
     def logged(self) -> JsonValue:
-        """Return what an offset says of it."""
+        """Return its fields and its format, for offsets."""
         return {"fields": self.chosen.fields.simpleString(), "format": self.format_name}
 
 

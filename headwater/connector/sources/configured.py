@@ -1,4 +1,4 @@
-"""What the options of a query come to: a source, and how its mode runs it."""
+"""A source with its settings, as the options of a query make it; one class for each mode."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ConfiguredSource(ABC):
     reading of that mode.
 
     Attributes:
-        source: what to read.
+        source: that is read.
         backoff: how long to go on asking an outside that is away.
         push_filters: whether a batch read takes Spark's filters: only where the user asks, because Spark
             refuses such a reader by default.
@@ -61,7 +61,7 @@ class ConfiguredSource(ABC):
         return self.source.schema()
 
     def with_schema(self, schema: pa.Schema, *, given: bool) -> Self:
-        """Tell the source what Spark plans with (`Source.with_schema`).
+        """Bind the source to the schema that Spark plans with (`Source.with_schema`).
 
         Args:
             schema: the columns of the query.
@@ -174,7 +174,7 @@ class ConfiguredBarrierSource(ConfiguredSource):
     def read_limit(self) -> ReadLimit:
         from pyspark.sql.streaming.datasource import ReadMaxRows
 
-        # A limit in any case: what tells an ordinary trigger from Once is that Once has none.
+        # A limit in any case: Once is the only trigger without one.
         return ReadMaxRows(self.epochs.barrier.rows or sys.maxsize)
 
 

@@ -40,7 +40,7 @@ _SEED: Final = Option("seed", integer(), 0, "Another seed, other orders.")
 class DemoSource(SimpleSource, Heads, FindsTimestamps, EstimatesSizes):
     """Orders of a shop. A position is how many orders of the split lie before it.
 
-    An order depends on its number and the options alone, and its number on the time: so what was read can be
+    An order depends on its number and the options alone, and its number on the time: so a batch can be
     read again, exactly, by any process. Another `seed`, `rowsPerSecond`, `disorder` or number of `splits` is
     another shop, which shows in the splits' infos: a query that changes them on its checkpoint goes on with
     the orders of the new shop, from the present on.

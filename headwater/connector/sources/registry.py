@@ -28,7 +28,7 @@ class BuiltIn:
     """One of headwater's own sources.
 
     Attributes:
-        factory: what makes the source, below this package.
+        factory: the function that makes the source, below this package.
         table: its options, below this package.
         title: the source in a sentence.
         page: of the docs, with the table of options.
@@ -129,7 +129,7 @@ def options_of(source: SourceClass | str) -> OptionTable:
     In a notebook it shows as a table; ``markdown()`` of it is the table for docs.
 
     Args:
-        source: what ``.option("source", ...)`` takes, or the class of a source: then its own options, and
+        source: the value of ``.option("source", ...)``, or the class of a source: then its own options, and
             those that it has by its abilities.
 
     Raises:
@@ -169,7 +169,7 @@ def _user_source(name: str) -> UserSource:
 
 
 def _offered() -> dict[str, str]:
-    """Return what installed packages offer: the classes by the names that users write."""
+    """Return the sources of installed packages: the classes by the names that users write."""
     from importlib.metadata import entry_points
 
     return {point.name: point.value for point in entry_points(group=ENTRY_POINTS)}

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _SimpleForm(Source[EpochRecord, NamedSplit, Any]):
-    """What both modes share. Both read with the same split reader, which finds the end of a split by reading.
+    """The common half of both modes. Their split reader finds the end of a split by reading.
 
     Attributes:
         user: the source that the user wrote.
@@ -89,7 +89,7 @@ class _SimpleForm(Source[EpochRecord, NamedSplit, Any]):
         import pyarrow as pa
 
         user = self.user
-        # A copy that was told what the schema is (`with_schema`) does not infer it again.
+        # A copy with a schema (`with_schema`) does not infer it again.
         if isinstance(user, InfersSchema) and "schema" not in vars(user):
             said_by = f"what {type(user).__name__}.infer_schema returns"
             with outside(f"{type(user).__name__}.infer_schema", source=user.name):
@@ -105,9 +105,9 @@ class _SimpleForm(Source[EpochRecord, NamedSplit, Any]):
         return schema
 
     def with_schema(self, schema: pa.Schema, *, given: bool) -> Self:
-        """Tell a copy of a source that infers its schema what it was.
+        """Give the inferred schema to a copy of a source that infers it.
 
-        A schema that the user gave is not told: it is compared with what the source infers.
+        A schema of the user's is not passed on: it is compared with the inferred one.
         """
         if not isinstance(self.user, InfersSchema) or given:
             return self

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class FromOptions(Protocol):
-    """What a class of the full form has, beside its contract, to be made by name."""
+    """The members by which a class of the full form is made by name, beside its contract."""
 
     OPTIONS: ClassVar[Sequence[Option[Any]]]
     """Its options. Those of its mode (limits or barriers) are added."""

@@ -120,7 +120,7 @@ class _Kind:
 
     Attributes:
         annotation: its type, as a signature writes it.
-        to_text: raises ValueError with what was expected.
+        to_text: raises ValueError with the expected type.
     """
 
     annotation: str
@@ -128,7 +128,7 @@ class _Kind:
 
 
 class ArgumentKind(Enum):
-    """What an argument takes, and how it is written as an option."""
+    """The type of an argument, and how its value is written as an option."""
 
     TEXT = _Kind("str", _plain)
     BOOLEAN = _Kind("bool", _boolean)

@@ -29,12 +29,12 @@ class Argument:
 
     Attributes:
         name: of the argument.
-        option: that it sets; what ends with a dot, or is empty, is the beginning of the names of many
+        option: that it sets; a name that ends with a dot, or is empty, is the beginning of the names of many
             options, and the argument a mapping of the rest of their names.
         annotation: its type, as a signature writes it, without None.
         kind: how its value is written.
         required: whether it must be given.
-        default: what counts without it, as the docs show it.
+        default: the value without it, as the docs show it.
         help: one or two sentences.
     """
 

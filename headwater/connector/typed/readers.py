@@ -92,7 +92,7 @@ def typed_reader(package: str, source: str) -> Callable[..., DataFrame]:
 
 
 def docstring(package: str, source: str) -> str:
-    """Return what ``help`` shows of a typed reader, indented as in a module."""
+    """Return the docstring of a typed reader, indented as in a module."""
     mode = MODES[package]
     row = BUILT_IN[source]
     described = "".join(map(_described, arguments_of(source, mode.boundedness)))

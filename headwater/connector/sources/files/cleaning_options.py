@@ -1,4 +1,4 @@
-"""The options on what becomes of files that were read."""
+"""The options on archiving or deleting files that were read."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ CLEANING_OPTIONS: Final = (_CLEAN_SOURCE, _SOURCE_ARCHIVE_DIR)
 def clean_source(
     options: ParsedOptions, paths: Sequence[SelectedPath], storage: dict[str, Any]
 ) -> CleanSource | None:
-    """Return what is done with files whose batch is committed; None if they stay.
+    """Return how files are cleaned whose batch is committed; None if they stay.
 
     Args:
         options: of a table with `CLEANING_OPTIONS`.
-        paths: what is read.
+        paths: that are read.
         storage: for the file system.
 
     Raises:

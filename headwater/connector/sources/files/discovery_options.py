@@ -1,4 +1,4 @@
-"""The options on finding files, and what they come to: which, in what batches, and what becomes of them."""
+"""The options on finding files: which ones, in which batches, and how they are remembered."""
 
 from __future__ import annotations
 
@@ -154,11 +154,11 @@ def files_settings(
     *,
     base_path: str | None = None,
 ) -> FilesSettings:
-    """Return how files are found, and what is remembered of them.
+    """Return how files are found and remembered.
 
     Args:
         options: of a table with `DISCOVERY_OPTIONS` and `STORAGE_OPTIONS`.
-        paths: what is read (`selected_paths`).
+        paths: that are read (`selected_paths`).
         mode: a batch or a stream; a batch remembers and cleans nothing.
         store: at ``stateLocation``, None if there is none.
         backoff: how long to go on asking a store that is away.
@@ -240,7 +240,7 @@ def check_own_folders(options: ParsedOptions, paths: Sequence[SelectedPath]) -> 
     """Refuse folders that are written to where their files would be read.
 
     Raises:
-        OptionError: what is kept there would come as rows.
+        OptionError: the files of such a folder would come as rows.
     """
     for option, inside in ((_STATE_LOCATION, "files-schemas/s/0"), (BAD_RECORDS_PATH, "bad.csv-0/0.jsonl")):
         folder = options[option]

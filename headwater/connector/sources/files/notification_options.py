@@ -65,7 +65,7 @@ def queue_settings(
 
     Args:
         options: of a table with `NOTIFICATION_OPTIONS`.
-        paths: what is read.
+        paths: that are read.
         storage: for the file system, whose keys are the queue's too.
 
     Raises:

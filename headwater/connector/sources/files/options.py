@@ -126,7 +126,7 @@ def base_path(options: ParsedOptions, paths: tuple[SelectedPath, ...]) -> str | 
 
 
 def selected_paths(options: ParsedOptions) -> tuple[SelectedPath, ...]:
-    """Return what is read.
+    """Return the paths that are read.
 
     Raises:
         OptionError: no path, one that comes twice, or an invalid pattern.
@@ -170,5 +170,5 @@ def _absolute(path: str) -> str:
     """Return a path that means the same in every process, without a slash at its end."""
     if re.match(r"[a-zA-Z][a-zA-Z0-9+.-]*://", path):
         return path.rstrip("/") if not path.endswith("://") else path
-    # Pathlib would drop what a pattern may hold.
+    # Pathlib would drop parts of a pattern.
     return os.path.abspath(path.removeprefix("file:"))  # noqa: PTH100

@@ -20,11 +20,11 @@ from headwater.readers.formats.csv.csv_settings import CsvDialect
 
 
 def refused(name: str, why: str) -> Option[None]:
-    """Return an option that is refused, whatever its value.
+    """Return an option that is refused with any value.
 
     Args:
         name: as the user writes it.
-        why: and what to do.
+        why: with the way out.
     """
 
     def parse(_raw: str) -> NoReturn:
@@ -39,7 +39,7 @@ def only(name: str, value: str, why: str) -> Option[str]:
     Args:
         name: as the user writes it.
         value: in lower case.
-        why: no other is taken, and what to do.
+        why: no other is taken, with the way out.
     """
 
     def parse(raw: str) -> str:
@@ -133,7 +133,7 @@ _OF_SPARK_AVRO: Final[tuple[Option[Any], ...]] = (
         "a schema that contains itself has no columns; give a part of it with .schema(...) and avroSchema",
     ),
 )
-"""Those that change what is read; options of the writer do not matter here."""
+"""Those that change the rows; options of the writer do not matter here."""
 
 _HEADER, _ENFORCE_SCHEMA, *_OF_INFERENCE = CsvSettings.options()
 
@@ -173,7 +173,7 @@ def read_settings(
 
     Args:
         options: of a table with `FORMAT` and `READ_OPTIONS`.
-        paths: what is read.
+        paths: that are read.
         base_path: the folder below which folders are columns, if the user gave one.
         storage_options: for the file system.
 
@@ -214,7 +214,7 @@ def read_settings(
 
 
 def _check_abilities(options: ParsedOptions, file_format: str) -> None:
-    """Refuse options that promise what the format does not keep."""
+    """Refuse options that the format does not have."""
     rescues = {name for name, row in FORMATS.items() if row.rescues}
     has_records = {name for name, row in FORMATS.items() if row.has_records}
     for option, formats in (

@@ -1,4 +1,4 @@
-"""Whether the schema of a query goes with its options, and what becomes of columns that it has not.
+"""Whether the schema of a query goes with its options, and how new columns of files are treated.
 
 Also where an inferred schema is kept.
 """
@@ -65,10 +65,10 @@ DRIFT_OPTIONS: Final = (_SCHEMA_EVOLUTION_MODE, SCHEMA_NAME)
 
 
 def with_drift(read: ReadSettings, options: ParsedOptions, store: StateStore | None) -> ReadSettings:
-    """Return how files are read, with what becomes of new columns.
+    """Return how files are read, with the mode of schema evolution.
 
     Args:
-        read: what all other options say.
+        read: by all other options.
         options: of a table with `DRIFT_OPTIONS`.
         store: at ``stateLocation``, None if there is none.
 
@@ -151,7 +151,7 @@ def check_schema(
     Args:
         schema: that was given or inferred.
         read: how files become rows.
-        columns: what the option ``columns`` says, if the schema was given.
+        columns: the option ``columns``, if the schema was given.
         needs_metadata: whether there is to be a column ``_metadata``.
 
     Raises:

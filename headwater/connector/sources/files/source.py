@@ -61,12 +61,12 @@ if TYPE_CHECKING:
     from headwater.readers.files.split_reader import FilesRecordEmitter, FilesSplitReader
 
 _OPENING_BYTES: Final = 256 << 10
-"""What opening a file costs, as bytes that could be read meanwhile.
+"""The cost of opening a file, as bytes that could be read meanwhile.
 
 Many small files are spread over tasks like a large one.
 """
 _ANY_NUMBER: Final = (1 << 31) - 1
-"""What Spark is given as limit where the user gave none: with Trigger.Once it does not hand it back.
+"""The limit for Spark where the user gave none: with Trigger.Once it does not hand it back.
 
 So Once is told apart, under which the other limits do not count either.
 """
@@ -78,7 +78,7 @@ class FilesSource(PlannedSource[FileBlock, FileSplit, int]):
     """Files as splits, byte offsets as positions.
 
     Attributes:
-        files: which files, and what is remembered of them.
+        files: which files, and how they are remembered.
         read: how they become rows; its schema is None until it is known.
         mode: a batch or a stream.
         columns: which columns of an inferred schema, None for all.

@@ -1,4 +1,4 @@
-"""Files as they stand in an offset: what a listing said of each of them."""
+"""Files as they stand in an offset: their paths, sizes, times and etags."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def serialized_files(splits: Iterable[FileSplit]) -> JsonValue:
     ]
     if len(files) <= _FEW_FILES:
         return {"folder": folder, "files": files}
-    # By columns: what is alike lies side by side.
+    # By columns: similar values lie side by side.
     text = json.dumps(_columns(files), separators=(",", ":"), ensure_ascii=False)
     return {"folder": folder, "packed": base64.b64encode(zlib.compress(text.encode(), 9)).decode()}
 

@@ -1,4 +1,4 @@
-"""What a task asks Spark for before it reads: settings of the session, which only tasks are told."""
+"""Settings of the session by which a task reads files: only tasks know them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _IGNORE_CORRUPT: Final = "spark.sql.files.ignoreCorruptFiles"
 
 
 def settings_in_task(read: ReadSettings) -> ReadSettings:
-    """Return how a task reads, with what only its session says. In a task.
+    """Return how a task reads, with the settings of its session. In a task.
 
     Raises:
         OptionError: a time zone is needed that nobody has set, or the session has a setting that cannot be
@@ -46,7 +46,7 @@ def settings_in_task(read: ReadSettings) -> ReadSettings:
 
 
 def _flag(option: bool | None, setting: str) -> bool:
-    """Return what the option says, else the session."""
+    """Return the value of the option, else that of the session."""
     return (session_setting(setting) or "").lower() == "true" if option is None else option
 
 
@@ -84,7 +84,7 @@ class _Refused:
         setting: its name; ``{format}`` stands for the format that is read.
         value: in lower case.
         matters: whether it matters to a read.
-        way_out: what is done here, and what to do.
+        way_out: how headwater reads instead, and the way out.
     """
 
     setting: str

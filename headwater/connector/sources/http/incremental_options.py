@@ -1,4 +1,4 @@
-"""The options of lists that change: what tells changes, and how rounds overlap."""
+"""The options of lists that change: the field that shows changes, and how rounds overlap."""
 
 from __future__ import annotations
 

@@ -198,7 +198,7 @@ def _settings(
 
 
 def _credentials(parsed: ParsedOptions, options: Mapping[str, str]) -> CredentialSettings:
-    """Return what requests carry to the hosts that the user named.
+    """Return the credentials that requests carry to the hosts that the user named.
 
     Raises:
         OptionError: options do not go together.
@@ -228,7 +228,7 @@ def _paced(
 ) -> tuple[EpochSettings, int]:
     """Let one task make all requests of a query with a rate, over as many connections as all would have had.
 
-    Tasks cannot lend each other what they do not use of a rate, connections of one can: so the rate is that
+    Tasks cannot lend each other an unused share of a rate, connections of one can: so the rate is that
     of the query, whichever of its lists have something to read. There are no more connections than requests
     in an epoch, because none ends before each of them has fetched once.
     """

@@ -91,7 +91,7 @@ class HttpSource(BarrierSource[HttpSplit, JsonValue]):
         context: BarrierSplitEnumeratorContext[HttpSplit, JsonValue],
         checkpoint: Checkpoint[HttpSplit, JsonValue],
     ) -> BarrierSplitEnumerator[HttpSplit, JsonValue]:
-        """What counts is in the positions; the state says how many pages were left out.
+        """The positions are in the checkpoint; its state is the number of skipped pages.
 
         Raises:
             OffsetError: the checkpoint is one of lists that are read in rounds.
@@ -138,7 +138,7 @@ class HttpSource(BarrierSource[HttpSplit, JsonValue]):
 
     @property
     def _rows(self) -> pa.Schema:
-        """The schema of what readers make."""
+        """The schema of the rows that readers make."""
         with importing("the http source", extra="http"):
             from headwater.readers.http.pages import HTTP_SCHEMA, with_bad_page
         return with_bad_page(HTTP_SCHEMA) if self.settings.bad_pages == "column" else HTTP_SCHEMA
@@ -176,7 +176,7 @@ class IncrementalHttpSource(HttpSource):
         context: BarrierSplitEnumeratorContext[HttpSplit, JsonValue],
         checkpoint: Checkpoint[HttpSplit, JsonValue],
     ) -> BarrierSplitEnumerator[HttpSplit, JsonValue]:
-        """What counts is in the logs; the state says what told changes.
+        """The positions are in the logs; the state names the field that shows changes.
 
         Raises:
             OffsetError: that was something else.
@@ -215,7 +215,7 @@ class IncrementalHttpSource(HttpSource):
         from headwater.readers.http.incremental.rounds import segment_log
         from headwater.readers.runtime.partitions.segment_log import release_logs
 
-        # What no reading from a position, or behind it, needs.
+        # No reading from this position, or behind it, needs them.
         release_logs(
             (segment_log(self.store, folder, path), LogPosition.from_json(position).first_needed)
             for path, position in positions.items()

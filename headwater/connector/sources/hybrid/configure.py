@@ -146,7 +146,7 @@ def _limits(own: ReadLimits, parts: Sequence[_Named]) -> ReadLimits:
 
 
 def _check_of_the_chain(names: Sequence[str], options: Mapping[str, str]) -> None:
-    """Return if no part has an option of its own for what is decided for all parts."""
+    """Refuse options of parts that the chain has for all parts."""
     for part, (option, instead) in product(names, _OF_THE_CHAIN.items()):
         if f"{part}.{option}".lower() in options:
             raise OptionError(

@@ -28,8 +28,8 @@ class HybridSource(PlannedSource[Any, HybridSplit, HybridPosition]):
     """A chain: the splits of one part at a time, with positions that name the part.
 
     Attributes:
-        parts: in the order in which they are read; all but the last end with what is there at first.
-        seam: what decides row by row; None if every row of every part counts.
+        parts: in the order in which they are read; all but the last have the splits of the first discovery.
+        seam: the switch point, which decides row by row; None if every row of every part counts.
         mode: a batch or a stream.
     """
 
@@ -177,7 +177,7 @@ class HybridSource(PlannedSource[Any, HybridSplit, HybridPosition]):
 
     @property
     def _chain(self) -> JsonObject:
-        """What offsets say of the chain: it must not change."""
+        """The chain as offsets have it: it must not change."""
         return {
             "sources": [part.name for part in self.parts],
             "seam": None if self.seam is None else self.seam.to_json(),
@@ -194,7 +194,7 @@ class HybridSource(PlannedSource[Any, HybridSplit, HybridPosition]):
 def check_columns(planned: pa.Schema, actual: pa.Schema, part: str) -> None:
     """Prove that a part has the columns of the chain, by names, types and order.
 
-    What Spark has one type for may be several in Arrow: the rows are cast when they are emitted.
+    Several types of Arrow may be one of Spark: the rows are cast when they are emitted.
 
     Raises:
         OptionError: it has others; the message shows the difference.

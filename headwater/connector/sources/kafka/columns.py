@@ -87,7 +87,7 @@ def chosen_columns(options: ParsedOptions, decoded: Collection[str]) -> tuple[st
 
 
 def row_type(columns: Sequence[str], parts: Mapping[str, PartSettings]) -> StructType:
-    """Return the schema of a row: what `headwater.readers.kafka.columns.row_schema` returns, for Spark.
+    """Return the schema of a row: that of `headwater.readers.kafka.columns.row_schema`, for Spark.
 
     Raises:
         OptionError: two columns have one name, or a prefix counts for nothing.

@@ -1,4 +1,4 @@
-"""What the options about topics and offsets come to: what is read, from where to where."""
+"""The options about topics and offsets: which topics are read, from where to where."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ OFFSET_OPTIONS: Final = (
 
 
 def subscription(options: ParsedOptions) -> Subscription:
-    """Return what is read.
+    """Return the topics or partitions that are read.
 
     Raises:
         OptionError: none or several of subscribe, subscribePattern and assign, or a malformed one.
@@ -239,7 +239,7 @@ def ending_offsets(options: ParsedOptions) -> OffsetsInitializer:
 
 
 def _committed(raw: str, fallback: NoMatch) -> OffsetsInitializer:
-    """Return what a consumer group has committed: ``group:NAME``."""
+    """Return the offsets that a consumer group has committed: ``group:NAME``."""
     name = raw[len(_GROUP) :].strip()
     if not name:
         raise OptionError(f"must name a consumer group: {_GROUP}NAME", option=_STARTING_OFFSETS.name)
@@ -247,7 +247,7 @@ def _committed(raw: str, fallback: NoMatch) -> OffsetsInitializer:
 
 
 def _offsets(option: Option[Any], raw: str, *, forbidden: str | None) -> OffsetsInitializer:
-    """Return what an option with offsets says: a word, or JSON by topic and partition.
+    """Return the value of an option with offsets: a word, or JSON by topic and partition.
 
     Args:
         option: which, for messages.
@@ -282,7 +282,7 @@ def _offsets(option: Option[Any], raw: str, *, forbidden: str | None) -> Offsets
 
 
 def _word(option: Option[Any], topic: str, value: str) -> int:
-    """Return what ``{"topic": "earliest"}`` says for a whole topic (SPARK-58774)."""
+    """Return the offset of a whole topic, as ``{"topic": "earliest"}`` has it (SPARK-58774)."""
     try:
         return _WORDS[value.lower()]
     except KeyError:

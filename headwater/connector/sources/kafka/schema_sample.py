@@ -34,7 +34,7 @@ class SchemaSample:
     """Infers schemas, and keeps them. On the driver, in the process that asks for the schema of a read.
 
     Attributes:
-        inferred: what was found, as options that the user could have given.
+        inferred: the schemas, as options that the user could have given.
 
     Args:
         options: the user's.

@@ -60,10 +60,10 @@ class KafkaSource(KafkaSplitSerializer, PlannedSource["RecordSet", KafkaPartitio
     """Partitions as splits, offsets as positions, Spark's Kafka schema as rows.
 
     Attributes:
-        lookup: how to reach the cluster, what to read, from where to where.
+        lookup: how to reach the cluster, which topics, from where to where.
         columns: which columns, in which order.
         parts: ``key``, ``value`` or both, if a format decodes them.
-        fields: what the checkpoint says of them (`logged_schema`).
+        fields: of these, as in the checkpoint (`logged_schema`).
         bad_records: where records go that cannot be decoded.
         schema_evolution: whether a query may go on with other fields than its checkpoint says.
         reading: how tasks read.
@@ -256,13 +256,13 @@ def configure_kafka(options: Mapping[str, str], boundedness: Boundedness | None)
     require("kafka", needed_for=_NEEDED_FOR, extra="kafka")
     parsed = KAFKA_OPTIONS.parse(options, boundedness)
     topics = subscription(parsed)
-    # Only where the schema is asked for: readers are told what was found then.
+    # Only where the schema is asked for: readers get the inferred one.
     sample = SchemaSample(options, _configure_batch)
     parts = part_settings(parsed, topics.topics, infer=None if boundedness else sample.fields)
     columns = chosen_columns(parsed, parts)
     spark_schema = row_type(columns, parts)
     client = ClientConfig.from_options(options)
-    # Before the mode is known, what only a batch refuses is let through.
+    # Before the mode is known, options that only a batch refuses are let through.
     starting = starting_offsets(parsed, boundedness or Boundedness.CONTINUOUS_UNBOUNDED)
     ending = None if boundedness is Boundedness.CONTINUOUS_UNBOUNDED else ending_offsets(parsed)
     if ending is not None:

@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 
 class KafkaSplitSerializer:
-    """What the Kafka source's offsets need of it: no option and no library.
+    """Reads and writes the Kafka source's offsets; needs no option and no library.
 
     The source is one. A command that rewrites offsets, and reads no record, uses it alone.
     """
@@ -93,7 +93,7 @@ def spark_starts(
 ) -> dict[SplitPath, int]:
     """Return where a batch of Spark's Kafka source begins, for each partition that it reads.
 
-    What Spark does with two of its offsets (``KafkaOffsetReader.getOffsetRangesFromResolvedOffsets``):
+    As Spark does with two of its offsets (``KafkaOffsetReader.getOffsetRangesFromResolvedOffsets``):
 
     * a partition that the first one does not name was added meanwhile. It begins at 0, where every partition
       begins. Spark begins at its earliest record, and takes it for data loss if that is not 0; here the task

@@ -186,7 +186,7 @@ def configure_mqtt(options: Mapping[str, str], boundedness: Boundedness | None) 
 
 
 def _check_version(settings: MqttSettings, parsed: ParsedOptions) -> None:
-    """Refuse what the version of the protocol does not have."""
+    """Refuse options that the version of the protocol does not have."""
     if settings.version is MqttVersion.V5:
         return
     if settings.key is not None and settings.key[0] == "property":

@@ -32,7 +32,7 @@ _LEAST_REMEMBERED: Final = 2_000
 _REMEMBERED_WINDOWS: Final = 8
 """And the keys of so many windows of unacknowledged messages.
 
-One would not do: what a broker sends again after a broken connection does not always count for its window.
+One would not do: messages that a broker sends again do not always count for its window.
 """
 
 
@@ -41,7 +41,7 @@ class MqttSource(BarrierSource[MqttSessionSplit, int]):
     """Sessions as splits, segments of their logs as records, messages as rows.
 
     Attributes:
-        sessions: what the options say of them.
+        sessions: as the options describe them.
         settings: of the connections of a session that follows the options.
         store: the state location; in a batch read one of the task's own, in memory.
         idle_ms: a session that brings nothing for so long is caught up.
@@ -115,7 +115,7 @@ class MqttSource(BarrierSource[MqttSessionSplit, int]):
             queue = self.queue(split.client_id)
             idle_ms = self.receiver_idle_ms
             task = ReceiverTask(queue, staging, split, client, self.backoff, idle_ms, self.remedy)
-            # What a batch read receives lies in the task's memory, and nobody reads it later.
+            # A batch read keeps its messages in the task's memory: nothing reads them later.
             return OwnReceiverLink(task) if self.store is None else HostReceiverLink(task)
 
         return StagedSplitReader(staging, link)
@@ -163,12 +163,12 @@ class MqttSource(BarrierSource[MqttSessionSplit, int]):
             staging.store.delete_folder(staging.keys_folder(path))
 
     def queue(self, client_id: str) -> str:
-        """Return what names a session among those of all brokers."""
+        """Return the name of a session among those of all brokers."""
         return f"mqtt://{self.settings.host}:{self.settings.port}/{client_id}"
 
     @property
     def remedy(self) -> str:
-        """What a person is to do where somebody else takes a session too."""
+        """The way out where another client takes a session too."""
         client_id = self.sessions.client_id
         return (
             f"Option 'clientId' ({client_id!r}) is for one query alone: stop any other client that connects "
