@@ -144,7 +144,7 @@ def test_what_goes_wrong_in_a_task_is_said_on_the_driver(spark: SparkSession) ->
         (
             wrong_type,
             "number long",
-            "wrong_type returned for id=7 a str that is no int64 as 'number'",
+            "wrong_type returned for id=7 'none' (str) as 'number', which is int64: return an int",
         ),
     ):
         with pytest.raises(Exception, match="headwater: ") as raised:
