@@ -110,14 +110,14 @@ class EventTimeAlignment:
         self._front_ms = _logged(state, _FRONT)
 
     def handle_split_request(
-        self, request: SplitRequest, heads: Mapping[SplitPath, int], found: Collection[SplitPath]
+        self, request: SplitRequest, heads: Mapping[SplitPath, int], discovered: Collection[SplitPath]
     ) -> None:
         """Find out where the batch ends. In `PlannedSplitEnumerator.handle_split_request`.
 
         Args:
             request: of the batch.
             heads: where splits end now.
-            found: the splits that a running query has just found, or found again.
+            discovered: the splits that a running query has just found, or found again.
         """
         self._bound = None
         positions = self._context.positions()
@@ -126,10 +126,10 @@ class EventTimeAlignment:
         front_ms = self._front_ms
         starts = {
             path: positions[path]
-            for path in found
+            for path in discovered
             if path in positions and path in heads and (path, positions[path]) not in self._counted
         }
-        known = [path for path in positions if path not in starts]
+        read_before = [path for path in positions if path not in starts]
         # After the last batch of an AvailableNow run nothing comes that could be waited for.
         awaited = () if request.ends else self._silence.awaited(heads)
         if not starts and not awaited and backlog.load(backlog.ends) <= 1:
@@ -140,7 +140,7 @@ class EventTimeAlignment:
                 self._find_bound(backlog, front_ms, awaited),
                 find_late(
                     self._index,
-                    FoundSplits(starts, heads, known),
+                    FoundSplits(starts, heads, read_before),
                     front_ms,
                     delay_ms=self._settings.delay_ms,
                     now_ms=self._now_ms(),
@@ -200,9 +200,9 @@ class EventTimeAlignment:
 
     def _held_back(self, backlog: Backlog, until_ms: int) -> Backlog:
         """Return what is left that is before a time. On the worker thread."""
-        found = self._index.first_at(backlog.paths, until_ms) if backlog.paths else {}
+        matches = self._index.first_at(backlog.paths, until_ms) if backlog.paths else {}
         ends = [
-            min(end, max(start, found.get(path, end)))
+            min(end, max(start, matches.get(path, end)))
             for path, start, end in zip(
                 backlog.paths, backlog.starts.tolist(), backlog.ends.tolist(), strict=True
             )

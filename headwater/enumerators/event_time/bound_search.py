@@ -12,7 +12,7 @@ import numpy as np
 
 from headwater.core.split import SplitPath
 from headwater.enumerators.event_time.time_index import TimeIndex, TimeSpan
-from headwater.enumerators.event_time.timeline import Backlog, Knot, Offsets, time_for
+from headwater.enumerators.event_time.timeline import Backlog, Offsets, TimePoint, time_for
 
 log = logging.getLogger(__name__)
 
@@ -89,7 +89,7 @@ class BoundSearch:
         for time_ms, positions in self._ahead:
             # A split that was not asked for then would stay behind the others.
             if positions.keys() >= set(backlog.paths):
-                low, high = _narrowed(low, high, _knot(backlog, time_ms, positions))
+                low, high = _narrowed(low, high, _time_point(backlog, time_ms, positions))
         missed = 0
         while high.time_ms - low.time_ms > self._max_skew_ms and low.load < _ENOUGH:
             # What has been found so far is good enough then, if it is anything.
@@ -98,10 +98,10 @@ class BoundSearch:
             guess_ms = self._step(backlog, low, high, latest_ms, missed)
             if guess_ms is None:
                 guess_ms = self._guess(backlog, low, high, missed)
-            knot = self._asked(backlog, guess_ms)
+            point = self._asked(backlog, guess_ms)
             rounds += 1
             missed += 1
-            low, high = _narrowed(low, high, knot)
+            low, high = _narrowed(low, high, point)
         self._ahead = [(time_ms, ends) for time_ms, ends in self._ahead if time_ms > low.time_ms]
         filled = low.ends if low.load >= _ENOUGH else _filled(backlog, low, high, self._max_skew_ms)
         log.debug("bound %s after %d rounds: %.2f of a batch", low.time_ms, rounds, backlog.load(filled))
@@ -120,15 +120,15 @@ class BoundSearch:
     def _learn_spans(self, backlog: Backlog) -> int:
         """Learn the times of first and last records, if that is due; return the rounds that it took."""
         now_ms = self._now_ms()
-        known = self._spans_of.issuperset(backlog.paths)
-        if known and self._spans_at_ms is not None and now_ms - self._spans_at_ms < _SPANS_COUNT_MS:
+        has_spans = self._spans_of.issuperset(backlog.paths)
+        if has_spans and self._spans_at_ms is not None and now_ms - self._spans_at_ms < _SPANS_COUNT_MS:
             return 0
         self._spans = self._index.spans(backlog.paths)
         self._spans_of = frozenset(backlog.paths)
         self._spans_at_ms = now_ms
         return 1 if self._spans else 0
 
-    def _borders(self, backlog: Backlog, last_ms: int | None) -> tuple[Knot, Knot]:
+    def _borders(self, backlog: Backlog, last_ms: int | None) -> tuple[TimePoint, TimePoint]:
         """Return the knots between which the bound lies: nothing is read, and everything is."""
         firsts = [self._spans[path].first_ms for path in backlog.paths if path in self._spans]
         lasts = [self._spans[path].last_ms for path in backlog.paths if path in self._spans]
@@ -138,11 +138,13 @@ class BoundSearch:
         earliest_ms = last_ms if last_ms is not None else min(firsts, default=_UNKNOWN_MS)
         earliest_ms = min(earliest_ms, latest_ms - 1)
         return (
-            Knot(earliest_ms, backlog.starts, 0.0),
-            Knot(latest_ms, backlog.ends, backlog.load(backlog.ends)),
+            TimePoint(earliest_ms, backlog.starts, 0.0),
+            TimePoint(latest_ms, backlog.ends, backlog.load(backlog.ends)),
         )
 
-    def _step(self, backlog: Backlog, low: Knot, high: Knot, latest_ms: int, missed: int) -> int | None:
+    def _step(
+        self, backlog: Backlog, low: TimePoint, high: TimePoint, latest_ms: int, missed: int
+    ) -> int | None:
         """Return the next guess where nothing tells when records were made; None where something does.
 
         Between a border and now there may be years without a record: steps that grow find the records sooner
@@ -157,37 +159,38 @@ class BoundSearch:
             return min(low.time_ms + step_ms, high.time_ms - 1)
         return None
 
-    def _guess(self, backlog: Backlog, low: Knot, high: Knot, missed: int) -> int:
+    def _guess(self, backlog: Backlog, low: TimePoint, high: TimePoint, missed: int) -> int:
         # Where records lie unevenly, a guess from their mean creeps towards the border: every third is the
         # middle.
         if missed % 3 == 2 or missed >= _MOST_ROUNDS:
             return (low.time_ms + high.time_ms) // 2
         return time_for(backlog, low, high, _WANTED, self._spans)
 
-    def _asked(self, backlog: Backlog, time_ms: int) -> Knot:
-        found = self._index.first_at(backlog.paths, time_ms)
+    def _asked(self, backlog: Backlog, time_ms: int) -> TimePoint:
+        firsts = self._index.first_at(backlog.paths, time_ms)
         # A split without such a record ends where it ends now. What comes there later may be of that time.
         positions = {
-            path: found.get(path, end) for path, end in zip(backlog.paths, backlog.ends.tolist(), strict=True)
+            path: firsts.get(path, end)
+            for path, end in zip(backlog.paths, backlog.ends.tolist(), strict=True)
         }
         self._ahead.append((time_ms, positions))
-        return _knot(backlog, time_ms, positions)
+        return _time_point(backlog, time_ms, positions)
 
 
-def _knot(backlog: Backlog, time_ms: int, positions: Mapping[SplitPath, int]) -> Knot:
+def _time_point(backlog: Backlog, time_ms: int, positions: Mapping[SplitPath, int]) -> TimePoint:
     """Return what the positions of a time mean for this backlog."""
     ends = np.array([positions[path] for path in backlog.paths], dtype=np.int64)
     ends = np.clip(ends, backlog.starts, backlog.ends)
-    return Knot(time_ms, ends, backlog.load(ends))
+    return TimePoint(time_ms, ends, backlog.load(ends))
 
 
-def _narrowed(low: Knot, high: Knot, knot: Knot) -> tuple[Knot, Knot]:
-    if not low.time_ms < knot.time_ms < high.time_ms:
+def _narrowed(low: TimePoint, high: TimePoint, point: TimePoint) -> tuple[TimePoint, TimePoint]:
+    if not low.time_ms < point.time_ms < high.time_ms:
         return low, high
-    return (knot, high) if knot.load <= 1 else (low, knot)
+    return (point, high) if point.load <= 1 else (low, point)
 
 
-def _filled(backlog: Backlog, low: Knot, high: Knot, max_skew_ms: int) -> Offsets:
+def _filled(backlog: Backlog, low: TimePoint, high: TimePoint, max_skew_ms: int) -> Offsets:
     """Return ends between two knots that fill a batch: of each split the same share.
 
     No farther apart than the skew: not if the search has ended early.

@@ -44,28 +44,30 @@ class FoundSplits:
 
 
 def find_late(
-    index: TimeIndex, found: FoundSplits, front_ms: int | None, *, delay_ms: int, now_ms: int
+    index: TimeIndex, discovered: FoundSplits, front_ms: int | None, *, delay_ms: int, now_ms: int
 ) -> list[LateRows]:
     """Return which splits have rows that a watermark drops. On the worker thread.
 
     Args:
         index: of times.
-        found: the splits to look at.
+        discovered: the splits to look at.
         front_ms: the event time that the query has reached; None where it has read all that there was: then
             it is the latest time of that.
         delay_ms: of the watermark.
         now_ms: the wall-clock time in ms since 1970.
     """
-    if not found.starts or not found.known:
+    if not discovered.starts or not discovered.known:
         return []
     if front_ms is None:
-        front_ms = _latest_ms(index, found.known, now_ms)
+        front_ms = _latest_ms(index, discovered.known, now_ms)
     if front_ms is None:
         return []
-    firsts = index.first_at(tuple(found.starts), front_ms - delay_ms)
+    firsts = index.first_at(tuple(discovered.starts), front_ms - delay_ms)
     # Where no record is young enough, all are late.
-    rows = {path: firsts.get(path, found.heads[path]) - start for path, start in found.starts.items()}
-    return [LateRows(path, found.starts[path], count) for path, count in rows.items() if count > 0]
+    rows = {
+        path: firsts.get(path, discovered.heads[path]) - start for path, start in discovered.starts.items()
+    }
+    return [LateRows(path, discovered.starts[path], count) for path, count in rows.items() if count > 0]
 
 
 def _latest_ms(index: TimeIndex, paths: Sequence[SplitPath], now_ms: int) -> int | None:
@@ -108,9 +110,9 @@ class Silence:
         if self._timeout_ms is None:
             return ()
         now_ms = self._clock.monotonic_ms()
-        before = self._moved
+        moved = self._moved
         self._moved = {
-            path: before[path] if path in before and before[path][0] == head else (head, now_ms)
+            path: moved[path] if path in moved and moved[path][0] == head else (head, now_ms)
             for path, head in heads.items()
         }
         return tuple(

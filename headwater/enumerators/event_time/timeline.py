@@ -52,7 +52,7 @@ _HALVINGS = 50
 
 
 @dataclass(frozen=True)
-class Knot:
+class TimePoint:
     """A time, and the first record of each split at or after it.
 
     Attributes:
@@ -67,7 +67,7 @@ class Knot:
 
 
 def time_for(
-    backlog: Backlog, low: Knot, high: Knot, load: float, spans: Mapping[SplitPath, TimeSpan]
+    backlog: Backlog, low: TimePoint, high: TimePoint, load: float, spans: Mapping[SplitPath, TimeSpan]
 ) -> int:
     """Return at about which time between two knots a batch would be so full.
 
@@ -97,19 +97,21 @@ def time_for(
 
 
 def _spreads(
-    backlog: Backlog, low: Knot, high: Knot, spans: Mapping[SplitPath, TimeSpan]
+    backlog: Backlog, low: TimePoint, high: TimePoint, spans: Mapping[SplitPath, TimeSpan]
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Return from when on, and over how long, the records of each split lie between two knots."""
-    known = [spans.get(path) for path in backlog.paths]
+    known_spans = [spans.get(path) for path in backlog.paths]
     begins = np.array(
         [
             low.time_ms if span is None else _time_of(int(at), int(end), span)
-            for span, at, end in zip(known, low.ends, backlog.ends, strict=True)
+            for span, at, end in zip(known_spans, low.ends, backlog.ends, strict=True)
         ],
         dtype=np.float64,
     )
     # A record at the last time is before the first time after it.
-    stops = np.array([high.time_ms if span is None else span.last_ms + 1 for span in known], dtype=np.float64)
+    stops = np.array(
+        [high.time_ms if span is None else span.last_ms + 1 for span in known_spans], dtype=np.float64
+    )
     begins = np.clip(begins, low.time_ms, high.time_ms)
     stops = np.clip(stops, low.time_ms, high.time_ms)
     return begins, np.maximum(stops - begins, 1.0)

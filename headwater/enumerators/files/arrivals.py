@@ -68,10 +68,10 @@ class ArrivalWatch:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="headwater-arrivals", daemon=True)
                 self._thread.start()
-            taken = self._held
+            events = self._held
             self._held = []
             self._changed.notify_all()
-            return taken
+            return events
 
     def close(self) -> None:
         """Let the thread end after its present question. Does not wait for it."""
@@ -107,8 +107,8 @@ class ArrivalWatch:
                     log.warning("a message in the queue of notifications is left there: %s", error)
             else:
                 understood.append(message)
-        found = [file for file in pool.map(self._look, about) if file is not None]
-        self._hold(found)
+        files = [file for file in pool.map(self._look, about) if file is not None]
+        self._hold(files)
         self._queue.delete(understood)
 
     def _look(self, place: tuple[str, str]) -> FileStatus | None:

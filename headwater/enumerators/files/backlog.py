@@ -33,13 +33,13 @@ class BatchLimits:
 
     def within(self, *max_bytes: int | None) -> BatchLimits:
         """Return these limits with others of bytes."""
-        given = [each for each in (self.max_bytes, *max_bytes) if each is not None]
-        return replace(self, max_bytes=min(given, default=None))
+        limits = [each for each in (self.max_bytes, *max_bytes) if each is not None]
+        return replace(self, max_bytes=min(limits, default=None))
 
     def exceeded(self, files: int, size_bytes: int, plan_bytes: int) -> bool:
         """Whether so many files of these sizes are more than one batch may hold."""
-        asked = ((files, self.max_files), (size_bytes, self.max_bytes), (plan_bytes, self.max_plan_bytes))
-        return any(limit is not None and value > limit for value, limit in asked)
+        limits = ((files, self.max_files), (size_bytes, self.max_bytes), (plan_bytes, self.max_plan_bytes))
+        return any(limit is not None and value > limit for value, limit in limits)
 
 
 class FileBacklog:
@@ -60,9 +60,9 @@ class FileBacklog:
 
     def put(self, file: FileStatus) -> None:
         """Take a file in; a file of the same path is replaced: only the last content can still be read."""
-        known = self._files.get(file.url)
+        previous = self._files.get(file.url)
         self._files[file.url] = file
-        if known is None or known.modified_us != file.modified_us:
+        if previous is None or previous.modified_us != file.modified_us:
             heapq.heappush(self._heap, (self._key(file), file.url))
 
     def put_back(self, files: Iterable[FileStatus]) -> None:
@@ -87,22 +87,22 @@ class FileBacklog:
             limits: of a batch.
             most: so many files and no more, even if that is none.
         """
-        taken: list[FileStatus] = []
+        batch: list[FileStatus] = []
         size_bytes = 0
         plan_bytes = 0
-        while most is None or len(taken) < most:
+        while most is None or len(batch) < most:
             file = self._first()
             if file is None:
                 break
             size_bytes += file.size_bytes
             plan_bytes += _ENTRY_BYTES + len(json.dumps(file.url)) + len(file.etag or "")
             # One file is always taken: a file that is larger than a batch would never be read.
-            if taken and limits.exceeded(len(taken) + 1, size_bytes, plan_bytes):
+            if batch and limits.exceeded(len(batch) + 1, size_bytes, plan_bytes):
                 break
             heapq.heappop(self._heap)
             del self._files[file.url]
-            taken.append(file)
-        return taken
+            batch.append(file)
+        return batch
 
     def oldest_ms(self) -> int | None:
         """Return the modification time of the oldest file, None if there is none."""

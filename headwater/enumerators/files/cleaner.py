@@ -106,13 +106,13 @@ def _same_content(fs: Any, path: str, other: str) -> bool:
         return False
     if mine.get("ETag") and mine["ETag"] == theirs.get("ETag"):
         return True
-    with fs.open(path, "rb") as left, fs.open(other, "rb") as right:
-        return _same_bytes(cast("IO[bytes]", left), cast("IO[bytes]", right))
+    with fs.open(path, "rb") as source, fs.open(other, "rb") as right:
+        return _same_bytes(cast("IO[bytes]", source), cast("IO[bytes]", right))
 
 
-def _same_bytes(left: IO[bytes], right: IO[bytes]) -> bool:
+def _same_bytes(first: IO[bytes], right: IO[bytes]) -> bool:
     while True:
-        block = left.read(_COMPARED_BYTES)
+        block = first.read(_COMPARED_BYTES)
         if block != right.read(_COMPARED_BYTES):
             return False
         if not block:

@@ -191,7 +191,7 @@ class FileDiscovery:
     def _fill(self, frontier_ms: int) -> bool:
         """List all paths; return whether that came to its end."""
         now_us = self._now_us()
-        before = self._listed_before
+        previous = self._listed_before
         listed: set[int] = set()
         for lister in self._listers():
             for page in lister.pages():
@@ -201,16 +201,16 @@ class FileDiscovery:
                     return False
                 in_time = [file for file in page if self._selection.in_time(file.modified_us, now_us)]
                 listed.update(map(hash, in_time))
-                self._add(in_time, before, frontier_ms)
+                self._add(in_time, previous, frontier_ms)
         # Only now: a listing that failed half-way must not hide from the next one what it did not bring.
         self._listed_before = listed
         return True
 
-    def _add(self, page: Sequence[FileStatus], before: set[int] | None, frontier_ms: int) -> None:
+    def _add(self, page: Sequence[FileStatus], previous: set[int] | None, frontier_ms: int) -> None:
         """Keep what the listing before did not have until it is taken."""
-        fresh = page if before is None else [file for file in page if hash(file) not in before]
+        fresh = page if previous is None else [file for file in page if hash(file) not in previous]
         recent = [file for file in fresh if file.modified_ms > frontier_ms]
-        outside = [] if before is None else [file for file in fresh if file.modified_ms <= frontier_ms]
+        outside = [] if previous is None else [file for file in fresh if file.modified_ms <= frontier_ms]
         with self._changed:
             self._recent += recent
             self._outside += outside

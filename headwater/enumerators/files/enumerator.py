@@ -232,11 +232,11 @@ class FileSplitEnumerator(PlannedSplitEnumerator[FileSplit, int]):
         return request.ends or (self._settings.latest_first and not self._listed_once)
 
     def _on_listed(self, request: SplitRequest, listed: ListedFiles) -> None:
-        found = sort_files(listed, self._seen, self._settings)
-        for file in found.to_read:
+        sorted_files = sort_files(listed, self._seen, self._settings)
+        for file in sorted_files.to_read:
             self._backlog.put(file)
-        if found.too_late:
-            self._context.report_lost_splits([file.url for file in found.too_late])
+        if sorted_files.too_late:
+            self._context.report_lost_splits([file.url for file in sorted_files.too_late])
         self._listed_once = self._listed_once or listed.listed_once
         # A query that has logged nothing waits for its first files: its first offset should have some.
         is_first_without_files = self._checkpoint is None and len(self._backlog) == 0

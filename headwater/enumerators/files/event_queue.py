@@ -118,23 +118,24 @@ class EventQueue:
         except Exception as error:
             if not type(error).__module__.startswith(("botocore", "urllib3")):
                 raise
-            said = f"{self._settings.url}: {error}"
+            message = f"{self._settings.url}: {error}"
             code = f"{type(error).__name__} {_code(error)}"
             if any(word in code for word in _UNKNOWN):
-                raise OptionError(f"there is no such queue: {said}", option=OPTION) from error
+                raise OptionError(f"there is no such queue: {message}", option=OPTION) from error
             if "NoRegion" in code:
                 raise OptionError(
-                    f'needs a region: {said}; give notificationsOptions {{"region_name": ...}}', option=OPTION
+                    f'needs a region: {message}; give notificationsOptions {{"region_name": ...}}',
+                    option=OPTION,
                 ) from error
             if any(word in code for word in _CREDENTIALS):
-                raise AuthenticationError(f"option {OPTION!r}: {said}", source="files") from error
+                raise AuthenticationError(f"option {OPTION!r}: {message}", source="files") from error
             if "AccessDenied" in code:
                 raise AuthorizationError(
                     f"option {OPTION!r} needs the permissions sqs:GetQueueUrl, sqs:ReceiveMessage and "
-                    f"sqs:DeleteMessage: {said}",
+                    f"sqs:DeleteMessage: {message}",
                     source="files",
                 ) from error
-            raise TransientSourceError(f"option {OPTION!r}: {said}", source="files") from error
+            raise TransientSourceError(f"option {OPTION!r}: {message}", source="files") from error
 
 
 def _code(error: Exception) -> str:

@@ -73,9 +73,9 @@ def open_file_system(
         raise  # may pass: file_errors has it asked again
     except OSError as error:
         # For hdfs:// without Hadoop's native library pyarrow lists each place where it looked, a line each.
-        said = str(error).strip().partition("\n")[0]
+        message = str(error).strip().partition("\n")[0]
         raise OptionError(
-            f"{url}: its file system cannot be opened in this process: {said} (driver and every executor "
+            f"{url}: its file system cannot be opened in this process: {message} (driver and every executor "
             "need its libraries)",
             option="path",
         ) from error
@@ -137,8 +137,8 @@ def file_errors(what: str, url: str) -> Iterator[None]:
 
 def _whose_credentials(url: str) -> str:
     """Return where the credentials for a store come from."""
-    protocol, found, _ = url.partition("://")
-    if not found or protocol in ("file", "local"):
+    protocol, rest, _ = url.partition("://")
+    if not rest or protocol in ("file", "local"):
         return ""
     example = ', such as {"key": ..., "secret": ...}' if protocol in ("s3", "s3a") else ""
     return (

@@ -41,8 +41,8 @@ class FixedListing:
 
     def without(self, files: Sequence[FileStatus]) -> FixedListing:
         """Return what is left when these files are read."""
-        left = (self.digest - _digest(files)) % _DIGESTS
-        return replace(self, files=self.files - len(files), digest=left)
+        digest = (self.digest - _digest(files)) % _DIGESTS
+        return replace(self, files=self.files - len(files), digest=digest)
 
     def with_back(self, files: Sequence[FileStatus]) -> FixedListing:
         """Return what is left when these files are not read after all."""
@@ -56,16 +56,16 @@ class FixedListing:
         """Return the same when these files are reported."""
         return replace(self, told_us=max([self.told_us, *(file.modified_us for file in later)]))
 
-    def check(self, found: Sequence[FileStatus]) -> None:
+    def check(self, files: Sequence[FileStatus]) -> None:
         """Prove that a later listing has the files that are left.
 
         Raises:
             DataLossError: it has not.
         """
-        if (len(found), _digest(found)) != (self.files, self.digest):
+        if (len(files), _digest(files)) != (self.files, self.digest):
             raise DataLossError(
                 f"the files that the query began with are not there as they were: {self.files:,} of them are "
-                f"unread, and {len(found):,} such files are found now. One was deleted, rewritten, or put in "
+                f"unread, and {len(files):,} such files are found now. One was deleted, rewritten, or put in "
                 "with a modification time before that of the newest. Restore the folder, or begin anew with "
                 "another checkpointLocation",
                 source="files",

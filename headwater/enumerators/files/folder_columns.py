@@ -35,21 +35,21 @@ class FolderColumns:
         if any(path.recursive for path in self.paths):
             return
         # A file of each folder speaks for the others.
-        found = [self._column_folders(url) for url in {_folder(url): url for url in urls}.values()]
-        for name in {name for _, names in found for name in names}:
+        folders = [self._column_folders(url) for url in {_folder(url): url for url in urls}.values()]
+        for name in {name for _, names in folders for name in names}:
             _check_name(name)
-        columns = {", ".join(map(_key, names)).lower() for _, names in found if names}
+        columns = {", ".join(map(_key, names)).lower() for _, names in folders if names}
         if len(columns) > 1:
             raise SourceError(
                 f"files lie in folders of other columns: {' and '.join(sorted(columns))}; all must have the "
                 "same ones",
                 source="files",
             )
-        bases = {base.lower(): base for base, _ in found}
+        bases = {base.lower(): base for base, _ in folders}
         if columns and len(bases) > 1:
-            shown = " and ".join(sorted(bases.values())[:5])
+            examples = " and ".join(sorted(bases.values())[:5])
             raise SourceError(
-                f"files lie in key=value folders below one folder, and elsewhere: {shown}. Read each "
+                f"files lie in key=value folders below one folder, and elsewhere: {examples}. Read each "
                 "of these with its own source, or set recursiveFileLookup=true, which makes columns of none",
                 source="files",
             )
@@ -74,8 +74,8 @@ class FolderColumns:
         if self.base_path is not None:
             return names_below(url, self.base_path)[:-1]
         # Of a pattern, folders count below what it matches.
-        found = [names_below(url, path.root)[path.depth : -1] for path in self.paths]
-        return min((names for names in found if names), key=len, default=())
+        candidates = [names_below(url, path.root)[path.depth : -1] for path in self.paths]
+        return min((names for names in candidates if names), key=len, default=())
 
 
 def unescaped(text: str) -> str:

@@ -75,9 +75,9 @@ class LocalLister(FileLister):
 
     def pages(self) -> Iterator[list[FileStatus]]:
         with file_errors("listing", self.root):
-            found = os.stat(self.root)  # noqa: PTH116 - os.scandir takes and gives strings
-        if not stat.S_ISDIR(found.st_mode):
-            yield [_local_status(self.root, found)] if found.st_size and self.path.takes(()) else []
+            status = os.stat(self.root)  # noqa: PTH116 - os.scandir takes and gives strings
+        if not stat.S_ISDIR(status.st_mode):
+            yield [_local_status(self.root, status)] if status.st_size and self.path.takes(()) else []
             return
         # Folders that are still to be listed, each with its names below the root.
         pending: list[tuple[str, tuple[str, ...]]] = [(self.root, ())]
@@ -114,14 +114,14 @@ class LocalLister(FileLister):
 def _present(entry: os.DirEntry[str]) -> list[FileStatus]:
     """Return the file of an entry; nothing if it is empty, or was removed since its folder was listed."""
     try:
-        found = entry.stat()
+        status = entry.stat()
     except FileNotFoundError:
         return []
-    return [_local_status(entry.path, found)] if found.st_size else []
+    return [_local_status(entry.path, status)] if status.st_size else []
 
 
-def _local_status(path: str, found: os.stat_result) -> FileStatus:
-    return FileStatus(f"file://{path}", found.st_size, found.st_mtime_ns // 1000)
+def _local_status(path: str, status: os.stat_result) -> FileStatus:
+    return FileStatus(f"file://{path}", status.st_size, status.st_mtime_ns // 1000)
 
 
 @dataclass(frozen=True)
@@ -141,10 +141,12 @@ class S3Lister(FileLister):
             list_page = partial(self._list, Bucket=bucket, Prefix=prefix, **more)
             answer = self.ask(list_page, what=f"listing of s3://{self.root}")
             # Objects without a byte are left out: no file, or the marker of a folder.
-            found = [(f"{bucket}/{item['Key']}", item) for item in answer.get("Contents", ()) if item["Size"]]
+            objects = [
+                (f"{bucket}/{item['Key']}", item) for item in answer.get("Contents", ()) if item["Size"]
+            ]
             yield [
                 FileStatus(f"s3://{path}", item["Size"], _time_us(item), item["ETag"].strip('"'))
-                for path, item in found
+                for path, item in objects
                 if (names := self._names(path)) is not None and listing.takes(names)
             ]
             if not answer.get("IsTruncated"):
@@ -167,10 +169,10 @@ class S3Lister(FileLister):
         if names is None or not self.path.takes(names):
             return None
         try:
-            found: FileStatus = self.ask(partial(self._look, path), what=f"a look at s3://{path}")
+            status: FileStatus = self.ask(partial(self._look, path), what=f"a look at s3://{path}")
         except UnknownSplitError:
             return None
-        return found if found.size_bytes else None
+        return status if status.size_bytes else None
 
     def _look(self, path: str) -> FileStatus:
         with file_errors("looking", f"s3://{path}"):
@@ -248,10 +250,10 @@ def _status_of(fs: Any, item: Mapping[str, Any]) -> FileStatus:
 
 def _time_us(item: Mapping[str, Any]) -> int:
     """Return the modification time, 0 where the file system tells none."""
-    found = next((item[key] for key in _TIME_KEYS if item.get(key) is not None), 0)
-    if isinstance(found, str):
-        found = datetime.fromisoformat(found)
-    seconds = found.timestamp() if isinstance(found, datetime) else found
+    time = next((item[key] for key in _TIME_KEYS if item.get(key) is not None), 0)
+    if isinstance(time, str):
+        time = datetime.fromisoformat(time)
+    seconds = time.timestamp() if isinstance(time, datetime) else time
     return int(seconds * 1_000_000)
 
 

@@ -48,7 +48,7 @@ _SHOWN = 5
 """So many files that came too late are named in the log."""
 
 
-class Sighting(enum.Enum):
+class FileState(enum.Enum):
     """What a listed file is to a query."""
 
     NEW = "new"
@@ -93,12 +93,12 @@ class SeenFiles:
         """The names of the segments that are needed."""
         return frozenset(self._segments)
 
-    def sighting(self, file: FileStatus) -> Sighting:
+    def state_of(self, file: FileStatus) -> FileState:
         """Return what a listed file is."""
-        known = self._version(path_hash(file))
-        if known is not None:
-            return Sighting.SEEN if known == version_hash(file) else Sighting.CHANGED
-        return Sighting.OUTSIDE if file.modified_ms <= self.frontier_ms else Sighting.NEW
+        version = self._version(path_hash(file))
+        if version is not None:
+            return FileState.SEEN if version == version_hash(file) else FileState.CHANGED
+        return FileState.OUTSIDE if file.modified_ms <= self.frontier_ms else FileState.NEW
 
     def add(self, files: Iterable[FileStatus], oldest_unread_ms: int | None, now_ms: int) -> bytes | None:
         """Remember files that are going to be read.
@@ -144,8 +144,8 @@ class SeenFiles:
         the window.
         """
         path = path_hash(file)
-        known = self._names.get(path)
-        modified_ms = file.modified_ms if known is None else known.modified_ms
+        previous = self._names.get(path)
+        modified_ms = file.modified_ms if previous is None else previous.modified_ms
         self._names[path] = FileName(version_hash(file), modified_ms)
 
     def attach(self, segment: NameSegment) -> None:
@@ -162,7 +162,7 @@ class SeenFiles:
             "names": base64.b64encode(pack(self._names)).decode(),
         }
         if self._segments:
-            state["spilled"] = [[name, kept.newest_ms] for name, kept in self._segments.items()]
+            state["spilled"] = [[name, segment.newest_ms] for name, segment in self._segments.items()]
         return state
 
     def restore(self, state: JsonValue) -> list[tuple[str, int]]:
@@ -190,9 +190,9 @@ class SeenFiles:
         """
         if path in self._names:
             return self._names[path].version
-        for kept in reversed(self._segments.values()):
-            if path in kept.versions:
-                return kept.versions[path]
+        for segment in reversed(self._segments.values()):
+            if path in segment.versions:
+                return segment.versions[path]
         return None
 
     def _raise_frontier(self, to_ms: int) -> None:
@@ -200,12 +200,14 @@ class SeenFiles:
             return
         self.frontier_ms = to_ms
         self._names = {path: name for path, name in self._names.items() if name.modified_ms > to_ms}
-        self._segments = {name: kept for name, kept in self._segments.items() if kept.newest_ms > to_ms}
+        self._segments = {
+            name: segment for name, segment in self._segments.items() if segment.newest_ms > to_ms
+        }
 
     def _overflow(self) -> bytes:
         """Take the older half of the names out, and those of the small segments if these are too many."""
         spilled: dict[int, FileName] = {}
-        small = {name: kept.data for name, kept in self._segments.items() if kept.data is not None}
+        small = {name: each.data for name, each in self._segments.items() if each.data is not None}
         names_in_small = sum(len(self._segments[name].versions) for name in small)
         if len(small) >= _MOST_SMALL or names_in_small >= _MOST_SMALL_NAMES:
             # From the oldest to the newest: of a path that was read again the last version counts. All large
@@ -214,9 +216,9 @@ class SeenFiles:
                 spilled.update(unpack(data))
                 del self._segments[name]
         by_age = sorted(self._names.items(), key=lambda item: item[1].modified_ms)
-        kept = SPILL_FILES // 2
-        spilled.update(by_age[:-kept])
-        self._names = dict(by_age[-kept:])
+        count = SPILL_FILES // 2
+        spilled.update(by_age[:-count])
+        self._names = dict(by_age[-count:])
         return pack(spilled)
 
 
@@ -247,12 +249,12 @@ class SortedFiles(NamedTuple):
     too_late: list[FileStatus]
 
 
-def sort_files(listed: ListedFiles, seen: SeenFiles, settings: FilesSettings) -> SortedFiles:
+def sort_files(listed: ListedFiles, history: SeenFiles, settings: FilesSettings) -> SortedFiles:
     """Return which of the listed files are to be read, and which came too late.
 
     Args:
         listed: what the listing found.
-        seen: what was read. A changed file that is ignored is remembered with its new content.
+        history: what was read. A changed file that is ignored is remembered with its new content.
         settings: of the source.
 
     Raises:
@@ -264,26 +266,26 @@ def sort_files(listed: ListedFiles, seen: SeenFiles, settings: FilesSettings) ->
     to_read: list[FileStatus] = []
     too_late = list(listed.outside)
     for file in listed.recent:
-        sighting = seen.sighting(file)
-        if sighting is Sighting.NEW:
+        state = history.state_of(file)
+        if state is FileState.NEW:
             to_read.append(file)
-        elif sighting is Sighting.OUTSIDE:
+        elif state is FileState.OUTSIDE:
             too_late.append(file)
-        elif sighting is Sighting.CHANGED and _is_read_again(file, seen, settings):
+        elif state is FileState.CHANGED and _is_read_again(file, history, settings):
             to_read.append(file)
     if too_late:
         _report(too_late, settings)
     return SortedFiles(to_read, too_late)
 
 
-def _is_read_again(file: FileStatus, seen: SeenFiles, settings: FilesSettings) -> bool:
+def _is_read_again(file: FileStatus, history: SeenFiles, settings: FilesSettings) -> bool:
     """Whether a file whose content changed is read again."""
     if settings.on_change == "read":
         return True
     if settings.on_change == "ignore":
         log.warning("%s changed after it was read; what came later is not read", file.url)
         # From now on this is the content that was read, so that it is reported once.
-        seen.replace(file)
+        history.replace(file)
         return False
     raise SourceError(
         f"the file changed after it was read. {AFTER_A_CHANGE}",

@@ -50,16 +50,16 @@ class MatchingLister(FileLister):
 
     def _has_match(self) -> bool:
         fs, root = open_file_system(self.path.root, self.storage_options)
-        found = [root.rstrip("/")]
+        folders = [root.rstrip("/")]
         for pattern in self.path.patterns:
             below: list[str] = []
-            for folder in found:
+            for folder in folders:
                 with file_errors("listing", status_url(fs, folder)):
                     entries = fs.ls(folder, detail=False) if fs.isdir(folder) else []
                 names = (entry.rstrip("/") for entry in entries)
                 below += [name for name in names if pattern.fullmatch(name.rpartition("/")[2])]
-            found = below
-        return bool(found)
+            folders = below
+        return bool(folders)
 
 
 OnChange: TypeAlias = Literal["error", "ignore", "read"]
@@ -134,11 +134,11 @@ class FilesSettings:
     def _strict_listers(self, clock: Clock) -> list[FileLister]:
         """Return those of a batch, whose patterns must match something."""
         options = self.selection.storage_options
-        found = zip(self.listers(clock), self.selection.paths, strict=True)
-        return [MatchingLister(lister, path, options) if path.patterns else lister for lister, path in found]
+        pairs = zip(self.listers(clock), self.selection.paths, strict=True)
+        return [MatchingLister(lister, path, options) if path.patterns else lister for lister, path in pairs]
 
 
 def _find(listers: Callable[[], Sequence[FileLister]], bucket: str, key: str) -> FileStatus | None:
     """Return what an object is now; None if no path selects it, or it is gone."""
-    found = (lister.find(bucket, key) for lister in listers() if isinstance(lister, S3Lister))
-    return next((file for file in found if file is not None), None)
+    matches = (lister.find(bucket, key) for lister in listers() if isinstance(lister, S3Lister))
+    return next((file for file in matches if file is not None), None)

@@ -46,18 +46,18 @@ class HttpSplitEnumerator(BarrierSplitEnumerator[HttpSplit, JsonValue]):
 
     def refresh(self, checkpoint: Checkpoint[HttpSplit, JsonValue] | None) -> None:
         """Assign what is named and not known; retire what is known and no longer named."""
-        known = checkpoint.splits if checkpoint else {}
+        logged = checkpoint.splits if checkpoint else {}
         self._context.assign_splits(
             {
                 split.path: (split, self._first_position(split))
                 for split in self._splits
-                if split.path not in known
+                if split.path not in logged
             }
         )
-        named = {split.path for split in self._splits}
-        gone = [path for path, split in known.items() if split.is_root and path not in named]
-        self._context.retire_splits(gone, "not named any more")
-        for path, split in known.items():
+        configured = {split.path for split in self._splits}
+        obsolete = [path for path, split in logged.items() if split.is_root and path not in configured]
+        self._context.retire_splits(obsolete, "not named any more")
+        for path, split in logged.items():
             server = origin(split.url)
             left_ms = self._waits.left_ms(server)
             if left_ms > 0:

@@ -38,10 +38,10 @@ class LogPosition:
         Raises:
             OffsetError: it is a position of a list that was read as it is.
         """
-        found = cast("dict[str, Any]", value)
-        if "segment" not in found:
+        fields = cast("dict[str, Any]", value)
+        if "segment" not in fields:
             raise OffsetError(
                 "this checkpoint was begun without option incrementalField: go on without it, or use a new "
                 "checkpointLocation"
             )
-        return cls(found["segment"], found["known"])
+        return cls(fields["segment"], fields["known"])

@@ -111,18 +111,18 @@ class PagePosition:
 
     def to_json(self) -> JsonObject:
         """Return the position as the offset holds it."""
-        found: JsonObject = {"page": self.page, "row": self.row, "url": self.url}
+        fields: JsonObject = {"page": self.page, "row": self.row, "url": self.url}
         if self.cursor is not None:
-            found["cursor"] = self.cursor
+            fields["cursor"] = self.cursor
         if self.skipped:
-            found["skipped"] = [[page, reason] for page, reason in self.skipped]
+            fields["skipped"] = [[page, reason] for page, reason in self.skipped]
         if self.is_end:
-            found["end"] = True
+            fields["end"] = True
         if self.size is not None:
-            found["size"] = self.size
+            fields["size"] = self.size
         if self.seen is not None:
-            found["seen"] = self.seen
-        return found
+            fields["seen"] = self.seen
+        return fields
 
     @classmethod
     def from_json(cls, value: JsonValue) -> PagePosition:
@@ -131,19 +131,19 @@ class PagePosition:
         Raises:
             OffsetError: it is a position of a list that is read in rounds.
         """
-        found = cast("dict[str, Any]", value)
-        if "page" not in found:
+        fields = cast("dict[str, Any]", value)
+        if "page" not in fields:
             raise OffsetError(
                 "this checkpoint was begun with option incrementalField: go on with it, or use a new "
                 "checkpointLocation"
             )
         return cls(
-            int(found["page"]),
-            int(found["row"]),
-            str(found["url"]),
-            found.get("cursor"),
-            tuple((int(page), str(reason)) for page, reason in found.get("skipped", ())),
-            bool(found.get("end")),
-            found.get("size"),
-            found.get("seen"),
+            int(fields["page"]),
+            int(fields["row"]),
+            str(fields["url"]),
+            fields.get("cursor"),
+            tuple((int(page), str(reason)) for page, reason in fields.get("skipped", ())),
+            bool(fields.get("end")),
+            fields.get("size"),
+            fields.get("seen"),
         )

@@ -19,8 +19,13 @@ from headwater.core.jsons import JsonObject, JsonValue
 from headwater.core.planned_source import EndPositions, PartEnd, PlannedSource
 from headwater.core.split import SplitPath
 from headwater.enumerators.hybrid.part import HybridPart, OpenPart, PartContext, part_checkpoint
-from headwater.enumerators.hybrid.seam import PositionSeam, Seam, TimeSeam, furthest
 from headwater.enumerators.hybrid.split import HybridPosition, HybridSplit, inner_path, inner_position
+from headwater.enumerators.hybrid.switch_point import (
+    PositionSwitchPoint,
+    SwitchPoint,
+    TimeSwitchPoint,
+    furthest,
+)
 
 log = logging.getLogger(__name__)
 
@@ -56,7 +61,7 @@ class HybridSplitEnumerator(PlannedSplitEnumerator[HybridSplit, HybridPosition])
         self,
         context: PlannedSplitEnumeratorContext[HybridSplit, HybridPosition],
         parts: Sequence[HybridPart],
-        seam: Seam | None,
+        seam: SwitchPoint | None,
         *,
         is_batch: bool,
     ) -> None:
@@ -105,9 +110,9 @@ class HybridSplitEnumerator(PlannedSplitEnumerator[HybridSplit, HybridPosition])
         return self._heads
 
     def bounds(self) -> Mapping[SplitPath, HybridPosition] | None:
-        told = [(each, each.enumerator.bounds()) for each in self._open]
-        known = [each.positions(bounds) for each, bounds in told if bounds is not None]
-        return known[-1] if known else None
+        part_bounds = [(each, each.enumerator.bounds()) for each in self._open]
+        positions = [each.positions(bounds) for each, bounds in part_bounds if bounds is not None]
+        return positions[-1] if positions else None
 
     def fronts_ms(self) -> Mapping[SplitPath, int]:
         return self._current.by_outer_path(self._current.enumerator.fronts_ms())
@@ -176,9 +181,9 @@ class HybridSplitEnumerator(PlannedSplitEnumerator[HybridSplit, HybridPosition])
         name = _part_of(checkpoint)
         index = next((at for at, part in enumerate(self._parts) if part.name == name), None)
         if index is None:
-            known = ", ".join(part.name for part in self._parts)
+            names = ", ".join(part.name for part in self._parts)
             raise OffsetError(
-                f"the checkpoint is in part {name!r} of the chain, and option 'sources' has {known}: give "
+                f"the checkpoint is in part {name!r} of the chain, and option 'sources' has {names}: give "
                 "the names that the query began with"
             )
         part = self._parts[index]
@@ -216,26 +221,28 @@ class HybridSplitEnumerator(PlannedSplitEnumerator[HybridSplit, HybridPosition])
         source = self._parts[index].source
         if index < len(self._parts) - 1 or self._seam is None:
             return source
-        if isinstance(self._seam, TimeSeam):
+        if isinstance(self._seam, TimeSwitchPoint):
             return source.begin_after(PartEnd("seamTime", time_ms=self._seam.begin_ms))
-        given = self._seam.positions
-        return source.begin_after(PartEnd("seamOffsets", positions=self._told if given is None else given))
+        positions = self._seam.positions
+        return source.begin_after(
+            PartEnd("seamOffsets", positions=self._told if positions is None else positions)
+        )
 
     # From one part to the next
 
     def _hear_ends(self, request: SplitRequest) -> None:
         """Let the splits that the part has given tell where the last part begins, if they are to."""
         open_part = self._current
-        asks = isinstance(self._seam, PositionSeam) and self._seam.positions is None
+        asks = isinstance(self._seam, PositionSwitchPoint) and self._seam.positions is None
         if not asks or self._is_last(open_part):
             self._on_answered(request)
             return
-        given = list(open_part.context.assigned)
-        if open_part.part.source.bounded_splits and given:
+        splits = list(open_part.context.assigned)
+        if open_part.part.source.bounded_splits and splits:
             open_part.context.call_async(
-                partial(open_part.part.source.end_positions, given),
+                partial(open_part.part.source.end_positions, splits),
                 self._take_ends,
-                what=f"where {len(given):,} splits end",
+                what=f"where {len(splits):,} splits end",
             )
         elif not open_part.part.source.bounded_splits:
             self._take_ends(_by_topic(self._heads_of(open_part)))
@@ -280,8 +287,8 @@ class HybridSplitEnumerator(PlannedSplitEnumerator[HybridSplit, HybridPosition])
     def _retire(self, open_part: OpenPart) -> None:
         if self._checkpoint is None:
             return
-        known = [*self._checkpoint.splits, *self._checkpoint.kept]
-        self._context.retire_splits([path for path in known if path[0] == open_part.part.name], "it is read")
+        paths = [*self._checkpoint.splits, *self._checkpoint.kept]
+        self._context.retire_splits([path for path in paths if path[0] == open_part.part.name], "it is read")
 
     def _close_parts(self) -> None:
         for open_part in self._open:
@@ -295,7 +302,7 @@ def _by_topic(ends: Mapping[SplitPath, HybridPosition]) -> EndPositions:
     Raises:
         OptionError: they are something else.
     """
-    found: dict[str, dict[str, int]] = {}
+    offsets: dict[str, dict[str, int]] = {}
     for path, end in ends.items():
         position = inner_position(end)
         inner = inner_path(path)
@@ -304,8 +311,8 @@ def _by_topic(ends: Mapping[SplitPath, HybridPosition]) -> EndPositions:
                 f"the split {'-'.join(inner)} does not tell where the next part begins: say it as JSON",
                 option="seamOffsets",
             )
-        found.setdefault(inner[0], {})[inner[1]] = position
-    return found
+        offsets.setdefault(inner[0], {})[inner[1]] = position
+    return offsets
 
 
 def _part_of(checkpoint: Checkpoint[HybridSplit, HybridPosition]) -> str:

@@ -134,13 +134,13 @@ class OpenPart:
     context: PartContext
     enumerator: PlannedSplitEnumerator[Any, Any]
 
-    def by_outer_path(self, told: Mapping[SplitPath, T]) -> dict[SplitPath, T]:
+    def by_outer_path(self, values: Mapping[SplitPath, T]) -> dict[SplitPath, T]:
         """Return what the enumerator tells of splits, under the names of the chain."""
-        return {outer_path(self.part.name, path): value for path, value in told.items()}
+        return {outer_path(self.part.name, path): value for path, value in values.items()}
 
-    def positions(self, told: Mapping[SplitPath, Any]) -> dict[SplitPath, HybridPosition]:
+    def positions(self, inner: Mapping[SplitPath, Any]) -> dict[SplitPath, HybridPosition]:
         """Return positions that the enumerator tells, as the chain has them."""
-        return {path: [self.index, position] for path, position in self.by_outer_path(told).items()}
+        return {path: [self.index, position] for path, position in self.by_outer_path(inner).items()}
 
 
 def part_checkpoint(
@@ -149,9 +149,9 @@ def part_checkpoint(
     """Return what a checkpoint of the chain says of one part, as that part knows it."""
     splits = {path: split for path, split in checkpoint.splits.items() if split.part == part}
     kept: dict[SplitPath, KeptSplit[Any, Any]] = {
-        inner_path(path): KeptSplit(known.split.inner, inner_position(known.position), known.since_ms)
-        for path, known in checkpoint.kept.items()
-        if known.split.part == part
+        inner_path(path): KeptSplit(each.split.inner, inner_position(each.position), each.since_ms)
+        for path, each in checkpoint.kept.items()
+        if each.split.part == part
     }
     return Checkpoint(
         {inner_path(path): split.inner for path, split in splits.items()},

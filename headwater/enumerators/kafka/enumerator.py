@@ -24,7 +24,7 @@ from headwater.enumerators.kafka.group_committer import GroupCommitter
 from headwater.enumerators.kafka.lookup import KafkaLookup
 from headwater.enumerators.kafka.lookup_settings import LookupSettings
 from headwater.enumerators.kafka.lost_records import (
-    Known,
+    LoggedPartitions,
     LostRecords,
     accepted_topics,
     incarnations_of,
@@ -108,12 +108,12 @@ class KafkaSplitEnumerator(PlannedSplitEnumerator[KafkaPartitionSplit, int]):
         """Nothing to do: the first look opens the connections."""
 
     def refresh(self, checkpoint: Checkpoint[KafkaPartitionSplit, int] | None) -> None:
-        known = Known.of(checkpoint)
+        logged = LoggedPartitions.of(checkpoint)
         if self._alignment is not None:
             self._alignment.begin_round(checkpoint.state if checkpoint is not None else None)
         self._context.call_async(
-            lambda: self._lookup.look(known.splits, known.positions, first=checkpoint is None),
-            lambda view: self._handle(view, known, checkpoint),
+            lambda: self._lookup.look(logged.splits, logged.positions, first=checkpoint is None),
+            lambda view: self._handle(view, logged, checkpoint),
             what="partitions and offsets of Kafka",
         )
 
@@ -170,14 +170,14 @@ class KafkaSplitEnumerator(PlannedSplitEnumerator[KafkaPartitionSplit, int]):
     def _handle(
         self,
         view: ClusterView,
-        known: Known,
+        logged: LoggedPartitions,
         checkpoint: Checkpoint[KafkaPartitionSplit, int] | None,
     ) -> None:
         last = self._view
         self._found = ()
         logged_cluster = logged_cluster_id(checkpoint)
         selects = self._settings.subscription.selects
-        missing = sorted(known.splits.keys() - view.splits.keys())
+        missing = sorted(logged.splits.keys() - view.splits.keys())
         deselected = [path for path in missing if not selects(path[0], int(path[1]))]
         self._context.retire_splits(deselected, "it is no longer subscribed")
         if not view.splits:
@@ -188,26 +188,28 @@ class KafkaSplitEnumerator(PlannedSplitEnumerator[KafkaPartitionSplit, int]):
         self._view = view
         moved = other_cluster(logged_cluster, view.cluster_id)
         self._warn_once(moved)
-        for accepted in accepted_topics(view, known):
+        for accepted in accepted_topics(view, logged):
             self._warn_once(f"{accepted}; {moved or f'the cluster is {view.cluster_id}'}")
-        known = known.without(deselected)
-        for lost in lost_records(view, known, last):
+        logged = logged.without(deselected)
+        for lost in lost_records(view, logged, last):
             self._lost(lost, ways_out(lost, moved, view))
         if checkpoint is not None:
-            self._note_aged_topics(view, known)
+            self._note_aged_topics(view, logged)
         live = checkpoint.splits if checkpoint else {}
-        self._assign(view, known, live)
-        self._settle_missing([path for path in missing if path in known.splits], view, known, live)
+        self._assign(view, logged, live)
+        self._settle_missing([path for path in missing if path in logged.splits], view, logged, live)
 
-    def _assign(self, view: ClusterView, known: Known, live: Mapping[SplitPath, KafkaPartitionSplit]) -> None:
+    def _assign(
+        self, view: ClusterView, logged: LoggedPartitions, live: Mapping[SplitPath, KafkaPartitionSplit]
+    ) -> None:
         """Hand over what is new, back, defined anew, or goes on elsewhere."""
         # Back from being out of sight, or mirrored, or known without a topic id (from Spark's own source, or
         # from brokers that had none): the position is as it was, and the definition is that of now.
         resumed = {
-            path: (split, known.positions[path])
+            path: (split, logged.positions[path])
             for path, split in view.splits.items()
             if (alive := live.get(path)) is not split
-            and path in known.splits
+            and path in logged.splits
             and (alive is None or (split.topic_id is not None and alive != split))
         }
         starts = {path: (view.splits[path], start) for path, start in view.starts.items()}
@@ -216,7 +218,7 @@ class KafkaSplitEnumerator(PlannedSplitEnumerator[KafkaPartitionSplit, int]):
         begins = {
             path: (view.splits[path], earliest)
             for path, earliest in view.earliest.items()
-            if earliest > view.starts.get(path, known.positions.get(path, earliest))
+            if earliest > view.starts.get(path, logged.positions.get(path, earliest))
         }
         short = {path: (view.splits[path], end) for path, end in view.short.items()}
         self._context.assign_splits(resumed | starts | begins | short)
@@ -225,34 +227,34 @@ class KafkaSplitEnumerator(PlannedSplitEnumerator[KafkaPartitionSplit, int]):
         self,
         missing: Sequence[SplitPath],
         view: ClusterView,
-        known: Known,
+        logged: LoggedPartitions,
         live: Mapping[SplitPath, KafkaPartitionSplit],
     ) -> None:
         """Retire what cannot come back. Set aside what is out of sight, or fail for it."""
         if not missing:
             return
         incarnations = incarnations_of(view)
-        gone = {path for path in missing if is_created_anew(known.splits[path], incarnations)}
-        self._context.retire_splits(sorted(gone), "the topic was created anew without it")
-        away = [path for path in missing if path not in gone]
+        recreated = {path for path in missing if is_created_anew(logged.splits[path], incarnations)}
+        self._context.retire_splits(sorted(recreated), "the topic was created anew without it")
+        away = [path for path in missing if path not in recreated]
         lost_sight = [path for path in away if path in live]
         if lost_sight and self._fail_on_data_loss:
-            first = known.splits[lost_sight[0]]
+            first = logged.splits[lost_sight[0]]
             raise DataLossError(
                 f"{_not_in_sight(lost_sight)}. A restart goes on at their positions when they are back. "
                 "Set failOnDataLoss=false to go on without them meanwhile, deselect them by option, "
                 "or start with a new checkpointLocation",
                 source="kafka",
                 split=first.split_id,
-                position=known.positions[first.path],
+                position=logged.positions[first.path],
             )
         if away:
             self._warn_once(f"{_not_in_sight(away)}; going on without them, their positions are kept")
         self._context.keep_splits(lost_sight, "it is not in sight")
 
-    def _note_aged_topics(self, view: ClusterView, known: Known) -> None:
+    def _note_aged_topics(self, view: ClusterView, logged: LoggedPartitions) -> None:
         """Say of topics that are new to a running query that their first records were gone already."""
-        topics = {split.topic for split in known.splits.values()} if view.starts else set()
+        topics = {split.topic for split in logged.splits.values()} if view.starts else set()
         for path, start in sorted(view.starts.items()):
             if path[0] not in topics and start > 0:
                 self._warn_once(
@@ -286,8 +288,8 @@ class KafkaSplitEnumerator(PlannedSplitEnumerator[KafkaPartitionSplit, int]):
 
 
 def _not_in_sight(paths: Sequence[SplitPath]) -> str:
-    shown = ", ".join("-".join(path) for path in paths[:5]) + (", ..." if len(paths) > 5 else "")
+    examples = ", ".join("-".join(path) for path in paths[:5]) + (", ..." if len(paths) > 5 else "")
     return (
-        f"partitions that this query reads are not in sight ({len(paths)}: {shown}): they were deleted, or "
-        "this user may not see them"
+        f"partitions that this query reads are not in sight ({len(paths)}: {examples}): they were deleted, "
+        "or this user may not see them"
     )

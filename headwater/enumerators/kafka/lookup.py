@@ -59,7 +59,7 @@ class KafkaLookup:
 
     def look(
         self,
-        known: Mapping[SplitPath, KafkaPartitionSplit],
+        logged: Mapping[SplitPath, KafkaPartitionSplit],
         positions: Mapping[SplitPath, int],
         *,
         first: bool,
@@ -67,7 +67,7 @@ class KafkaLookup:
         """Return what is in sight now.
 
         Args:
-            known: what the checkpoint holds, with what it keeps of partitions that were out of sight.
+            logged: what the checkpoint holds, with what it keeps of partitions that were out of sight.
             positions: how far each of these partitions has been read.
             first: whether nothing is logged yet. Then partitions begin where the options say; otherwise new
                 ones begin at their earliest record.
@@ -78,7 +78,7 @@ class KafkaLookup:
             SourceError: any other error; asking again does not help.
         """
         try:
-            return self._look(known, positions, first=first)
+            return self._look(logged, positions, first=first)
         except TransientSourceError as error:
             if final := self._unreachable(error):
                 raise final from None
@@ -94,18 +94,18 @@ class KafkaLookup:
 
     def _look(
         self,
-        known: Mapping[SplitPath, KafkaPartitionSplit],
+        logged: Mapping[SplitPath, KafkaPartitionSplit],
         positions: Mapping[SplitPath, int],
         *,
         first: bool,
     ) -> ClusterView:
-        splits = self._list.partitions(known, first=first)
+        splits = self._list.partitions(logged, first=first)
         self._reached = True
         if not splits:
             self._refused = False
             return ClusterView({}, {}, {}, cluster_id=self._list.cluster_id)
         try:
-            view = self._measure(splits, known, positions, first=first)
+            view = self._measure(splits, logged, positions, first=first)
         except UnknownSplitError as error:
             self._list.expire()
             raise TransientSourceError(
@@ -127,16 +127,16 @@ class KafkaLookup:
     def _measure(
         self,
         splits: Mapping[SplitPath, KafkaPartitionSplit],
-        known: Mapping[SplitPath, KafkaPartitionSplit],
+        logged: Mapping[SplitPath, KafkaPartitionSplit],
         positions: Mapping[SplitPath, int],
         *,
         first: bool,
     ) -> ClusterView:
         tps = self._tps_of(splits)
-        accepted = self._new_topic_ids.accepted(known, splits)
+        accepted = self._new_topic_ids.accepted(logged, splits)
         # The starts are asked for before the heads: records may be written between the two requests, and a
         # start at "latest" must not lie after the head.
-        new = self._new_among(splits, known)
+        new = self._new_among(splits, logged)
         if accepted:
             new = {path: split for path, split in new.items() if path not in accepted}
         starts = self._starts(new, first=first)
@@ -160,28 +160,28 @@ class KafkaLookup:
             if begins > reached[path] or path in accepted
         }
         lost = [path for path, begins in earliest.items() if begins > reached[path]]
-        self._check_incarnations(known, splits, [*short, *lost], first=first)
+        self._check_incarnations(logged, splits, [*short, *lost], first=first)
         return ClusterView(
             splits, starts, heads, short, row_bytes, earliest, self._list.cluster_id, frozenset(accepted)
         )
 
     def _heads(self, tps: Mapping[SplitPath, TopicPartition]) -> dict[SplitPath, int]:
         ending = self._settings.ending
-        wanted = list(tps.values())
+        partitions = list(tps.values())
         if ending is not None:
-            ending.check(wanted)
-            found: Mapping[TopicPartition, int | None] = ending.resolve(self._cluster, wanted)
+            ending.check(partitions)
+            offsets: Mapping[TopicPartition, int | None] = ending.resolve(self._cluster, partitions)
         else:
-            found = self._cluster.list_offsets(dict.fromkeys(wanted, LATEST))
-        return {path: offset for path, tp in tps.items() if (offset := found.get(tp)) is not None}
+            offsets = self._cluster.list_offsets(dict.fromkeys(partitions, LATEST))
+        return {path: offset for path, tp in tps.items() if (offset := offsets.get(tp)) is not None}
 
     def _earliest(self, tps: Mapping[SplitPath, TopicPartition]) -> dict[SplitPath, int]:
         """Return where the logs of these partitions begin.
 
         Asked after the ends: what is removed meanwhile counts.
         """
-        found = self._cluster.list_offsets(dict.fromkeys(tps.values(), EARLIEST)) if tps else {}
-        return {path: offset for path, tp in tps.items() if (offset := found.get(tp)) is not None}
+        offsets = self._cluster.list_offsets(dict.fromkeys(tps.values(), EARLIEST)) if tps else {}
+        return {path: offset for path, tp in tps.items() if (offset := offsets.get(tp)) is not None}
 
     def _starts(self, new: Mapping[SplitPath, KafkaPartitionSplit], *, first: bool) -> dict[SplitPath, int]:
         self._known_starts = {
@@ -191,13 +191,13 @@ class KafkaLookup:
         if unresolved:
             if first:
                 self._settings.starting.check([_tp(split) for split in new.values()])
-                found: Mapping[TopicPartition, int | None] = self._settings.starting.resolve(
+                offsets: Mapping[TopicPartition, int | None] = self._settings.starting.resolve(
                     self._cluster, list(unresolved)
                 )
             else:
-                found = self._cluster.list_offsets(dict.fromkeys(unresolved, EARLIEST))
+                offsets = self._cluster.list_offsets(dict.fromkeys(unresolved, EARLIEST))
             self._known_starts.update(
-                (unresolved[tp], offset) for tp, offset in found.items() if offset is not None
+                (unresolved[tp], offset) for tp, offset in offsets.items() if offset is not None
             )
         return {path: self._known_starts[split] for path, split in new.items()}
 
@@ -231,7 +231,7 @@ class KafkaLookup:
 
     def _check_incarnations(
         self,
-        known: Mapping[SplitPath, KafkaPartitionSplit],
+        logged: Mapping[SplitPath, KafkaPartitionSplit],
         splits: Mapping[SplitPath, KafkaPartitionSplit],
         suspects: Iterable[SplitPath],
         *,
@@ -246,7 +246,7 @@ class KafkaLookup:
         if not paths or first:
             return
         self._list.expire()
-        again = self._list.partitions(known, first=first)
+        again = self._list.partitions(logged, first=first)
         if moved := sorted(path for path in paths if again.get(path) != splits[path]):
             raise TransientSourceError(
                 f"topic {moved[0][0]!r} has just been deleted or created anew", source="kafka"
@@ -277,10 +277,10 @@ def _tps_of(splits: Mapping[SplitPath, KafkaPartitionSplit]) -> Mapping[SplitPat
 
 
 def _new_among(
-    splits: Mapping[SplitPath, KafkaPartitionSplit], known: Mapping[SplitPath, KafkaPartitionSplit]
+    splits: Mapping[SplitPath, KafkaPartitionSplit], logged: Mapping[SplitPath, KafkaPartitionSplit]
 ) -> Mapping[SplitPath, KafkaPartitionSplit]:
     """Return the partitions that a checkpoint does not know, or knows of another incarnation of the topic."""
-    return {path: split for path, split in splits.items() if not split.is_incarnation_of(known.get(path))}
+    return {path: split for path, split in splits.items() if not split.is_incarnation_of(logged.get(path))}
 
 
 def _check_order(

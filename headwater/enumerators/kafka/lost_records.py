@@ -37,7 +37,7 @@ class LostRecords:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class LoggedPartitions:
     """What a checkpoint holds of partitions, those included that it keeps while they are out of sight.
 
     Attributes:
@@ -49,53 +49,53 @@ class Known:
     positions: Mapping[SplitPath, int]
 
     @staticmethod
-    def of(checkpoint: Checkpoint[KafkaPartitionSplit, int] | None) -> Known:
+    def of(checkpoint: Checkpoint[KafkaPartitionSplit, int] | None) -> LoggedPartitions:
         """Return what a checkpoint holds; nothing, as long as nothing is logged."""
         if checkpoint is None:
-            return Known({}, {})
-        kept = checkpoint.kept
-        if not kept:
-            return Known(checkpoint.splits, checkpoint.positions)
-        return Known(
-            {**checkpoint.splits, **{path: each.split for path, each in kept.items()}},
-            {**checkpoint.positions, **{path: each.position for path, each in kept.items()}},
+            return LoggedPartitions({}, {})
+        kept_splits = checkpoint.kept
+        if not kept_splits:
+            return LoggedPartitions(checkpoint.splits, checkpoint.positions)
+        return LoggedPartitions(
+            {**checkpoint.splits, **{path: each.split for path, each in kept_splits.items()}},
+            {**checkpoint.positions, **{path: each.position for path, each in kept_splits.items()}},
         )
 
-    def without(self, paths: Collection[SplitPath]) -> Known:
+    def without(self, paths: Collection[SplitPath]) -> LoggedPartitions:
         """Return the same without some partitions."""
         if not paths:
             return self
         left_out = set(paths)
         splits = {path: split for path, split in self.splits.items() if path not in left_out}
-        return Known(splits, {path: self.positions[path] for path in splits})
+        return LoggedPartitions(splits, {path: self.positions[path] for path in splits})
 
 
-def lost_records(view: ClusterView, known: Known, last: ClusterView) -> Iterator[LostRecords]:
+def lost_records(view: ClusterView, logged: LoggedPartitions, last: ClusterView) -> Iterator[LostRecords]:
     """Yield what is lost, by path.
 
     Args:
         view: what is in sight now.
-        known: what the checkpoint holds and the options select.
+        logged: what the checkpoint holds and the options select.
         last: what the look before saw: how long the log of a topic was that does not exist any more.
     """
-    topics = {split.topic for split in known.splits.values()} if view.starts else set()
+    topics = {split.topic for split in logged.splits.values()} if view.starts else set()
     changed = {
         path
-        for path, split in known.splits.items()
-        if (found := view.splits.get(path)) is not split and found != split
+        for path, split in logged.splits.items()
+        if (current := view.splits.get(path)) is not split and current != split
     }
-    removed = {path for path, begins in view.earliest.items() if begins > known.positions.get(path, begins)}
+    removed = {path for path, begins in view.earliest.items() if begins > logged.positions.get(path, begins)}
     incarnations = incarnations_of(view) if changed else {}
     for path in sorted(changed | removed | view.starts.keys() | view.short.keys()):
-        split = known.splits.get(path)
+        split = logged.splits.get(path)
         if split is not None and path in changed and is_created_anew(split, incarnations):
-            yield _created_anew(split, known.positions[path], incarnations[split.topic], last)
+            yield _created_anew(split, logged.positions[path], incarnations[split.topic], last)
         if path in view.short:
-            yield _short(view, known, path, last)
+            yield _short(view, logged, path, last)
         elif path in view.starts:
             yield from _lost_beginning(view, path, is_due=path[0] in topics)
         elif path in removed:
-            yield _removed(view.splits[path], known.positions[path], view.earliest[path])
+            yield _removed(view.splits[path], logged.positions[path], view.earliest[path])
 
 
 def incarnations_of(view: ClusterView) -> dict[str, KafkaPartitionSplit]:
@@ -108,8 +108,8 @@ def is_created_anew(split: KafkaPartitionSplit, incarnations: Mapping[str, Kafka
 
     A mirror that was accepted is no other topic.
     """
-    found = incarnations.get(split.topic)
-    return found is not None and not found.is_incarnation_of(split)
+    current = incarnations.get(split.topic)
+    return current is not None and not current.is_incarnation_of(split)
 
 
 def _created_anew(
@@ -124,9 +124,9 @@ def _created_anew(
     )
 
 
-def _short(view: ClusterView, known: Known, path: SplitPath, last: ClusterView) -> LostRecords:
+def _short(view: ClusterView, logged: LoggedPartitions, path: SplitPath, last: ClusterView) -> LostRecords:
     split = view.splits[path]
-    position = view.starts.get(path, known.positions.get(path, 0))
+    position = view.starts.get(path, logged.positions.get(path, 0))
     what = (
         f"the log ends at offset {view.short[path]}: it was truncated, or created anew, "
         "or never reached where reading was to begin"
@@ -185,25 +185,25 @@ class NewTopicIds:
 
     def accepted(
         self,
-        known: Mapping[SplitPath, KafkaPartitionSplit],
+        logged: Mapping[SplitPath, KafkaPartitionSplit],
         splits: Mapping[SplitPath, KafkaPartitionSplit],
     ) -> set[SplitPath]:
         """Return the partitions that go on at their positions, though their topic has another id.
 
         Args:
-            known: what the checkpoint holds.
+            logged: what the checkpoint holds.
             splits: what is in sight.
         """
         if not self._accept:
             return set()
-        for path in splits.keys() & known.keys():
+        for path in splits.keys() & logged.keys():
             # The checkpoint's id and the cluster's, as they were at the start: a plan that is not logged asks
             # the same question again.
-            self._judged.setdefault(path, (known[path].topic_id, splits[path].topic_id))
+            self._judged.setdefault(path, (logged[path].topic_id, splits[path].topic_id))
         accepted = {
             path
-            for path in splits.keys() & known.keys()
-            if (ids := (known[path].topic_id, splits[path].topic_id)) == self._judged[path]
+            for path in splits.keys() & logged.keys()
+            if (ids := (logged[path].topic_id, splits[path].topic_id)) == self._judged[path]
             and None not in ids
             and ids[0] != ids[1]
         }
@@ -216,7 +216,7 @@ class NewTopicIds:
         return accepted
 
 
-def accepted_topics(view: ClusterView, known: Known) -> Iterator[str]:
+def accepted_topics(view: ClusterView, logged: LoggedPartitions) -> Iterator[str]:
     """Yield for each topic that was accepted that it goes on, with both ids.
 
     Raises:
@@ -226,7 +226,7 @@ def accepted_topics(view: ClusterView, known: Known) -> Iterator[str]:
     topics = {}
     for path in sorted(view.accepted):
         split = view.splits[path]
-        position = known.positions[path]
+        position = logged.positions[path]
         begins = view.earliest.get(path, 0)
         if path in view.short or position < begins:
             ends = view.short.get(path, view.heads.get(path))
@@ -240,7 +240,7 @@ def accepted_topics(view: ClusterView, known: Known) -> Iterator[str]:
             )
         topics[split.topic] = (
             f"acceptNewTopicIds: topic {split.topic!r} goes on at its positions; its id was "
-            f"{known.splits[path].topic_id} and is now {split.topic_id}"
+            f"{logged.splits[path].topic_id} and is now {split.topic_id}"
         )
     yield from topics.values()
 
@@ -248,15 +248,15 @@ def accepted_topics(view: ClusterView, known: Known) -> Iterator[str]:
 def logged_cluster_id(checkpoint: Checkpoint[Any, Any] | None) -> str | None:
     """Return which cluster the checkpoint was written on; None if it does not say."""
     state = checkpoint.state if checkpoint else None
-    found = state.get("cluster_id") if isinstance(state, dict) else None
-    return found if isinstance(found, str) else None
+    cluster_id = state.get("cluster_id") if isinstance(state, dict) else None
+    return cluster_id if isinstance(cluster_id, str) else None
 
 
-def other_cluster(before: str | None, now: str | None) -> str | None:
+def other_cluster(logged: str | None, now: str | None) -> str | None:
     """Return that this is another cluster, if it is, in words."""
-    if before is None or now is None or before == now:
+    if logged is None or now is None or logged == now:
         return None
-    return f"this is another cluster than the checkpoint's ({before} -> {now})"
+    return f"this is another cluster than the checkpoint's ({logged} -> {now})"
 
 
 def ways_out(lost: LostRecords, moved: str | None, view: ClusterView) -> str:
@@ -268,8 +268,8 @@ def ways_out(lost: LostRecords, moved: str | None, view: ClusterView) -> str:
         view: what is in sight.
     """
     ways = "Set failOnDataLoss=false to go on with what is there, or start with a new checkpointLocation"
-    found = view.splits.get(lost.split.path)
-    if found is not None and found.topic_id == lost.split.topic_id:
+    current = view.splits.get(lost.split.path)
+    if current is not None and current.topic_id == lost.split.topic_id:
         return ways
     mirror = moved[0].upper() + moved[1:] if moved else "If this is another cluster"
     return (

@@ -78,14 +78,14 @@ class OffsetsInitializer:
             )
         if self.everywhere is not None:
             return
-        named = {tp for tp in selected if tp.topic in self.topics} | self.partitions.keys()
-        if missing := sorted(set(selected) - named):
+        named_partitions = {tp for tp in selected if tp.topic in self.topics} | self.partitions.keys()
+        if missing := sorted(set(selected) - named_partitions):
             raise OptionError(
                 f"must name every partition that is read; missing: {_text(missing)} "
                 "(-2 is earliest, -1 latest)",
                 option=self.option,
             )
-        if extra := sorted(named - set(selected)):
+        if extra := sorted(named_partitions - set(selected)):
             raise OptionError(
                 f"names partitions that are not read or do not exist: {_text(extra)}", option=self.option
             )
@@ -94,7 +94,7 @@ class OffsetsInitializer:
                 f"names topics that are not read or do not exist: {_text(unread)}", option=self.option
             )
 
-    def resolve(self, cluster: Cluster, wanted: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+    def resolve(self, cluster: Cluster, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
         """Return an offset for each wanted partition. Blocks, so it is called on the worker thread.
 
         An offset that a group has committed is returned as it is, also if the log does not hold it any more:
@@ -102,13 +102,13 @@ class OffsetsInitializer:
 
         Args:
             cluster: is asked.
-            wanted: partitions for which `check` has returned.
+            partitions: partitions for which `check` has returned.
 
         Raises:
             OptionError: a group has not committed an offset, and that is to be an error.
             SourceError: no record is at or after a timestamp, and that is to be an error.
         """
-        specs = self._specs(cluster, wanted)
+        specs = self._specs(cluster, partitions)
         resolved = {tp: spec for tp, spec in specs.items() if isinstance(spec, int) and spec >= 0}
         fixed = {tp: spec for tp, spec in specs.items() if isinstance(spec, int) and spec < 0}
         timed = {tp: spec.timestamp_ms for tp, spec in specs.items() if isinstance(spec, AtTimestamp)}
@@ -117,11 +117,11 @@ class OffsetsInitializer:
             fallback = dict.fromkeys(timed, LATEST if self.no_match == "latest" else EARLIEST)
         # The fallback is asked for before the timestamps: with "latest" asked for after them, a record that
         # arrives between the two requests would be skipped.
-        asked = cluster.list_offsets({**fixed, **fallback})
-        found = cluster.list_offsets(timed) if timed else {}
+        offsets = cluster.list_offsets({**fixed, **fallback})
+        timed_offsets = cluster.list_offsets(timed) if timed else {}
         for tp in [*fixed, *timed]:
-            offset = found.get(tp) if tp in timed else asked[tp]
-            resolved[tp] = self._or_fallback(tp, offset, asked.get(tp), timed.get(tp))
+            offset = timed_offsets.get(tp) if tp in timed else offsets[tp]
+            resolved[tp] = self._or_fallback(tp, offset, offsets.get(tp), timed.get(tp))
         if self.is_seam:
             self._check_seam(cluster, specs, resolved)
         return resolved
@@ -169,12 +169,12 @@ class OffsetsInitializer:
         return self.partitions.get(tp, self.topics.get(tp.topic, self.everywhere))
 
     def _specs(
-        self, cluster: Cluster, wanted: Collection[TopicPartition]
+        self, cluster: Cluster, partitions: Collection[TopicPartition]
     ) -> dict[TopicPartition, PartitionSpec]:
         if isinstance(self.everywhere, CommittedBy):
-            return {**self._committed(cluster, self.everywhere.group, wanted)}
+            return {**self._committed(cluster, self.everywhere.group, partitions)}
         specs = {}
-        for tp in wanted:
+        for tp in partitions:
             spec = self._named(tp)
             assert spec is not None
             assert not isinstance(spec, CommittedBy)
@@ -182,23 +182,23 @@ class OffsetsInitializer:
         return specs
 
     def _committed(
-        self, cluster: Cluster, group: str, wanted: Collection[TopicPartition]
+        self, cluster: Cluster, group: str, partitions: Collection[TopicPartition]
     ) -> dict[TopicPartition, int]:
         """Return what a group has committed, and `EARLIEST` or `LATEST` where that is nothing."""
         # Here, because it loads kafka-python.
         from headwater.enumerators.kafka.client.consumer_group import ConsumerGroup
 
-        committed = ConsumerGroup(cluster, group).committed(wanted)
-        if without := sorted(tp for tp in wanted if committed.get(tp) is None):
+        committed = ConsumerGroup(cluster, group).committed(partitions)
+        if without := sorted(tp for tp in partitions if committed.get(tp) is None):
             where = _text(without)
-            if len(without) == len(wanted):
+            if len(without) == len(partitions):
                 where = (
                     f"any partition that is read ({where}): the group does not exist, has read other topics, "
                     "or Kafka has forgotten its offsets (offsets.retention.minutes)"
                 )
             self._without_committed(f"the consumer group {group!r} has no committed offset for {where}")
         fallback = LATEST if self.no_match == "latest" else EARLIEST
-        return {tp: fallback if (offset := committed.get(tp)) is None else offset for tp in wanted}
+        return {tp: fallback if (offset := committed.get(tp)) is None else offset for tp in partitions}
 
     def _without_committed(self, what: str) -> None:
         """Fail or warn, as the user wants it."""
@@ -259,5 +259,5 @@ def _ends_before(
 
 
 def _text(names: Sequence[object]) -> str:
-    shown = ", ".join(map(str, names[:5]))
-    return shown + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+    examples = ", ".join(map(str, names[:5]))
+    return examples + (f" and {len(names) - 5} more" if len(names) > 5 else "")

@@ -64,27 +64,27 @@ class PartitionList:
         self._listed_ms = None
 
     def partitions(
-        self, known: Mapping[SplitPath, KafkaPartitionSplit], *, first: bool
+        self, logged: Mapping[SplitPath, KafkaPartitionSplit], *, first: bool
     ) -> Mapping[SplitPath, KafkaPartitionSplit]:
         """Return the partitions that are selected and in sight: the same mapping while nothing changes.
 
         Args:
-            known: what the checkpoint holds.
+            logged: what the checkpoint holds.
             first: whether nothing is logged yet.
 
         Raises:
             UnknownSplitError: at the first time of all, something that the user named does not exist.
         """
-        if not first and not self._is_old() and self._accounts_for(known):
+        if not first and not self._is_old() and self._accounts_for(logged):
             return self._splits
-        wanted = self._wanted(known)
+        expected = self._wanted(logged)
         opening = not self._opened
         for attempt in range(self._settings.num_retries + 1):
             if attempt:
                 self._clock.wait(self._never, self._settings.retry_interval_ms)
-            selected, unknown = self._list(wanted)
-            splits = self._joined(selected, known)
-            missing = wanted.keys() - splits.keys()
+            selected, unknown = self._list(expected)
+            splits = self._joined(selected, logged)
+            missing = expected.keys() - splits.keys()
             if missing <= self._out_of_sight and not (unknown and opening):
                 break
         if unknown and opening:
@@ -93,17 +93,17 @@ class PartitionList:
                 "create it, or mend subscribe or assign",
                 source="kafka",
             )
-        self._empty_selection.note(is_empty=not splits, waiting=len(wanted))
+        self._empty_selection.note(is_empty=not splits, waiting=len(expected))
         self._out_of_sight = missing
-        self._accounted = known.keys() | splits.keys()
-        self._known = known
+        self._accounted = logged.keys() | splits.keys()
+        self._known = logged
         self._splits = splits
         self._listed_ms = self._clock.monotonic_ms()
         self._opened = True
         return splits
 
-    def _accounts_for(self, known: Mapping[SplitPath, KafkaPartitionSplit]) -> bool:
-        return known is self._known or known.keys() <= self._accounted
+    def _accounts_for(self, logged: Mapping[SplitPath, KafkaPartitionSplit]) -> bool:
+        return logged is self._known or logged.keys() <= self._accounted
 
     def _is_old(self) -> bool:
         return (
@@ -112,7 +112,7 @@ class PartitionList:
         )
 
     def _list(
-        self, wanted: Collection[SplitPath]
+        self, expected: Collection[SplitPath]
     ) -> tuple[Mapping[SplitPath, KafkaPartitionSplit], list[str]]:
         """Return what is selected and in sight, and what the user named but the cluster lacks.
 
@@ -128,31 +128,31 @@ class PartitionList:
         unknown = [
             f"topic {topic!r}"
             for topic in subscription.topics or ()
-            if topic not in metadata.topics and not any(path[0] == topic for path in wanted)
+            if topic not in metadata.topics and not any(path[0] == topic for path in expected)
         ]
         unknown += [
             f"partition {partition} of topic {topic!r}"
             for topic in metadata.topics
             for partition in subscription.required(topic)
-            if (path := (topic, str(partition))) not in splits and path not in wanted
+            if (path := (topic, str(partition))) not in splits and path not in expected
         ]
         return splits, unknown
 
     def _selected_of(
-        self, known: Mapping[SplitPath, KafkaPartitionSplit]
+        self, logged: Mapping[SplitPath, KafkaPartitionSplit]
     ) -> Mapping[SplitPath, KafkaPartitionSplit]:
         selects = self._settings.subscription.selects
-        return {path: split for path, split in known.items() if selects(split.topic, split.partition)}
+        return {path: split for path, split in logged.items() if selects(split.topic, split.partition)}
 
 
 def _joined(
-    selected: Mapping[SplitPath, KafkaPartitionSplit], known: Mapping[SplitPath, KafkaPartitionSplit]
+    selected: Mapping[SplitPath, KafkaPartitionSplit], logged: Mapping[SplitPath, KafkaPartitionSplit]
 ) -> Mapping[SplitPath, KafkaPartitionSplit]:
     """Return what is selected, with the checkpoint's own objects where they are equal.
 
     To find that two are the same costs less than to compare them, which every look does.
     """
-    return {path: mine if (mine := known.get(path)) == split else split for path, split in selected.items()}
+    return {path: mine if (mine := logged.get(path)) == split else split for path, split in selected.items()}
 
 
 log = logging.getLogger(__name__)

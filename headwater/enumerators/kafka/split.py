@@ -28,13 +28,13 @@ class KafkaPartitionSplit(Split):
     def path(self) -> SplitPath:
         return (self.topic, str(self.partition))
 
-    def is_incarnation_of(self, known: KafkaPartitionSplit | None) -> bool:
+    def is_incarnation_of(self, logged: KafkaPartitionSplit | None) -> bool:
         """Whether a partition that is found is the one that a checkpoint knows, if it knows one.
 
         Without topic ids (brokers older than Kafka 2.8) any partition of the same name is.
         """
-        return known is not None and (
-            known.topic_id == self.topic_id or known.topic_id is None or self.topic_id is None
+        return logged is not None and (
+            logged.topic_id == self.topic_id or logged.topic_id is None or self.topic_id is None
         )
 
 

@@ -37,8 +37,8 @@ class KafkaTimeIndex(TimeIndex):
 
     def first_at(self, paths: Sequence[SplitPath], time_ms: int) -> Mapping[SplitPath, int]:
         partitions = self._partitions(paths)
-        found = self._cluster.list_times(dict.fromkeys(partitions, max(0, time_ms)))
-        return {partitions[tp]: offset for tp, (offset, _) in found.items()}
+        times = self._cluster.list_times(dict.fromkeys(partitions, max(0, time_ms)))
+        return {partitions[tp]: offset for tp, (offset, _) in times.items()}
 
     def spans(self, paths: Sequence[SplitPath]) -> Mapping[SplitPath, TimeSpan]:
         """Return them in two requests to each leader; none from brokers before Kafka 3.0.

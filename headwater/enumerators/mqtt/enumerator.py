@@ -60,17 +60,17 @@ class MqttSplitEnumerator(BarrierSplitEnumerator[MqttSessionSplit, int]):
         if checkpoint is None or not checkpoint.splits:
             self._join(self._sessions.first_ids)
             return
-        known = self._numbers(checkpoint.splits)
-        self._next = max(self._next, *(number + 1 for number in known.values()))
-        in_order = sorted(checkpoint.splits.values(), key=lambda split: known[split.path])
+        numbers = self._numbers(checkpoint.splits)
+        self._next = max(self._next, *(number + 1 for number in numbers.values()))
+        in_order = sorted(checkpoint.splits.values(), key=lambda split: numbers[split.path])
         staying = [split for split in in_order if not split.is_leaving]
         filters = self._sessions.filters
-        wanted = self._sessions.count
+        count = self._sessions.count
         if all(frozenset(split.topics) == frozenset(filters) for split in staying):
-            if len(staying) > wanted:
-                self._change(checkpoint, staying[wanted:], is_leaving=True)
-            elif len(staying) < wanted:
-                self._join_once_changed(staying[0], wanted - len(staying))
+            if len(staying) > count:
+                self._change(checkpoint, staying[count:], is_leaving=True)
+            elif len(staying) < count:
+                self._join_once_changed(staying[0], count - len(staying))
         elif len(in_order) > 1:
             self._change(checkpoint, staying[1:], is_leaving=True)
         else:
@@ -107,8 +107,8 @@ class MqttSplitEnumerator(BarrierSplitEnumerator[MqttSessionSplit, int]):
                 self._join(tuple(f"{self._sessions.client_id}-{number}" for number in numbers))
 
         def is_changed() -> bool:
-            noted = self._note(first.client_id).read()
-            return noted is not None and noted.is_exactly(first.topics)
+            note = self._note(first.client_id).read()
+            return note is not None and note.is_exactly(first.topics)
 
         self._context.call_async(is_changed, join, what=f"subscriptions of {first.client_id}")
 

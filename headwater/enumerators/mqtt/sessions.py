@@ -55,15 +55,15 @@ class SubscriptionNote:
         if data is None:
             return None
         try:
-            noted = json.loads(data)
-            return Subscribed(tuple(noted["topics"]), tuple(noted["coming"]))
+            fields = json.loads(data)
+            return Subscribed(tuple(fields["topics"]), tuple(fields["coming"]))
         except (ValueError, KeyError, TypeError) as error:
             raise StateLocationError(f"{self._name} is not a note that headwater wrote") from error
 
     def write(self, subscribed: Subscribed) -> None:
         """Replace the note; durable when this returns."""
-        noted: JsonObject = {"topics": list(subscribed.topics), "coming": list(subscribed.coming)}
-        self.store.put(self._name, dumps(noted).encode())
+        fields: JsonObject = {"topics": list(subscribed.topics), "coming": list(subscribed.coming)}
+        self.store.put(self._name, dumps(fields).encode())
 
     def delete(self) -> None:
         """Forget a session that has ended."""

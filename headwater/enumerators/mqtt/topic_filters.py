@@ -20,7 +20,7 @@ def disjoint(filters: Sequence[str]) -> tuple[str, ...]:
     Raises:
         ValueError: two filters share topics, and neither has all of the other's.
     """
-    left = [
+    remaining = [
         one
         for at, one in enumerate(filters)
         # Of two that match the same topics the first one stays.
@@ -30,14 +30,14 @@ def disjoint(filters: Sequence[str]) -> tuple[str, ...]:
             if place != at
         )
     ]
-    for one, other in combinations(left, 2):
+    for one, other in combinations(remaining, 2):
         if overlap(one, other):
             raise ValueError(
                 f"must be filters that share no topic, or of which one has all topics of the other: "
                 f"{one!r} and {other!r} are not, and brokers deliver what matches both twice. Use one filter "
                 "for both and select by the column 'topic', or a query for each"
             )
-    return tuple(left)
+    return tuple(remaining)
 
 
 def covers(wide: str, narrow: str) -> bool:
@@ -46,6 +46,8 @@ def covers(wide: str, narrow: str) -> bool:
         return False
     if _is_hidden_from(wide, narrow):
         return False
+    if narrow == _ALL_LEVELS:
+        return wide in (_ALL_LEVELS, f"{_ONE_LEVEL}/{_ALL_LEVELS}")  # every topic has one level at least
     for level, other in zip_longest(wide.split("/"), narrow.split("/")):
         if level == _ALL_LEVELS:
             return True

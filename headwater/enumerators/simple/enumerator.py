@@ -21,7 +21,7 @@ from headwater.core.split import SplitPath
 
 
 @dataclass(frozen=True)
-class Look:
+class Discovery:
     """What the source answered, in one round.
 
     Made on the worker thread, and taken up on the coordinator thread.
@@ -59,7 +59,7 @@ class SimpleSplitEnumerator(SplitEnumerator[NamedSplit, Any]):
         self._source = source
         self._starting_timestamp_ms = starting_timestamp_ms
         # What the last look found; changed on the coordinator thread only.
-        self._seen = Look({}, {}, {})
+        self._seen = Discovery({}, {}, {})
 
     def start(self) -> None:
         """Nothing to begin with."""
@@ -69,7 +69,7 @@ class SimpleSplitEnumerator(SplitEnumerator[NamedSplit, Any]):
         finished = self._finished(checkpoint)
         self._context.call_async(
             lambda: self._look(checkpoint, finished),
-            lambda look: self._settle(look, checkpoint),
+            lambda discovery: self._settle(discovery, checkpoint),
             what=f"the splits of source {self._source.name}",
         )
 
@@ -98,21 +98,21 @@ class SimpleSplitEnumerator(SplitEnumerator[NamedSplit, Any]):
         """Return which splits of the checkpoint the source says are gone for good. On the worker thread."""
         return ()
 
-    def _look(self, checkpoint: Checkpoint[NamedSplit, Any] | None, finished: set[SplitPath]) -> Look:
+    def _look(self, checkpoint: Checkpoint[NamedSplit, Any] | None, finished: set[SplitPath]) -> Discovery:
         """Ask the source. On the worker thread."""
         splits = self._discover()
-        known = checkpoint.splits if checkpoint else {}
-        kept = checkpoint.kept if checkpoint else {}
+        logged = checkpoint.splits if checkpoint else {}
+        kept_splits = checkpoint.kept if checkpoint else {}
         starts = {
-            path: kept[path].position
-            if path in kept and kept[path].split == split
+            path: kept_splits[path].position
+            if path in kept_splits and kept_splits[path].split == split
             else self._start(split, is_new_query=checkpoint is None)
             for path, split in splits.items()
-            if path not in finished and known.get(path) != split
+            if path not in finished and logged.get(path) != split
         }
         positions = {**(checkpoint.positions if checkpoint else {}), **starts}
         retired = self._retired(splits, checkpoint) if checkpoint else ()
-        return Look(splits, starts, self._heads_of(splits, positions), retired)
+        return Discovery(splits, starts, self._heads_of(splits, positions), retired)
 
     def _acknowledge(self, positions: Mapping[str, JsonValue]) -> None:
         """Tell the source what is done. On the worker thread."""
@@ -124,11 +124,11 @@ class SimpleSplitEnumerator(SplitEnumerator[NamedSplit, Any]):
     def _discover(self) -> dict[SplitPath, NamedSplit]:
         call = f"{type(self._source).__name__}.discover"
         with outside(call, source=self._source.name):
-            found = self._source.discover()
-            if not isinstance(found, Iterable):
+            answer = self._source.discover()
+            if not isinstance(answer, Iterable):
                 # A user's method: its annotation is not checked.
-                raise ContractError(f"SimpleSource.discover: {call} must return NamedSplits, not {found!r}")
-            discovered = list(found)
+                raise ContractError(f"SimpleSource.discover: {call} must return NamedSplits, not {answer!r}")
+            discovered = list(answer)
         splits: dict[SplitPath, NamedSplit] = {}
         for split in discovered:
             if not isinstance(split, NamedSplit) or not isinstance(split.name, str) or not split.name:
@@ -158,10 +158,12 @@ class SimpleSplitEnumerator(SplitEnumerator[NamedSplit, Any]):
         )
         return position
 
-    def _settle(self, look: Look, checkpoint: Checkpoint[NamedSplit, Any] | None) -> None:
+    def _settle(self, discovery: Discovery, checkpoint: Checkpoint[NamedSplit, Any] | None) -> None:
         """Tell the coordinator what changed. On the coordinator thread."""
-        self._context.assign_splits({path: (look.splits[path], start) for path, start in look.starts.items()})
-        self._seen = look
+        self._context.assign_splits(
+            {path: (discovery.splits[path], start) for path, start in discovery.starts.items()}
+        )
+        self._seen = discovery
 
 
 class BarrierSimpleSplitEnumerator(SimpleSplitEnumerator, BarrierSplitEnumerator[NamedSplit, Any]):
@@ -207,9 +209,9 @@ class BarrierSimpleSplitEnumerator(SimpleSplitEnumerator, BarrierSplitEnumerator
             return set()
         return {(name,) for name in self._planned if (name,) not in checkpoint.splits}
 
-    def _settle(self, look: Look, checkpoint: Checkpoint[NamedSplit, Any] | None) -> None:
-        super()._settle(look, checkpoint)
-        known = checkpoint.splits if checkpoint else {}
+    def _settle(self, discovery: Discovery, checkpoint: Checkpoint[NamedSplit, Any] | None) -> None:
+        super()._settle(discovery, checkpoint)
+        logged = checkpoint.splits if checkpoint else {}
         # A split that was found by reading is never discovered: it stays until it is read.
-        gone = [path for path in known if path not in look.splits and path[0] in self._planned]
-        self._context.retire_splits(gone, "not discovered any more")
+        vanished = [path for path in logged if path not in discovery.splits and path[0] in self._planned]
+        self._context.retire_splits(vanished, "not discovered any more")

@@ -22,7 +22,7 @@ from headwater.core.simple_source import NamedSplit, SimpleSource
 from headwater.core.split import SplitPath
 from headwater.enumerators.event_time.settings import AlignmentSettings
 from headwater.enumerators.event_time.time_index import TimeIndex
-from headwater.enumerators.simple.enumerator import Look, SimpleSplitEnumerator
+from headwater.enumerators.simple.enumerator import Discovery, SimpleSplitEnumerator
 
 if TYPE_CHECKING:
     # It needs NumPy, which takes a while to load.
@@ -34,22 +34,22 @@ class SimpleTimeIndex(TimeIndex):
 
     Args:
         source: finds the positions of times.
-        seen: returns the splits that the last look found, and where they end.
+        discovered: returns the splits that the last look found, and where they end.
     """
 
     def __init__(
         self,
         source: SimpleSource,
-        seen: Callable[[], tuple[Mapping[SplitPath, NamedSplit], Mapping[SplitPath, int]]],
+        discovered: Callable[[], tuple[Mapping[SplitPath, NamedSplit], Mapping[SplitPath, int]]],
     ) -> None:
         self._source = source
-        self._seen = seen
+        self._seen = discovered
 
     def first_at(self, paths: Sequence[SplitPath], time_ms: int) -> Mapping[SplitPath, int]:
         splits, heads = self._seen()
-        found = {path: self._position_at(splits[path], time_ms) for path in paths if path in splits}
+        positions = {path: self._position_at(splits[path], time_ms) for path in paths if path in splits}
         # At the end there is no record yet.
-        return {path: position for path, position in found.items() if position < heads[path]}
+        return {path: position for path, position in positions.items() if position < heads[path]}
 
     def _position_at(self, split: NamedSplit, time_ms: int) -> int:
         source = self._source
@@ -157,22 +157,24 @@ class PlannedSimpleSplitEnumerator(SimpleSplitEnumerator, PlannedSplitEnumerator
         source = self._source
         if not isinstance(source, Retires):
             return ()
-        known = {**checkpoint.splits, **{path: kept.split for path, kept in checkpoint.kept.items()}}
+        logged = {**checkpoint.splits, **{path: kept.split for path, kept in checkpoint.kept.items()}}
         call = f"{type(source).__name__}.retire"
         retired = []
-        for path in sorted(known.keys() - splits.keys()):
-            with outside(call, source=source.name, split=known[path].name):
-                if source.retire(known[path]):
+        for path in sorted(logged.keys() - splits.keys()):
+            with outside(call, source=source.name, split=logged[path].name):
+                if source.retire(logged[path]):
                     retired.append(path)
         return retired
 
-    def _settle(self, look: Look, checkpoint: Checkpoint[NamedSplit, Any] | None) -> None:
-        super()._settle(look, checkpoint)
-        self._found = tuple(look.starts) if checkpoint is not None and checkpoint.splits else ()
-        self._context.retire_splits(look.retired, "the source says that it is gone for good")
-        known = checkpoint.splits if checkpoint else {}
-        away = [path for path in sorted(known) if path not in look.splits and path not in look.retired]
-        if away and not look.splits:
+    def _settle(self, discovery: Discovery, checkpoint: Checkpoint[NamedSplit, Any] | None) -> None:
+        super()._settle(discovery, checkpoint)
+        self._found = tuple(discovery.starts) if checkpoint is not None and checkpoint.splits else ()
+        self._context.retire_splits(discovery.retired, "the source says that it is gone for good")
+        logged = checkpoint.splits if checkpoint else {}
+        away = [
+            path for path in sorted(logged) if path not in discovery.splits and path not in discovery.retired
+        ]
+        if away and not discovery.splits:
             # As if the source had not answered: what stays in the checkpoint is not set aside either.
             if self._nothing_in_sight.is_due():
                 log.warning(

@@ -13,14 +13,14 @@ from headwater.core.planned_source import PlannedSource
 from headwater.core.reader import LossReporter, RecordsWithSplitIds, SplitReader
 from headwater.core.split import SplitPath, SplitRange
 from headwater.enumerators.hybrid.split import HybridPosition, HybridSplit, inner_position, outer_path
-from headwater.readers.hybrid.seam_filter import SeamFilter
+from headwater.readers.hybrid.switch_point_filter import SwitchPointFilter
 from headwater.readers.runtime.batches import cast_batch
 from headwater.readers.runtime.loss_reports import LossReports
 
 
-def inner_range(piece: SplitRange[HybridSplit, HybridPosition]) -> SplitRange[Any, Any]:
+def inner_range(outer: SplitRange[HybridSplit, HybridPosition]) -> SplitRange[Any, Any]:
     """Return a range as the part itself has it."""
-    return SplitRange(piece.split.inner, inner_position(piece.start), inner_position(piece.stop))
+    return SplitRange(outer.split.inner, inner_position(outer.start), inner_position(outer.stop))
 
 
 class HybridSplitReader(SplitReader[Any, HybridSplit, HybridPosition]):
@@ -42,12 +42,12 @@ class HybridSplitReader(SplitReader[Any, HybridSplit, HybridPosition]):
 
     def handle_splits_changes(self, added: Sequence[SplitRange[HybridSplit, HybridPosition]]) -> None:
         by_part: dict[int, list[SplitRange[HybridSplit, HybridPosition]]] = {}
-        for piece in added:
-            by_part.setdefault(piece.split.index, []).append(piece)
+        for each in added:
+            by_part.setdefault(each.split.index, []).append(each)
         for index, pieces in by_part.items():
             _, unread = self._unread.setdefault(index, (pieces[0].split.part, set()))
-            unread.update(piece.split.inner.path for piece in pieces)
-            self._reader(index).handle_splits_changes([inner_range(piece) for piece in pieces])
+            unread.update(each.split.inner.path for each in pieces)
+            self._reader(index).handle_splits_changes([inner_range(each) for each in pieces])
 
     def fetch(self) -> RecordsWithSplitIds[Any]:
         """Return what the reader of the first part brings that is not read to its end."""
@@ -79,13 +79,13 @@ class _PartEmitter:
     """The emitter of one part, its side of the seam, and the states of its splits."""
 
     emitter: RecordEmitter[Any, Any, Any]
-    side: SeamFilter | None
+    side: SwitchPointFilter | None
     states: dict[int, SplitState[Any, Any]]
 
     def of_side(self, batch: pa.RecordBatch, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        kept = batch if self.side is None else self.side.kept(batch)
-        if kept.num_rows:
-            yield cast_batch(kept, schema, "hybrid")
+        rows = batch if self.side is None else self.side.kept(batch)
+        if rows.num_rows:
+            yield cast_batch(rows, schema, "hybrid")
 
 
 class HybridRecordEmitter(RecordEmitter[Any, HybridSplit, HybridPosition]):
@@ -100,7 +100,7 @@ class HybridRecordEmitter(RecordEmitter[Any, HybridSplit, HybridPosition]):
     def __init__(
         self,
         sources: Sequence[PlannedSource[Any, Any, Any]],
-        sides: Mapping[int, SeamFilter | None],
+        sides: Mapping[int, SwitchPointFilter | None],
         schema: pa.Schema,
     ) -> None:
         self._sources = sources

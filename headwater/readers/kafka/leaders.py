@@ -34,7 +34,7 @@ class NoLeader(Enum):
 
 
 @dataclass(slots=True)
-class _Known:
+class _CachedMetadata:
     """What this process knows of one cluster.
 
     Attributes:
@@ -49,7 +49,7 @@ class _Known:
 # A process may read on several threads. The lock is held for look-ups in memory only, never while the cluster
 # is asked.
 _lock = threading.Lock()
-_clusters: dict[tuple[object, ...], _Known] = {}
+_clusters: dict[tuple[object, ...], _CachedMetadata] = {}
 
 
 class Leaders:
@@ -69,7 +69,9 @@ class Leaders:
         self._pool = pool
         self._cluster: Cluster | None = None
         with _lock:
-            self._known = _clusters.setdefault((config.bootstrap_servers, config.credentials_key), _Known())
+            self._known = _clusters.setdefault(
+                (config.bootstrap_servers, config.credentials_key), _CachedMetadata()
+            )
 
     def locate(self, splits: Collection[KafkaPartitionSplit]) -> dict[KafkaPartitionSplit, int | NoLeader]:
         """Return the id of the broker that leads each partition.

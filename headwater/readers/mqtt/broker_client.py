@@ -69,9 +69,9 @@ class BufferedSocket:
                 return b""
             self._packets = self._stream.take(received) or _PING_ANSWER
             self._at = 0
-        taken = self._packets[self._at : self._at + buffer_size]
-        self._at += len(taken)
-        return taken
+        chunk = self._packets[self._at : self._at + buffer_size]
+        self._at += len(chunk)
+        return chunk
 
     def send(self, buffer: bytes | bytearray) -> int:
         """Take bytes to be sent."""

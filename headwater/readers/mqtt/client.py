@@ -85,23 +85,23 @@ class MqttClient(StagedClient[Token]):
         """
         connection = self._connection
         assert connection is not None
-        wanted = () if self._settings.is_leaving else self._settings.topics
-        noted = self._note.read() if self._note is not None else None
-        known = self._subscribed(noted, session_present=connection.session_present)
-        coming = tuple(topic for topic in wanted if topic not in known.topics)
+        topics = () if self._settings.is_leaving else self._settings.topics
+        note = self._note.read() if self._note is not None else None
+        subscribed = self._subscribed(note, session_present=connection.session_present)
+        coming = tuple(topic for topic in topics if topic not in subscribed.topics)
         if self._note is not None and coming:
             # Before it begins: whoever finds the note after a crash ends these too, if they are not wanted.
-            self._note.write(Subscribed(known.topics, (*known.coming, *coming)))
+            self._note.write(Subscribed(subscribed.topics, (*subscribed.coming, *coming)))
         # Of a session that changes, retained messages came with what it was subscribed to before.
-        is_new = not known.topics
-        if kept := [topic for topic in wanted if is_new or topic in known.topics]:
-            connection.subscribe(kept, retained=True)
-        if added := [topic for topic in wanted if topic not in kept]:
-            connection.subscribe(added, retained=False)
-        if stale := [topic for topic in (*known.topics, *known.coming) if topic not in wanted]:
+        is_new = not subscribed.topics
+        if continued := [topic for topic in topics if is_new or topic in subscribed.topics]:
+            connection.subscribe(continued, retained=True)
+        if fresh := [topic for topic in topics if topic not in continued]:
+            connection.subscribe(fresh, retained=False)
+        if stale := [topic for topic in (*subscribed.topics, *subscribed.coming) if topic not in topics]:
             connection.unsubscribe(stale)
-        if self._note is not None and noted != Subscribed(wanted):
-            self._note.write(Subscribed(wanted))
+        if self._note is not None and note != Subscribed(topics):
+            self._note.write(Subscribed(topics))
 
     def poll(self, timeout_ms: int, most: int) -> Delivery[Token] | None:
         connection = self._connection
@@ -111,9 +111,9 @@ class MqttClient(StagedClient[Token]):
             return None
         connection.linger(_LINGER_STEP_S, _LINGER_STEPS, most)
         messages = connection.messages
-        taken = [messages.popleft() for _ in range(min(most, len(messages)))]
-        self._unacknowledged += sum(message.qos > 0 for message in taken)
-        return delivery(taken, self._settings.key)
+        batch = [messages.popleft() for _ in range(min(most, len(messages)))]
+        self._unacknowledged += sum(message.qos > 0 for message in batch)
+        return delivery(batch, self._settings.key)
 
     def acknowledge(self, tokens: Sequence[Token]) -> None:
         assert self._connection is not None
@@ -160,14 +160,14 @@ class MqttClient(StagedClient[Token]):
                 connection.wait_until_heard()
         connection.close()
 
-    def _subscribed(self, noted: Subscribed | None, *, session_present: bool) -> Subscribed:
+    def _subscribed(self, note: Subscribed | None, *, session_present: bool) -> Subscribed:
         """Return what the session is subscribed to.
 
         One that the broker knows and nobody has noted is of a time before notes: it had the same topics.
         """
         if not session_present:
             return Subscribed()
-        return Subscribed(self._settings.topics) if noted is None else noted
+        return Subscribed(self._settings.topics) if note is None else note
 
 
 def delivery(messages: Sequence[MqttMessage], key: tuple[str, str] | None) -> Delivery[Token]:

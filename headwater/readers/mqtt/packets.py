@@ -171,22 +171,22 @@ def loss(reason: ReasonCode | MQTTErrorCode, settings: MqttSettings, client_id: 
             )
         if reason.value in _AUTHENTICATION | _AUTHORIZATION:
             return refusal(reason, settings, client_id)
-    said = reason.getName() if isinstance(reason, ReasonCode) else reason.name
+    message = reason.getName() if isinstance(reason, ReasonCode) else reason.name
     return TransientSourceError(
-        f"the connection to the MQTT broker is lost: {said}", source="mqtt", split=client_id
+        f"the connection to the MQTT broker is lost: {message}", source="mqtt", split=client_id
     )
 
 
 def refusal(reason: ReasonCode, settings: MqttSettings, client_id: str) -> SourceError:
     """Return the error of a request that the broker refuses."""
-    said = f"the MQTT broker at {settings.host}:{settings.port} says: {reason}"
+    message = f"the MQTT broker at {settings.host}:{settings.port} says: {reason}"
     if reason.value in _AUTHENTICATION:
-        return AuthenticationError(f"{said}; check username and password", source="mqtt", split=client_id)
+        return AuthenticationError(f"{message}; check username and password", source="mqtt", split=client_id)
     if reason.value in _AUTHORIZATION:
         topics = ", ".join(settings.topics)
         return AuthorizationError(
-            f"{said}; the user may not subscribe to {topics}", source="mqtt", split=client_id
+            f"{message}; the user may not subscribe to {topics}", source="mqtt", split=client_id
         )
     if reason.value in _BUSY:
-        return TransientSourceError(said, source="mqtt", split=client_id)
-    return SourceError(said, source="mqtt", split=client_id)
+        return TransientSourceError(message, source="mqtt", split=client_id)
+    return SourceError(message, source="mqtt", split=client_id)

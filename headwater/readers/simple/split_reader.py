@@ -88,9 +88,9 @@ class SimpleSplitReader(BarrierSplitReader[NamedSplit, Any]):
         self._close_ms = _CLOSE_MS
 
     def handle_splits_changes(self, added: Sequence[SplitRange[NamedSplit, Any]]) -> None:
-        for piece in added:
-            self._open[piece.split.path] = SplitPages(
-                self._source, self._schema, piece, is_planned=self._settings.is_planned
+        for each in added:
+            self._open[each.split.path] = SplitPages(
+                self._source, self._schema, each, is_planned=self._settings.is_planned
             )
 
     def handle_splits_removal(self, removed: Sequence[SplitPath]) -> None:
@@ -186,18 +186,18 @@ class SimpleSplitReader(BarrierSplitReader[NamedSplit, Any]):
 
     def _take(self, pages: SplitPages, answer: Future[EpochRecord | Ending]) -> EpochRecords:
         try:
-            taken = answer.result()
+            batch = answer.result()
         except TransientSourceError as error:
             return self._wait_with(pages, self._waits_of(pages).retry.failed(error), error)
-        if isinstance(taken, AskAgain) and (pages.is_second_reading or not self._settings.follows_growth):
+        if isinstance(batch, AskAgain) and (pages.is_second_reading or not self._settings.follows_growth):
             self._check_patience(pages)
-            return self._wait_with(pages, taken.after_ms)
+            return self._wait_with(pages, batch.after_ms)
         self._waits.pop(pages.split.path, None)
-        if not isinstance(taken, EpochRecord):
-            return self._end(pages, taken, {})
+        if not isinstance(batch, EpochRecord):
+            return self._end(pages, batch, {})
         # In planned mode a page without rows is nothing: the position after the batch is known already.
-        has_news = taken.rows.num_rows > 0 or not self._settings.is_planned
-        records = {pages.split.path: [taken]} if has_news else {}
+        has_news = batch.rows.num_rows > 0 or not self._settings.is_planned
+        records = {pages.split.path: [batch]} if has_news else {}
         return self._end(pages, None, records) if pages.is_at_stop else EpochRecords(records)
 
     def _waits_of(self, pages: SplitPages) -> _Waits:

@@ -12,7 +12,7 @@ from headwater.core.errors import OffsetError, OptionError
 from headwater.core.state_store import MemoryStateStore
 from headwater.enumerators.files import seen as seen_module
 from headwater.enumerators.files.names import FileName, NameStore, pack, segment_of
-from headwater.enumerators.files.seen import INLINE_FILES, SeenFiles, Sighting
+from headwater.enumerators.files.seen import INLINE_FILES, FileState, SeenFiles
 from headwater.enumerators.files.split import FileStatus
 
 DAY_MS = 24 * 3600 * 1000
@@ -31,39 +31,39 @@ def add(seen: SeenFiles, *files: FileStatus, oldest_unread_ms: int | None = None
 
 def test_a_file_is_seen_once_it_was_added_and_changed_when_its_content_is_another() -> None:
     seen = SeenFiles(DAY_MS, can_spill=False)
-    assert seen.sighting(file(1, NOW_MS)) is Sighting.NEW
+    assert seen.state_of(file(1, NOW_MS)) is FileState.NEW
     add(seen, file(1, NOW_MS))
-    assert seen.sighting(file(1, NOW_MS)) is Sighting.SEEN
-    assert seen.sighting(file(1, NOW_MS, size=11)) is Sighting.CHANGED
-    assert seen.sighting(file(1, NOW_MS + 1)) is Sighting.CHANGED
+    assert seen.state_of(file(1, NOW_MS)) is FileState.SEEN
+    assert seen.state_of(file(1, NOW_MS, size=11)) is FileState.CHANGED
+    assert seen.state_of(file(1, NOW_MS + 1)) is FileState.CHANGED
     seen.replace(file(1, NOW_MS + 1))
-    assert seen.sighting(file(1, NOW_MS + 1)) is Sighting.SEEN
+    assert seen.state_of(file(1, NOW_MS + 1)) is FileState.SEEN
 
 
 def test_an_etag_stands_for_the_content_whatever_the_time() -> None:
     seen = SeenFiles(DAY_MS, can_spill=False)
     add(seen, file(1, NOW_MS, etag="x"))
-    assert seen.sighting(file(1, NOW_MS + 5, etag="x")) is Sighting.SEEN
-    assert seen.sighting(file(1, NOW_MS, etag="y")) is Sighting.CHANGED
+    assert seen.state_of(file(1, NOW_MS + 5, etag="x")) is FileState.SEEN
+    assert seen.state_of(file(1, NOW_MS, etag="y")) is FileState.CHANGED
 
 
 def test_a_late_file_inside_the_window_is_new_and_one_outside_is_not() -> None:
     seen = SeenFiles(DAY_MS, can_spill=False)
     add(seen, file(1, NOW_MS))
-    assert seen.sighting(file(2, NOW_MS - DAY_MS)) is Sighting.NEW
-    assert seen.sighting(file(3, NOW_MS - DAY_MS - 1)) is Sighting.OUTSIDE
+    assert seen.state_of(file(2, NOW_MS - DAY_MS)) is FileState.NEW
+    assert seen.state_of(file(3, NOW_MS - DAY_MS - 1)) is FileState.OUTSIDE
 
 
 def test_a_file_from_the_future_does_not_drag_the_window_along() -> None:
     seen = SeenFiles(DAY_MS, can_spill=False)
     add(seen, file(1, NOW_MS * 2), file(2, NOW_MS))
-    assert seen.sighting(file(3, NOW_MS - 1)) is Sighting.NEW
+    assert seen.state_of(file(3, NOW_MS - 1)) is FileState.NEW
 
 
 def test_the_frontier_waits_for_files_that_are_not_read_yet() -> None:
     seen = SeenFiles(1, can_spill=False)
     add(seen, *(file(n, NOW_MS + n) for n in range(100)), oldest_unread_ms=NOW_MS - 5)
-    assert seen.sighting(file(999, NOW_MS - 5)) is Sighting.NEW
+    assert seen.state_of(file(999, NOW_MS - 5)) is FileState.NEW
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_what_is_older_than_the_window_makes_room() -> None:
     step_ms = DAY_MS // 1_500
     for first in range(0, 10_000, 100):
         add(seen, *(file(n, NOW_MS - DAY_MS * 7 + n * step_ms) for n in range(first, first + 100)))
-    assert seen.sighting(file(8_600, NOW_MS - DAY_MS * 7 + 8_600 * step_ms)) is Sighting.SEEN
+    assert seen.state_of(file(8_600, NOW_MS - DAY_MS * 7 + 8_600 * step_ms)) is FileState.SEEN
 
 
 def test_more_equal_times_than_fit_are_kept_elsewhere_if_they_may_be() -> None:
@@ -105,7 +105,7 @@ def test_more_equal_times_than_fit_are_kept_elsewhere_if_they_may_be() -> None:
     assert len(json.dumps(state)) < 60_000
     for name, newest_ms in restored.restore(state):
         restored.attach(names.read(name, newest_ms))
-    assert {restored.sighting(one) for one in files} == {Sighting.SEEN}
+    assert {restored.state_of(one) for one in files} == {FileState.SEEN}
     assert restored.add([file(-1, NOW_MS + 2 * DAY_MS)], None, NOW_MS + 2 * DAY_MS) is None
     assert restored.segments == frozenset()
     names.prune(restored.segments)
@@ -128,7 +128,7 @@ def test_small_segments_become_large_ones_which_stay(monkeypatch: pytest.MonkeyP
         add(seen, *(file(n, NOW_MS) for n in range(at, at + 50)))
         written += sum(len(seen._segments[name].versions) for name in seen.segments - before)
         assert len(seen.segments) <= count // 3_200 + 64
-    assert {seen.sighting(file(n, NOW_MS)) for n in range(0, count, 97)} == {Sighting.SEEN}
+    assert {seen.state_of(file(n, NOW_MS)) for n in range(0, count, 97)} == {FileState.SEEN}
     assert written <= 2 * count
 
 
@@ -138,7 +138,7 @@ def test_of_a_path_that_was_read_again_the_last_version_counts_wherever_its_name
     for round_, size in enumerate(range(10, 50)):
         add(seen, file(0, NOW_MS, size), *(one._replace(size_bytes=round_) for one in others))
         assert seen.segments, "the names do not fit"
-        assert seen.sighting(file(0, NOW_MS, size)) is Sighting.SEEN
+        assert seen.state_of(file(0, NOW_MS, size)) is FileState.SEEN
 
 
 @pytest.mark.parametrize(
@@ -173,10 +173,10 @@ def test_nothing_is_new_after_it_was_added_whatever_the_order_of_times(
     seen = SeenFiles(window_ms, can_spill=can_spill)
     files = [file(n, NOW_MS + at) for n, at in dict(found).items()]
     for one in files:
-        if seen.sighting(one) is Sighting.NEW:
+        if seen.state_of(one) is FileState.NEW:
             add(seen, one)
         restored = SeenFiles(window_ms, can_spill=can_spill)
         assert restored.restore(json.loads(json.dumps(seen.to_json()))) == []
         assert restored.to_json() == seen.to_json()
         seen = restored
-        assert seen.sighting(one) is not Sighting.NEW
+        assert seen.state_of(one) is not FileState.NEW

@@ -24,7 +24,7 @@ from headwater.connector.sources.registry import source_factory
 from headwater.core.errors import OptionError, nearest
 from headwater.core.source import Boundedness
 from headwater.enumerators.hybrid.part import HybridPart
-from headwater.enumerators.hybrid.seam import PositionSeam, Seam, TimeSeam
+from headwater.enumerators.hybrid.switch_point import PositionSwitchPoint, SwitchPoint, TimeSwitchPoint
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -75,7 +75,7 @@ def configure_hybrid(options: Mapping[str, str], boundedness: Boundedness | None
         _Named(name, _part(name, {**_passed_on(name, options), **options}, boundedness)) for name in names
     ]
     _check_last(parts[-1].name, options, seam)
-    if SEAM_DISORDER.name.lower() in own and not isinstance(seam, TimeSeam):
+    if SEAM_DISORDER.name.lower() in own and not isinstance(seam, TimeSwitchPoint):
         raise OptionError(f"requires option {SEAM_TIME.name!r}", option=SEAM_DISORDER.name)
     history = [HybridPart(name, part.source.fixed_at_first_look()) for name, part in parts[:-1]]
     return ConfiguredPlannedSource(
@@ -163,7 +163,7 @@ def _passed_on(name: str, options: Mapping[str, str]) -> dict[str, str]:
     return {f"{name}.{key}": options[key] for key in keys if key in options}
 
 
-def _seam(parsed: ParsedOptions) -> Seam | None:
+def _seam(parsed: ParsedOptions) -> SwitchPoint | None:
     column = parsed[SEAM_COLUMN]
     time_us = parsed[SEAM_TIME]
     by_position = parsed[SEAM_OFFSETS]
@@ -174,10 +174,12 @@ def _seam(parsed: ParsedOptions) -> Seam | None:
     if (column is None) != (time_us is None):
         missing = SEAM_COLUMN if column is None else SEAM_TIME
         raise OptionError("is required: a seam by time is a column and a time", option=missing.name)
-    return None if column is None or time_us is None else TimeSeam(column, time_us, parsed[SEAM_DISORDER])
+    return (
+        None if column is None or time_us is None else TimeSwitchPoint(column, time_us, parsed[SEAM_DISORDER])
+    )
 
 
-def _check_last(name: str, options: Mapping[str, str], seam: Seam | None) -> None:
+def _check_last(name: str, options: Mapping[str, str], seam: SwitchPoint | None) -> None:
     """Return if it is clear where the last part begins.
 
     Raises:
@@ -192,11 +194,11 @@ def _check_last(name: str, options: Mapping[str, str], seam: Seam | None) -> Non
             option=SEAM_TIME.name,
         )
     if seam is not None and starts:
-        which = SEAM_TIME if isinstance(seam, TimeSeam) else SEAM_OFFSETS
+        which = SEAM_TIME if isinstance(seam, TimeSwitchPoint) else SEAM_OFFSETS
         raise OptionError(
             f"contradicts {which.name}, which says where {name!r} begins", option=f"{name}.{starts[0]}"
         )
-    if isinstance(seam, PositionSeam) and not is_kafka:
+    if isinstance(seam, PositionSwitchPoint) and not is_kafka:
         raise OptionError(
             f"says where a part of Kafka begins, and {name!r} is not one: use seamColumn and seamTime",
             option=SEAM_OFFSETS.name,
@@ -228,7 +230,9 @@ def _part(name: str, options: Mapping[str, str], boundedness: Boundedness | None
 _TIMES = ("timestamp", "timestamp_ntz")
 
 
-def common_schema(parts: Sequence[tuple[str, ConfiguredPlannedSource]], seam: Seam | None) -> StructType:
+def common_schema(
+    parts: Sequence[tuple[str, ConfiguredPlannedSource]], seam: SwitchPoint | None
+) -> StructType:
     """Return the columns that all parts have: by name, type and order. On the driver; a part may open files.
 
     Args:
@@ -255,7 +259,7 @@ def common_schema(parts: Sequence[tuple[str, ConfiguredPlannedSource]], seam: Se
                 f"{name}.columns, {name}.valueFormat and {name}.valueSchema",
                 option=SOURCES.name,
             )
-    if isinstance(seam, TimeSeam) and dict(columns).get(seam.column) not in _TIMES:
+    if isinstance(seam, TimeSwitchPoint) and dict(columns).get(seam.column) not in _TIMES:
         raise OptionError(
             f"{seam.column!r} is no column of the type timestamp; there are {_text(columns)}",
             option=SEAM_COLUMN.name,

@@ -12,7 +12,7 @@ from headwater.connector.options import OptionTable
 from headwater.connector.planned.options import PLANNED_OPTIONS
 from headwater.core.options import Option, duration_ms, names, text
 from headwater.core.source import Boundedness
-from headwater.enumerators.hybrid.seam import PositionSeam
+from headwater.enumerators.hybrid.switch_point import PositionSwitchPoint
 
 
 def _parts(raw: str) -> tuple[str, ...]:
@@ -33,16 +33,16 @@ def _time_us(raw: str) -> int:
     return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
 
 
-def _positions(raw: str) -> PositionSeam:
+def _positions(raw: str) -> PositionSwitchPoint:
     if raw.strip().lower() == "end":
-        return PositionSeam(None)
+        return PositionSwitchPoint(None)
     try:
         offsets = json.loads(raw)
     except ValueError:
         offsets = None
     if not (offsets and isinstance(offsets, dict) and all(map(_are_offsets, offsets.values()))):
         raise ValueError(f'must be end, or JSON such as {{"orders": {{"0": 1200}}}}, not {raw!r}')
-    return PositionSeam(offsets)
+    return PositionSwitchPoint(offsets)
 
 
 def _are_offsets(value: Any) -> bool:
@@ -86,7 +86,7 @@ SEAM_DISORDER: Final = Option(
     "whose own timestamp is earlier by more.",
     shown_default="`1h`",
 )
-SEAM_OFFSETS: Final[Option[PositionSeam | None]] = Option(
+SEAM_OFFSETS: Final[Option[PositionSwitchPoint | None]] = Option(
     "seamOffsets",
     _positions,
     None,

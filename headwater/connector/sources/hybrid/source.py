@@ -14,8 +14,8 @@ from headwater.core.source import Boundedness
 from headwater.core.split import SplitPath, SplitRange
 from headwater.enumerators.hybrid.enumerator import HybridSplitEnumerator
 from headwater.enumerators.hybrid.part import HybridPart
-from headwater.enumerators.hybrid.seam import Seam
 from headwater.enumerators.hybrid.split import HybridPosition, HybridSplit, inner_path, inner_position
+from headwater.enumerators.hybrid.switch_point import SwitchPoint
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,7 +37,7 @@ class HybridSource(PlannedSource[Any, HybridSplit, HybridPosition]):
     path_depth: ClassVar[int] = 2
 
     parts: tuple[HybridPart, ...]
-    seam: Seam | None
+    seam: SwitchPoint | None
     mode: Boundedness
 
     @property
@@ -100,8 +100,8 @@ class HybridSource(PlannedSource[Any, HybridSplit, HybridPosition]):
         return HybridSplitReader(self._sources)
 
     def create_emitter(self) -> HybridRecordEmitter:
-        from headwater.readers.hybrid.seam_filter import filter_of
         from headwater.readers.hybrid.split_reader import HybridRecordEmitter
+        from headwater.readers.hybrid.switch_point_filter import filter_of
 
         schema = self.schema()
         last = len(self.parts) - 1

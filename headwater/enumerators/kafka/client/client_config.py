@@ -16,7 +16,12 @@ from typing import Any
 from headwater.core.errors import OptionError, nearest
 from headwater.enumerators.kafka.client.metadata import BrokerAddress
 from headwater.enumerators.kafka.client.properties import PROPERTIES
-from headwater.enumerators.kafka.client.property_kinds import Harmless, Mapped, Refused, UnfitValueError
+from headwater.enumerators.kafka.client.property_kinds import (
+    Harmless,
+    Mapped,
+    Refused,
+    UnfitValueError,
+)
 from headwater.enumerators.kafka.client.sasl_config import SaslConfig, sasl_config
 from headwater.enumerators.kafka.client.tls import TlsConfig, check_stores, tls_config
 
@@ -76,15 +81,15 @@ class ClientConfig:
             OptionError: a property is unknown (the nearest is named), refused, malformed, or clashes with
                 another. Names the option.
         """
-        given = {
+        properties = {
             key.lower().removeprefix(_PREFIX): value
             for key, value in options.items()
             if key.lower().startswith(_PREFIX)
         }
-        check_stores(given)
-        _check_names(given)
+        check_stores(properties)
+        _check_names(properties)
         values = {
-            name: _value(name, treatment, given.get(name))
+            name: _value(name, treatment, properties.get(name))
             for name, treatment in PROPERTIES.items()
             if isinstance(treatment, Mapped)
         }
@@ -98,7 +103,7 @@ class ClientConfig:
         }
         return cls(
             **simple,
-            tls=tls_config(values, given) if protocol.endswith("SSL") else None,
+            tls=tls_config(values, properties) if protocol.endswith("SSL") else None,
             sasl=sasl_config(values, protocol) if protocol.startswith("SASL") else None,
         )
 
@@ -119,8 +124,8 @@ class ClientConfig:
         return hashlib.blake2b(repr((parts, secrets)).encode(), key=_SALT, digest_size=16).digest()
 
 
-def _check_names(given: Mapping[str, str]) -> None:
-    for name in given:
+def _check_names(properties: Mapping[str, str]) -> None:
+    for name in properties:
         treatment = PROPERTIES.get(name)
         if treatment is None:
             near = nearest(name, PROPERTIES)
@@ -144,12 +149,12 @@ def _log_once(name: str, treatment: Harmless) -> None:
     log.warning("option kafka.%s has no effect: %s", name, treatment.note)
 
 
-def _value(name: str, treatment: Mapped, given: str | None) -> Any:
+def _value(name: str, treatment: Mapped, text: str | None) -> Any:
     try:
-        return treatment.value_of(given)
+        return treatment.value_of(text)
     except ValueError as error:
         note = f" ({treatment.note})" if treatment.note else ""
-        said = str(error)
+        message = str(error)
         if isinstance(error, UnfitValueError) and name.startswith(_SECURITY):
-            said = f"the value that is given {error.reason}"
-        raise OptionError(f"{said}{note}", option=_PREFIX + name) from None
+            message = f"the value that is given {error.reason}"
+        raise OptionError(f"{message}{note}", option=_PREFIX + name) from None

@@ -76,9 +76,9 @@ class Cluster:
         self._known_at_ms = self._clock.monotonic_ms()
         return self._known
 
-    def begin_with(self, known: ClusterMetadata) -> None:
+    def begin_with(self, metadata: ClusterMetadata) -> None:
         """Take metadata that this process has asked for a moment ago, instead of asking again."""
-        self._known = known
+        self._known = metadata
         self._known_at_ms = self._clock.monotonic_ms()
 
     def list_offsets(
@@ -98,8 +98,8 @@ class Cluster:
             UnknownSplitError: a partition does not exist.
         """
         committed = self._config.read_committed if read_committed is None else read_committed
-        found = self._offsets(specs, read_committed=committed)
-        return {tp: each.offset for tp, each in found.items()}
+        offsets = self._offsets(specs, read_committed=committed)
+        return {tp: each.offset for tp, each in offsets.items()}
 
     def list_times(self, specs: Mapping[TopicPartition, int]) -> dict[TopicPartition, tuple[int, int]]:
         """Return the offset and the time of a record of each partition, in one request to each leader.
@@ -114,8 +114,10 @@ class Cluster:
         Raises:
             UnknownSplitError: a partition does not exist.
         """
-        found = self._offsets(specs, read_committed=self._config.read_committed)
-        return {tp: (each.offset, each.timestamp_ms) for tp, each in found.items() if each.offset is not None}
+        offsets = self._offsets(specs, read_committed=self._config.read_committed)
+        return {
+            tp: (each.offset, each.timestamp_ms) for tp, each in offsets.items() if each.offset is not None
+        }
 
     def log_sizes(self, topics: Collection[str]) -> dict[TopicPartition, int]:
         """Return how many bytes each partition of these topics has on the disks of its leader.
@@ -163,10 +165,10 @@ class Cluster:
         offsets: dict[TopicPartition, PartitionOffset] = {}
         moved: dict[TopicPartition, int] = {}
         for _ in range(2):
-            wanted = {tp: specs[tp] for tp in moved} if moved else specs
-            found = self._list_offsets(wanted, deadline, read_committed=read_committed)
-            offsets.update((each.partition, each) for each in found if not each.error_code)
-            moved = {each.partition: each.error_code for each in found if each.error_code}
+            pending = {tp: specs[tp] for tp in moved} if moved else specs
+            answers = self._list_offsets(pending, deadline, read_committed=read_committed)
+            offsets.update((each.partition, each) for each in answers if not each.error_code)
+            moved = {each.partition: each.error_code for each in answers if each.error_code}
             if not moved:
                 return offsets
             self._known_at_ms = None
@@ -190,14 +192,14 @@ class Cluster:
             )
             for broker, epochs in led.items()
         }
-        found = [each for answer in self._ask_each(requests, read_offsets, deadline) for each in answer]
-        for tp, code, _, _ in found:
+        offsets = [each for answer in self._ask_each(requests, read_offsets, deadline) for each in answer]
+        for tp, code, _, _ in offsets:
             if code and not metadata_is_stale(code):
                 what = f"offsets of topic {tp.topic!r}, partition {tp.partition}"
                 raise from_code(
                     code, what=what, needs=Permission("Describe", "topic", tp.topic), split=str(tp)
                 )
-        return [*found, *(PartitionOffset(tp, _LEADER_NOT_AVAILABLE, None) for tp in leaderless)]
+        return [*offsets, *(PartitionOffset(tp, _LEADER_NOT_AVAILABLE, None) for tp in leaderless)]
 
     def _refresh(self, partitions: Collection[TopicPartition]) -> None:
         """Ask for the metadata if what is known lacks one of these partitions, or is too old."""
@@ -213,15 +215,15 @@ class Cluster:
         led: dict[Broker, dict[TopicPartition, int]] = {}
         leaderless: list[TopicPartition] = []
         for tp in partitions:
-            found = self._known.partition(tp)
-            if found is None:
+            metadata = self._known.partition(tp)
+            if metadata is None:
                 what = f"partition {tp.partition} of topic {tp.topic!r} does not exist in the Kafka cluster"
                 raise UnknownSplitError(what, source="kafka", split=str(tp))
-            leader = self._known.brokers.get(found.leader)
+            leader = self._known.brokers.get(metadata.leader)
             if leader is None:
                 leaderless.append(tp)
             else:
-                led.setdefault(leader, {})[tp] = found.leader_epoch
+                led.setdefault(leader, {})[tp] = metadata.leader_epoch
         return led, leaderless
 
     def _ask_any(self, request: Callable[[], Any], deadline: Deadline) -> Any:
@@ -229,9 +231,9 @@ class Cluster:
 
         First those that are connected, then those in the metadata, then those that the user named.
         """
-        known = [broker.address for broker in self._known.brokers.values()]
+        addresses = [broker.address for broker in self._known.brokers.values()]
         failures = []
-        for address in dict.fromkeys([*self._connections, *known, *self._config.bootstrap_servers]):
+        for address in dict.fromkeys([*self._connections, *addresses, *self._config.bootstrap_servers]):
             try:
                 return self._connection(address).call(request(), self._timeout_ms(deadline))
             except TransientSourceError as error:

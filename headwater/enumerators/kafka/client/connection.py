@@ -181,8 +181,8 @@ class BrokerConnection:
         if response.error_code == kafka_errors.UnsupportedVersionError.errno:
             # The broker is older. Its answer has version 0 and names the versions that it knows (KIP-511);
             # the oldest brokers name none, and know version 0.
-            known = {api.api_key: api.max_version for api in response.api_keys}
-            response = self._api_versions(min(newest, known.get(ApiVersionsRequest.API_KEY, 0)), deadline)
+            versions = {api.api_key: api.max_version for api in response.api_keys}
+            response = self._api_versions(min(newest, versions.get(ApiVersionsRequest.API_KEY, 0)), deadline)
         if response.error_code:
             raise from_code(response.error_code, what=f"versions of the Kafka broker {self.address}")
         return BrokerVersionData(

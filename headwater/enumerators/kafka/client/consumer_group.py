@@ -232,8 +232,8 @@ class ConsumerGroup:
     def _ask(self, operation: str, request: Any, read: Callable[[Any], T]) -> T:
         try:
             if self._coordinator is None:
-                found = self._cluster.ask_any(lambda: find_coordinator_request(self.name))
-                self._coordinator = read_coordinator(found, self.name, operation)
+                response = self._cluster.ask_any(lambda: find_coordinator_request(self.name))
+                self._coordinator = read_coordinator(response, self.name, operation)
             return read(self._cluster.ask(self._coordinator, request))
         except SourceError:
             # It may have moved to another broker.

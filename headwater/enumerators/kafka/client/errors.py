@@ -145,18 +145,18 @@ def from_os_error(error: OSError, address: BrokerAddress, *, doing: str) -> Sour
 
 
 def _explain(error: Any, code: int, needs: Permission | None) -> str:
-    named = f"the broker answered {error.message or 'an unknown error'} ({code})"
+    answer = f"the broker answered {error.message or 'an unknown error'} ({code})"
     if issubclass(error, kafka_errors.AuthorizationError):
         if needs is None:
-            return f"{named}: this user lacks a permission"
-        return f"{named}: this user lacks the permission {needs}. Grant it: {needs.grant}"
+            return f"{answer}: this user lacks a permission"
+        return f"{answer}: this user lacks the permission {needs}. Grant it: {needs.grant}"
     if error is kafka_errors.IllegalSaslStateError:
         return (
-            f"{named}: this listener knows no SASL; mend kafka.security.protocol "
+            f"{answer}: this listener knows no SASL; mend kafka.security.protocol "
             "or the port in kafka.bootstrap.servers"
         )
     # The name of a retriable error says more than kafka-python's description of it.
-    return named if error.retriable or not error.description else f"{named}: {error.description}"
+    return answer if error.retriable or not error.description else f"{answer}: {error.description}"
 
 
 def _of_network(error: OSError) -> tuple[type[SourceError], str]:

@@ -48,13 +48,13 @@ class Mapped:
     default: str | None = None
     note: str = ""
 
-    def value_of(self, given: str | None) -> Any:
+    def value_of(self, text: str | None) -> Any:
         """Return the checked value; the default's if none is given; None if there is no default either.
 
         Raises:
             ValueError: see `Parser`.
         """
-        written = self.default if given is None else given
+        written = self.default if text is None else text
         return None if written is None else self.parse(written)
 
 
@@ -121,8 +121,8 @@ def one_of(*choices: str, lower: bool = False, upper: bool = False) -> Parser:
         word = value.strip()
         word = word.lower() if lower else word.upper() if upper else word
         if word not in choices:
-            named = ", ".join(choice or "(empty)" for choice in choices)
-            raise UnfitValueError(value, f"is not one of {named}")
+            names = ", ".join(choice or "(empty)" for choice in choices)
+            raise UnfitValueError(value, f"is not one of {names}")
         return word
 
     return parse
@@ -142,10 +142,10 @@ def addresses(value: str) -> tuple[BrokerAddress, ...]:
 
     A protocol before the host (PLAINTEXT://host:port) is left out, as in Kafka.
     """
-    found = tuple(_address(entry.strip()) for entry in value.split(",") if entry.strip())
-    if not found:
+    brokers = tuple(_address(entry.strip()) for entry in value.split(",") if entry.strip())
+    if not brokers:
         raise ValueError("it names no broker; write host:port,host:port")
-    return found
+    return brokers
 
 
 def _address(entry: str) -> BrokerAddress:

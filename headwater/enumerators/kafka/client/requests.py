@@ -36,9 +36,9 @@ def metadata_request(topics: Collection[str] | None) -> Any:
     """Return a request for some topics, or for all topics if None. It never creates a topic."""
     if topics is None:
         return MetadataRequest(topics=MetadataRequest.ALL_TOPICS, allow_auto_topic_creation=False)
-    named = [MetadataRequest.MetadataRequestTopic(name=topic) for topic in sorted(topics)]
+    requested = [MetadataRequest.MetadataRequestTopic(name=topic) for topic in sorted(topics)]
     # Not version 0: there an empty list means all topics.
-    return MetadataRequest(topics=named, allow_auto_topic_creation=False, min_version=1)
+    return MetadataRequest(topics=requested, allow_auto_topic_creation=False, min_version=1)
 
 
 def read_metadata(response: Any) -> ClusterMetadata:
@@ -76,8 +76,8 @@ def _exists(topic: Any) -> bool:
 
 
 def _topic(topic: Any) -> TopicMetadata:
-    found = sorted((part.partition_index, part.leader_id, part.leader_epoch) for part in topic.partitions)
-    partitions = {index: PartitionMetadata(leader, epoch) for index, leader, epoch in found}
+    leaders = sorted((part.partition_index, part.leader_id, part.leader_epoch) for part in topic.partitions)
+    partitions = {index: PartitionMetadata(leader, epoch) for index, leader, epoch in leaders}
     topic_id = str(topic.topic_id) if topic.topic_id else None
     return TopicMetadata(topic.name, topic_id, topic.is_internal, partitions)
 

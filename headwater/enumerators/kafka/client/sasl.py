@@ -127,11 +127,11 @@ class _MskTokens(AbstractTokenProvider):  # type: ignore[misc] # kafka-python ha
 def _load(config: SaslConfig) -> Callable[[], object]:
     module, _, function = config.token_provider.partition(":")
     try:
-        found: Any = importlib.import_module(module)
+        target: Any = importlib.import_module(module)
         for name in function.split("."):
-            found = getattr(found, name)
+            target = getattr(target, name)
     except (ImportError, AttributeError) as error:
         raise OptionError(
             f"{config.token_provider} cannot be loaded in this process: {error}", option=config.option
         ) from error
-    return found  # type: ignore[no-any-return]
+    return target  # type: ignore[no-any-return]

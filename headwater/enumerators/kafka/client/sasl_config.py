@@ -90,8 +90,8 @@ def sasl_config(values: Mapping[str, Any], protocol: str) -> SaslConfig:
 
 
 def _handlers(values: Mapping[str, Any]) -> set[str]:
-    named = {values[f"sasl.{side}.callback.handler.class"] for side in ("client", "login")}
-    return named - {None}
+    handlers = {values[f"sasl.{side}.callback.handler.class"] for side in ("client", "login")}
+    return handlers - {None}
 
 
 def _msk_config(values: Mapping[str, Any], protocol: str, entry: JaasEntry | None) -> SaslConfig:
@@ -107,19 +107,21 @@ def _msk_config(values: Mapping[str, Any], protocol: str, entry: JaasEntry | Non
     return SaslConfig("OAUTHBEARER", msk=signing)
 
 
-def _mechanism(given: str | None, protocol: str) -> str:
+def _mechanism(name: str | None, protocol: str) -> str:
     offered = ", ".join(_MODULES)
-    if not given:
+    if not name:
         raise OptionError(
             f"is required with kafka.security.protocol={protocol}: one of {offered}",
             option="kafka.sasl.mechanism",
         )
-    if given.upper() not in _MODULES:
+    if name.upper() not in _MODULES:
         # A name that Kafka does not have is not shown: it may be a secret in the wrong place.
-        refused = _REFUSED.get(given.upper())
-        said = f"{given.upper()} is refused: {refused}" if refused else f"is not known; offered are {offered}"
-        raise OptionError(said, option="kafka.sasl.mechanism")
-    return given.upper()
+        refused = _REFUSED.get(name.upper())
+        reason = (
+            f"{name.upper()} is refused: {refused}" if refused else f"is not known; offered are {offered}"
+        )
+        raise OptionError(reason, option="kafka.sasl.mechanism")
+    return name.upper()
 
 
 def _password_config(
@@ -175,9 +177,9 @@ def _jaas_entry(written: str | None, mechanism: str) -> JaasEntry | None:
     except ValueError as error:
         raise OptionError(str(error), option=_JAAS_OPTION) from None
     if entry.module_name != _MODULES[mechanism]:
-        named = entry.module_name if entry.module_name in _KNOWN_MODULES else "a module that is not known"
+        handlers = entry.module_name if entry.module_name in _KNOWN_MODULES else "a module that is not known"
         raise OptionError(
-            f"names {named}, but kafka.sasl.mechanism={mechanism} goes with {_MODULES[mechanism]}",
+            f"names {handlers}, but kafka.sasl.mechanism={mechanism} goes with {_MODULES[mechanism]}",
             option=_JAAS_OPTION,
         )
     return entry

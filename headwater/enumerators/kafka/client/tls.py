@@ -47,20 +47,20 @@ class TlsConfig:
     key_password: str | None = field(default=None, repr=False)
 
 
-def check_stores(given: Mapping[str, str]) -> None:
+def check_stores(properties: Mapping[str, str]) -> None:
     """Refuse Java's own key and trust stores, each with the commands that convert it.
 
     Called before all other checks. Their errors would mislead a user whose store is not PEM.
 
     Args:
-        given: what the user wrote, by property.
+        properties: what the user wrote, by property.
 
     Raises:
         OptionError: ``ssl.truststore.location`` or ``ssl.keystore.location`` is not declared to be PEM.
     """
     for store, convert in (("truststore", _convert_truststore), ("keystore", _convert_keystore)):
-        kind = given.get(f"ssl.{store}.type", "JKS").strip().upper()
-        location = given.get(f"ssl.{store}.location", "").strip()
+        kind = properties.get(f"ssl.{store}.type", "JKS").strip().upper()
+        location = properties.get(f"ssl.{store}.location", "").strip()
         if "-----BEGIN" in location:
             inline = "certificates" if store == "truststore" else "key"
             raise OptionError(
@@ -94,18 +94,18 @@ def _convert_keystore(location: str, kind: str, pem: str) -> str:
     )
 
 
-def tls_config(values: Mapping[str, Any], given: Mapping[str, str]) -> TlsConfig:
+def tls_config(values: Mapping[str, Any], properties: Mapping[str, str]) -> TlsConfig:
     """Join the ``ssl.*`` properties.
 
     Args:
         values: checked values, by property.
-        given: what the user wrote, by property.
+        properties: what the user wrote, by property.
 
     Raises:
         OptionError: two of them clash, or one lacks its other half.
     """
     for store, inline in (("truststore", "ssl.truststore.certificates"), ("keystore", "ssl.keystore.key")):
-        if values[inline] and given.get(f"ssl.{store}.location", "").strip():
+        if values[inline] and properties.get(f"ssl.{store}.location", "").strip():
             raise OptionError(
                 f"clashes with kafka.ssl.{store}.location: give one of them", option=f"kafka.{inline}"
             )

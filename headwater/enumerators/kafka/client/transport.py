@@ -29,10 +29,10 @@ class Deadline:
         Raises:
             TimeoutError: there are none.
         """
-        left = self._at_s - time.monotonic()
-        if left <= 0:
+        remaining = self._at_s - time.monotonic()
+        if remaining <= 0:
             raise self.passed()
-        return left
+        return remaining
 
     def passed(self) -> TimeoutError:
         """Return the error that says that the moment has passed."""

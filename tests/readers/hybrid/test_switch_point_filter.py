@@ -7,8 +7,8 @@ import hypothesis.strategies as st
 import pyarrow as pa
 import pytest
 
-from headwater.enumerators.hybrid.seam import PositionSeam, TimeSeam
-from headwater.readers.hybrid.seam_filter import filter_of
+from headwater.enumerators.hybrid.switch_point import PositionSwitchPoint, TimeSwitchPoint
+from headwater.readers.hybrid.switch_point_filter import filter_of
 
 TIMES = st.lists(st.integers(-3_000, 3_000), max_size=30)
 
@@ -21,7 +21,7 @@ def test_each_row_is_on_one_side_whatever_its_time(
     kind = pa.timestamp("us", zone) if unit == "us" else pa.timestamp("ns", zone)
     batch = pa.record_batch({"at": pa.array(times, pa.int64()).cast(pa.timestamp("us", zone)).cast(kind)})
     sides = [
-        filter_of(TimeSeam("at", seam_us, 0), batch.schema, is_last=is_last, part="a")
+        filter_of(TimeSwitchPoint("at", seam_us, 0), batch.schema, is_last=is_last, part="a")
         for is_last in (False, True)
     ]
     before, after = (
@@ -49,8 +49,8 @@ def test_rows_of_the_history_from_the_seam_on_are_left_out(
             "offset": pa.array([offset for _, _, offset in rows], pa.int64()),
         }
     )
-    side = filter_of(PositionSeam(positions), batch.schema, is_last=False, part="a")
+    side = filter_of(PositionSwitchPoint(positions), batch.schema, is_last=False, part="a")
     assert side is not None
     kept = [tuple(row.values()) for row in side.kept(batch).to_pylist()]
     assert kept == [row for row in rows if row[2] < positions[row[0]][str(row[1])]]
-    assert filter_of(PositionSeam(positions), batch.schema, is_last=True, part="b") is None
+    assert filter_of(PositionSwitchPoint(positions), batch.schema, is_last=True, part="b") is None

@@ -11,7 +11,7 @@ from headwater.core.planned_source import EndPositions
 
 
 @dataclass(frozen=True, slots=True)
-class TimeSeam:
+class TimeSwitchPoint:
     """Rows before a time come from the parts before the last one, all others from the last one.
 
     It decides by the rows alone, never by where they stand: rows out of order are neither lost nor doubled.
@@ -37,7 +37,7 @@ class TimeSeam:
 
 
 @dataclass(frozen=True, slots=True)
-class PositionSeam:
+class PositionSwitchPoint:
     """The last part begins at a position.
 
     Attributes:
@@ -52,17 +52,17 @@ class PositionSeam:
         return {"offsets": "end" if self.positions is None else cast("JsonObject", self.positions)}
 
 
-Seam: TypeAlias = TimeSeam | PositionSeam
+SwitchPoint: TypeAlias = TimeSwitchPoint | PositionSwitchPoint
 
 
 def furthest(one: EndPositions, other: EndPositions) -> dict[str, dict[str, int]]:
     """Return the larger position of each partition."""
-    found = {topic: dict(offsets) for topic, offsets in one.items()}
+    result = {topic: dict(offsets) for topic, offsets in one.items()}
     for topic, offsets in other.items():
-        _raise_to(found.setdefault(topic, {}), offsets)
-    return found
+        _raise_to(result.setdefault(topic, {}), offsets)
+    return result
 
 
-def _raise_to(known: dict[str, int], offsets: Mapping[str, int]) -> None:
+def _raise_to(result: dict[str, int], offsets: Mapping[str, int]) -> None:
     for partition, offset in offsets.items():
-        known[partition] = max(known.get(partition, 0), offset)
+        result[partition] = max(result.get(partition, 0), offset)

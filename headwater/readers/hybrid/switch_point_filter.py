@@ -10,10 +10,10 @@ import pyarrow.compute as pc
 
 from headwater.core.errors import OptionError, SourceError
 from headwater.core.planned_source import EndPositions
-from headwater.enumerators.hybrid.seam import PositionSeam, Seam, TimeSeam
+from headwater.enumerators.hybrid.switch_point import PositionSwitchPoint, SwitchPoint, TimeSwitchPoint
 
 
-class SeamFilter(ABC):
+class SwitchPointFilter(ABC):
     """Keeps the rows of one side of the seam. Used on the task's thread."""
 
     def kept(self, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -29,7 +29,7 @@ class SeamFilter(ABC):
     def _mask(self, batch: pa.RecordBatch) -> pa.BooleanArray: ...
 
 
-class TimeFilter(SeamFilter):
+class TimeFilter(SwitchPointFilter):
     """By the time of each row.
 
     Args:
@@ -38,7 +38,7 @@ class TimeFilter(SeamFilter):
         part: the name of the part, for errors.
     """
 
-    def __init__(self, seam: TimeSeam, *, after: bool, part: str) -> None:
+    def __init__(self, seam: TimeSwitchPoint, *, after: bool, part: str) -> None:
         self._seam = seam
         self._compare: Any = pc.greater_equal if after else pc.less
         self._part = part
@@ -58,7 +58,7 @@ class TimeFilter(SeamFilter):
         return mask
 
 
-class PositionFilter(SeamFilter):
+class PositionFilter(SwitchPointFilter):
     """By the position of each row: rows of the history that the last part begins with are left out.
 
     Args:
@@ -89,8 +89,8 @@ class PositionFilter(SeamFilter):
         ends: Any = pa.nulls(batch.num_rows, pa.int64())
         for topic, offsets in self._positions.items():
             places = pc.index_in(partitions, pa.array(list(map(int, offsets)), pa.int64()))
-            found = pa.array(offsets.values(), pa.int64()).take(places)
-            ends = pc.if_else(pc.equal(topics, pa.scalar(topic)), found, ends)
+            topic_ends = pa.array(offsets.values(), pa.int64()).take(places)
+            ends = pc.if_else(pc.equal(topics, pa.scalar(topic)), topic_ends, ends)
         if ends.null_count:
             unknown = pc.index(ends.is_null(), pa.scalar(True)).as_py()
             raise SourceError(
@@ -102,7 +102,9 @@ class PositionFilter(SeamFilter):
         return mask
 
 
-def filter_of(seam: Seam | None, schema: pa.Schema, *, is_last: bool, part: str) -> SeamFilter | None:
+def filter_of(
+    seam: SwitchPoint | None, schema: pa.Schema, *, is_last: bool, part: str
+) -> SwitchPointFilter | None:
     """Return what keeps the rows of a part; None if all of them count.
 
     Args:
@@ -114,9 +116,14 @@ def filter_of(seam: Seam | None, schema: pa.Schema, *, is_last: bool, part: str)
     Raises:
         OptionError: positions of several topics, and rows do not tell theirs.
     """
-    if isinstance(seam, TimeSeam):
+    if isinstance(seam, TimeSwitchPoint):
         return TimeFilter(seam, after=is_last, part=part)
-    if not isinstance(seam, PositionSeam) or seam.positions is None or is_last or not has_positions(schema):
+    if (
+        not isinstance(seam, PositionSwitchPoint)
+        or seam.positions is None
+        or is_last
+        or not has_positions(schema)
+    ):
         return None
     if len(seam.positions) > 1 and "topic" not in schema.names:
         raise OptionError(
