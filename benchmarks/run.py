@@ -83,7 +83,10 @@ def measure(
         TimeElapsedColumn(),
         TextColumn("{task.fields[done]}"),
     )
-    with Progress(*columns, console=console) as progress, LocalKafka(heap_mb=_BROKER_HEAP_MB) as kafka:
+    with (
+        Progress(*columns, console=console) as progress,
+        LocalKafka(heap_mb=_BROKER_HEAP_MB, jvm_options=()) as kafka,
+    ):
         bars = {
             name: progress.add_task(name, total=module.steps(scale), done="")
             for name, module in zip(names, modules, strict=True)

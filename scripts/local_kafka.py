@@ -80,7 +80,7 @@ class LocalKafka(KafkaCluster):
             may do everything.
         config: more lines for ``server.properties`` of each broker.
         heap_mb: the most heap of one broker.
-        jvm_options: more options for its JVM.
+        jvm_options: more options for its JVM. By default it compiles quickly, for brokers that end soon.
         port: of broker 1's PLAINTEXT listener; the others count up from it. By default a free one for each.
         data_dir: where to keep data and logs; they then survive `close`. A temporary folder by default.
     """
@@ -95,7 +95,7 @@ class LocalKafka(KafkaCluster):
         authorize: bool = False,
         config: Mapping[str, str] | None = None,
         heap_mb: int = 512,
-        jvm_options: Sequence[str] = (),
+        jvm_options: Sequence[str] = ("-XX:TieredStopAtLevel=1",),
         port: int | None = None,
         data_dir: Path | None = None,
     ) -> None:
@@ -270,6 +270,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         tls=args.tls,
         users=dict(args.user),
         heap_mb=args.heap_mb,
+        jvm_options=(),
         port=args.port or None,
         data_dir=args.data,
     ) as kafka:

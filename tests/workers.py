@@ -7,7 +7,10 @@ longest come first; what is cheap fills up the end, module by module.
 
 from __future__ import annotations
 
+import sys
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,6 +26,10 @@ _SERVERS = ("postgres", "schema_registry", "secure_kafka", "distributions")
 
 _RANKS = ("programs", "spark", "kafka", *_SERVERS)
 """The order of groups by the first word of their names. Others come last."""
+
+
+_COMPARED: Counter[str] = Counter()
+"""Files that the workers have compared (`tests.parity.files.files_parity`)."""
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -60,3 +67,21 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     name, at, group = report.nodeid.rpartition("@")
     if at and "]" not in group:
         report.nodeid = name
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Send what a worker has counted to the process that prints."""
+    counting: Any = sys.modules.get("tests.parity.files.files_parity")
+    if counting is not None and hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["compared"] = dict(counting.COMPARED)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    _COMPARED.update(getattr(node, "workeroutput", {}).get("compared", {}))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if _COMPARED:
+        kinds = ", ".join(f"{kind} {count:,}" for kind, count in sorted(_COMPARED.items()))
+        terminalreporter.write_line(f"files compared by the workers: {_COMPARED.total():,} ({kinds})")

@@ -16,6 +16,7 @@ import pytest
 
 import headwater as hw
 from headwater.core.errors import OptionError
+from tests.connector.async_io.carry_over.conftest import PROVIDER, ROCKSDB
 from tests.connector.async_io.functions import Lookup
 from tests.connector.async_io.service import SlowService
 from tests.exactly_once.processes import Program
@@ -25,22 +26,11 @@ from tests.patience import PATIENCE_S
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-PROVIDER = "spark.sql.streaming.stateStore.providerClass"
-ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-
 
 @pytest.fixture
 def service() -> Iterator[SlowService]:
     with SlowService() as running:
         yield running
-
-
-@pytest.fixture
-def rocksdb(spark: SparkSession) -> Iterator[None]:
-    before = spark.conf.get(PROVIDER)
-    spark.conf.set(PROVIDER, ROCKSDB)
-    yield
-    spark.conf.set(PROVIDER, str(before))
 
 
 def add_rows(folder: Path, **columns: list[Any]) -> None:

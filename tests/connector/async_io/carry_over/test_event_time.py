@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,8 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own habit
 
 import headwater as hw
 from headwater.core.errors import OptionError
-from tests.connector.async_io.carry_over.test_carried_queries import PROVIDER, ROCKSDB, written
+from tests.connector.async_io.carry_over.conftest import PROVIDER, ROCKSDB
+from tests.connector.async_io.carry_over.test_carried_queries import written
 from tests.connector.async_io.functions import slow_for_some
 from tests.exactly_once.processes import Program
 from tests.exactly_once.waiting import until
@@ -26,14 +27,7 @@ if TYPE_CHECKING:
 
 SECONDS = 10
 BATCHES = 5
-
-
-@pytest.fixture(autouse=True)
-def rocksdb(spark: SparkSession) -> Iterator[None]:
-    before = spark.conf.get(PROVIDER)
-    spark.conf.set(PROVIDER, ROCKSDB)
-    yield
-    spark.conf.set(PROVIDER, str(before))
+pytestmark = pytest.mark.usefixtures("rocksdb")
 
 
 def write_rows(folder: Path, batches: Iterable[int]) -> None:

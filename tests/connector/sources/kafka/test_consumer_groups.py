@@ -28,19 +28,6 @@ _TOOL = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 
 
 @pytest.fixture
-def query(kafka: LocalKafka) -> Iterator[Callable[..., Query]]:
-    made: list[Query] = []
-
-    def make(**options: Any) -> Query:
-        made.append(Query(kafka.bootstrap_servers, fetchOffset_retryIntervalMs="10", **options))
-        return made[-1]
-
-    yield make
-    for each in made:
-        each.close()
-
-
-@pytest.fixture
 def listen() -> Iterator[Listen]:
     with listening() as start:
         yield start

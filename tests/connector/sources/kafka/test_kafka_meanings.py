@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
@@ -16,19 +16,6 @@ from tests.connector.sources.kafka.kafka_queries import Query, batch, batch_and_
 
 NOON_MS = 1_700_000_000_000
 FOREVER = {"retention.ms": "-1"}  # records of 2023 are not deleted at once
-
-
-@pytest.fixture
-def query(kafka: LocalKafka) -> Iterator[Callable[..., Query]]:
-    made: list[Query] = []
-
-    def make(**options: Any) -> Query:
-        made.append(Query(kafka.bootstrap_servers, fetchOffset_retryIntervalMs="10", **options))
-        return made[-1]
-
-    yield make
-    for each in made:
-        each.close()
 
 
 @pytest.fixture
