@@ -59,7 +59,7 @@ def test_the_source_distribution_holds_each_file_once(distributions: Distributio
     with tarfile.open(distributions.sdist) as archive:
         files = [member.name.partition("/")[2] for member in archive if not member.isdir()]
         assert not [member.name for member in archive if member.issym()]
-    package = [file for file in files if file.endswith((".py", "py.typed")) or "/page/" in file]
+    package = [file for file in files if file.endswith((".py", ".pyi", "py.typed")) or "/page/" in file]
     assert sorted(package) == sorted({*PACKAGE, "pyspark_headwater.py"})
     assert len(files) == len(set(files))
     assert {"LICENSE", "README.md", "pyproject.toml", "scripts/headwater-python"} <= set(files)
