@@ -39,7 +39,7 @@ def state_to_json(state: EpochState, source: Source[Any, Any, Any]) -> JsonObjec
         ContractError: it is larger than `MOST_STATE_BYTES`, or parts that belong into objects of their own
             are still in it.
     """
-    if state.found or any(held.rows for held in state.in_flight):
+    if state.found or any(entry.rows for entry in state.in_flight):
         raise ContractError("a state is written without its found splits and rows, which are put aside")
     whole: JsonObject = {
         "version": _VERSION,
@@ -50,18 +50,18 @@ def state_to_json(state: EpochState, source: Source[Any, Any, Any]) -> JsonObjec
         ],
         "in_flight": [
             {
-                "path": list(held.path),
-                "start": held.start,
-                "rows": [held.stored.name, held.stored.first, held.stored.stop] if held.stored else None,
+                "path": list(entry.path),
+                "start": entry.start,
+                "rows": [entry.stored.name, entry.stored.first, entry.stored.stop] if entry.stored else None,
             }
-            for held in state.in_flight
+            for entry in state.in_flight
         ],
         "events": list(state.events),
         "taken": state.taken,
-        "waiting": [waiting_to_json(piece) for piece in state.waiting],
+        "waiting": [waiting_to_json(segment) for segment in state.waiting],
         "unserved": state.unserved,
     }
-    stored = (held.stored for held in state.in_flight if held.stored is not None)
+    stored = (entry.stored for entry in state.in_flight if entry.stored is not None)
     size_bytes = len(dumps(whole)) + sum(rows.stop - rows.first for rows in stored)
     if size_bytes > MOST_STATE_BYTES:
         raise ContractError(
@@ -105,9 +105,9 @@ def state_from_json(source: Source[Any, Any, Any], value: JsonValue) -> EpochSta
         )
 
 
-def waiting_to_json(piece: WaitingSplits) -> JsonValue:
+def waiting_to_json(segment: WaitingSplits) -> JsonValue:
     """Return how manifests and offsets name splits that wait."""
-    return [piece.segment, piece.first, piece.stop]
+    return [segment.segment, segment.first, segment.stop]
 
 
 def waiting_from_json(value: Any) -> WaitingSplits:

@@ -208,8 +208,8 @@ def nearest(name: str, valid: Iterable[str], *, likeness: float = 0.6) -> str | 
         likeness: how near a name must be, from 0 to 1: the ``ratio`` of ``difflib``.
     """
     by_lower = {candidate.lower(): candidate for candidate in valid}
-    found = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=likeness)
-    return by_lower[found[0]] if found else None
+    matches = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=likeness)
+    return by_lower[matches[0]] if matches else None
 
 
 def unknown_attribute(module: str, name: str, valid: Iterable[str]) -> AttributeError:

@@ -26,8 +26,8 @@ class IdentityCache(Generic[P, T]):
         names = tuple(kwargs)
         values = (*args, *kwargs.values())
         if self._last is not None:
-            known_names, known, result = self._last
-            if names == known_names and len(values) == len(known) and all(map(is_, values, known)):
+            known_names, arguments, result = self._last
+            if names == known_names and len(values) == len(arguments) and all(map(is_, values, arguments)):
                 return result
         result = self._function(*args, **kwargs)
         # The arguments too: while they live, no other object is the same.

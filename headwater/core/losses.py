@@ -89,7 +89,7 @@ class Losses:
     ranges: Sequence[LostRange] = ()
     splits: int = 0
 
-    def plus(self, found: Iterable[LostRange], rows_between: RowsBetween) -> Losses:
+    def plus(self, ranges: Iterable[LostRange], rows_between: RowsBetween) -> Losses:
         """Return these losses and more.
 
         A range of planning counts as it is: it is reported once, because the position moves past it in the
@@ -97,13 +97,13 @@ class Losses:
         task, and replays of its batch, find the same range again, or a longer one.
 
         Args:
-            found: in the order in which they were found.
+            ranges: in the order in which they were found.
             rows_between: of the source.
         """
         rows = self.rows
         at_least_rows = self.at_least_rows
         ranges = list(self.ranges)
-        for lost in found:
+        for lost in ranges:
             pieces = [lost] if lost.found == "planning" else _uncovered(lost, ranges)
             count = sum(rows_between(piece.first, piece.until) for piece in pieces)
             if lost.found == "planning":
@@ -142,28 +142,26 @@ class Losses:
 NO_LOSSES: Final = Losses()
 
 
-def _uncovered(lost: LostRange, known: Iterable[LostRange]) -> list[LostRange]:
+def _uncovered(lost: LostRange, others: Iterable[LostRange]) -> list[LostRange]:
     """Return the parts of a range that no known range of its split covers.
 
     Positions that are not integers have no order here: such a range is known as a whole, or not at all.
     """
     pieces = [lost]
-    for other in known:
+    for other in others:
         if other.split == lost.split:
-            pieces = [rest for piece in pieces for rest in _without(piece, other)]
+            pieces = [rest for part in pieces for rest in _without(part, other)]
     return pieces
 
 
-def _without(piece: LostRange, other: LostRange) -> list[LostRange]:
-    if (piece.first, piece.until) == (other.first, other.until):
+def _without(part: LostRange, other: LostRange) -> list[LostRange]:
+    if (part.first, part.until) == (other.first, other.until):
         return []
-    borders = [piece.first, piece.until, other.first, other.until]
+    borders = [part.first, part.until, other.first, other.until]
     if not all(type(border) is int for border in borders):
-        return [piece]
+        return [part]
     first, until, from_, to = cast("list[int]", borders)
     rests = [(first, min(until, from_)), (max(first, to), until)]
     return [
-        LostRange(piece.split, start, stop, piece.found, piece.time_ms)
-        for start, stop in rests
-        if start < stop
+        LostRange(part.split, start, stop, part.found, part.time_ms) for start, stop in rests if start < stop
     ]

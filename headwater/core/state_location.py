@@ -63,11 +63,11 @@ def open_state_store(url: str, storage_options: Mapping[str, Any] | None = None)
         return LocalStateStore(Path(rest))
     if protocol in _OBJECT_STORES:
         return ObjectStateStore(url, dict(storage_options or {}))
-    known = ", ".join(f"{name}://" for name in sorted(_OBJECT_STORES))
+    schemes = ", ".join(f"{name}://" for name in sorted(_OBJECT_STORES))
     raise StateLocationError(
         f"the file system {protocol!r} is not known to have an atomic put-if-absent, without which two "
         "attempts of a task could both believe they were the first; use a shared local folder or one of "
-        f"{known}",
+        f"{schemes}",
         location=url,
     )
 
@@ -238,10 +238,10 @@ class ObjectStateStore(StateStore):
         fs, path = self._at(folder)
         with self._explained(folder):
             try:
-                found = fs.ls(path, detail=False)
+                paths = fs.ls(path, detail=False)
             except FileNotFoundError:
                 return []
-        return sorted({name.rstrip("/").rpartition("/")[2] for name in found})
+        return sorted({name.rstrip("/").rpartition("/")[2] for name in paths})
 
     def delete_folder(self, folder: str) -> None:
         fs, path = self._at(folder)

@@ -41,18 +41,18 @@ class WorkerThread:
             The result or the error of the call, even a ``BaseException``. Its callbacks run on the worker
             thread. It is cancelled, and the call does not run, if the thread is closed.
         """
-        done: Future[T] = Future()
+        future: Future[T] = Future()
         # The lock holds two promises: two threads that submit the first call start one thread, and no call
         # comes into the queue behind the end that `close` puts there, where it would wait for ever.
         with self._lock:
             if self._is_closed:
-                done.cancel()
-                return done
+                future.cancel()
+                return future
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
                 self._thread.start()
-            self._calls.put(lambda: _settle(done, call))
-        return done
+            self._calls.put(lambda: _settle(future, call))
+        return future
 
     def close(self, timeout_ms: int) -> None:
         """End the thread after the submitted calls, and wait for that, at most this long. Idempotent."""
@@ -70,8 +70,8 @@ class WorkerThread:
             call()
 
 
-def _settle(done: Future[T], call: Callable[[], T]) -> None:
+def _settle(future: Future[T], call: Callable[[], T]) -> None:
     try:
-        done.set_result(call())
+        future.set_result(call())
     except BaseException as error:  # noqa: BLE001 - goes to the thread that holds the Future
-        done.set_exception(error)
+        future.set_exception(error)

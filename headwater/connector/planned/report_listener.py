@@ -15,7 +15,7 @@ from contextlib import suppress
 from headwater.connector.planned.event_time_options import WatchedColumn
 from headwater.core.jsons import JsonObject
 from headwater.core.losses import LostRange
-from headwater.readers.runtime.loss_reports import LossReport, ToldRanges, answer_to, decode
+from headwater.readers.runtime.loss_reports import LoggedRanges, LossReport, answer_to, decode
 from headwater.readers.runtime.task_reports import MOST_DATAGRAM_BYTES, ReadReport, ReportAddress, TimesAsked
 
 log = logging.getLogger(__name__)
@@ -53,7 +53,7 @@ class ReportListener:
     ) -> None:
         self._take = take
         self._take_read = take_read
-        self._told = ToldRanges()
+        self._told = LoggedRanges()
         self._attempts: deque[str] = deque(maxlen=_MOST_ATTEMPTS)
         self.read_bytes = 0
         self._token = secrets.token_bytes(32)

@@ -126,9 +126,9 @@ def _refuse_inferred(inferred: Mapping[str, str]) -> None:
     Raises:
         OptionError: with the schema, to be given as an option.
     """
-    for name, found in inferred.items():
+    for name, schema in inferred.items():
         raise OptionError(
-            f"is required in a stream: a restart might infer another one. A sample of records has: {found}",
+            f"is required in a stream: a restart might infer another one. A sample of records has: {schema}",
             option=name,
         )
 

@@ -109,10 +109,10 @@ class QueryLag:
 
     def __str__(self) -> str:
         worst = sorted(self.splits.items(), key=lambda item: -item[1])[:5]
-        shown = ", ".join(f"{split} {lag:,}" for split, lag in worst if lag)
+        worst_text = ", ".join(f"{split} {lag:,}" for split, lag in worst if lag)
         return (
             f"{self.query}: batch {self.batch_id}, {self.rows_per_second:,.0f} rows/s, lag {self.total:,}"
-            + (f" ({shown})" if shown else "")
+            + (f" ({worst_text})" if worst_text else "")
             + self._event_time()
             + self._lost()
         )
@@ -123,8 +123,8 @@ class QueryLag:
         if not self.fronts_ms:
             return late
         front = datetime.fromtimestamp(min(self.fronts_ms.values()) / 1_000, UTC)
-        shown = front.isoformat(timespec="seconds").replace("+00:00", "Z")
-        return f", read up to {shown} (skew {self.skew_ms:,} ms, held back by {self.held_back_by}){late}"
+        time = front.isoformat(timespec="seconds").replace("+00:00", "Z")
+        return f", read up to {time} (skew {self.skew_ms:,} ms, held back by {self.held_back_by}){late}"
 
     def _lost(self) -> str:
         exact = f"{self.lost_rows:,}" if self.lost_rows else ""

@@ -31,13 +31,13 @@ def spark_pythons(environment: Mapping[str, str]) -> tuple[str, ...]:
 
 def is_this_python(command: str) -> bool:
     """Whether a command starts a Python of this environment, as far as its path tells."""
-    found = shutil.which(command)
-    if found is None:
+    path = shutil.which(command)
+    if path is None:
         return False
-    if Path(found).absolute().parent == Path(sys.executable).absolute().parent:
+    if Path(path).absolute().parent == Path(sys.executable).absolute().parent:
         return True
     # An environment is known by its path alone: its Python is a link to one outside.
-    return sys.prefix == sys.base_prefix and Path(found).resolve() == Path(sys.executable).resolve()
+    return sys.prefix == sys.base_prefix and Path(path).resolve() == Path(sys.executable).resolve()
 
 
 @cache

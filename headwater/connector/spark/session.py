@@ -77,12 +77,12 @@ def recommended_environment(*, parallelism: int | None = None) -> dict[str, str]
     """
     if parallelism is not None and (type(parallelism) is not int or parallelism < 1):
         raise misfit("parallelism", "a whole number of tasks", parallelism)
-    known = {} if parallelism is None else {PARALLELISM_VARIABLE: str(parallelism)}
+    variables = {} if parallelism is None else {PARALLELISM_VARIABLE: str(parallelism)}
     scripts = Path(sysconfig.get_path("scripts"))
     python = scripts / "headwater-python"
     if not (python.is_file() and (scripts / "python3").exists()):
-        return known
-    return {**known, **dict.fromkeys(("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"), str(python))}
+        return variables
+    return {**variables, **dict.fromkeys(("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"), str(python))}
 
 
 @readable
@@ -107,11 +107,11 @@ def configure(builder: SparkSession.Builder, *, parallelism: int | None = None) 
     if not isinstance(getattr(builder, "_options", None), Mapping):
         hint = ": pass SparkSession.builder, before .getOrCreate()"
         raise misfit("builder", "a builder of a session", builder, hint)
-    given = builder._options  # noqa: SLF001 - there is no public reader
+    options = builder._options  # noqa: SLF001 - there is no public reader
     for name, value in recommended_conf().items():
-        if name not in given:
+        if name not in options:
             builder = builder.config(name, value)
-    os.environ.update(_environment(given, parallelism))
+    os.environ.update(_environment(options, parallelism))
     return builder
 
 
@@ -151,10 +151,10 @@ def session(
 
 
 def _environment(options: Mapping[str, object], parallelism: int | None) -> dict[str, str]:
-    wanted = recommended_environment(parallelism=parallelism)
+    environment = recommended_environment(parallelism=parallelism)
     pythons = {"PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"}
-    chosen = {*pythons, "PYSPARK_GATEWAY_PORT"} & os.environ.keys()
+    settled = {*pythons, "PYSPARK_GATEWAY_PORT"} & os.environ.keys()
     is_local = str(options.get("spark.master", "local")).startswith("local")
-    if chosen or not is_local:
-        return {name: value for name, value in wanted.items() if name not in pythons}
-    return {**dict.fromkeys(pythons, sys.executable), **wanted}
+    if settled or not is_local:
+        return {name: value for name, value in environment.items() if name not in pythons}
+    return {**dict.fromkeys(pythons, sys.executable), **environment}

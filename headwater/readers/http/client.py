@@ -53,11 +53,11 @@ class IdlePools:
 
     def borrow(self, tls: TlsSettings) -> ConnectionPools:
         """Return pools for one thread. Opens nothing."""
-        kept = self._kept.setdefault(tls, [])
+        idle = self._kept.setdefault(tls, [])
         while True:
             try:
                 # The ones that came back last: their connections are the least likely to be closed.
-                pools = kept.pop()
+                pools = idle.pop()
             except IndexError:
                 return ConnectionPools(tls, self._clock.monotonic_ms())
             if self._is_young(pools):
@@ -66,17 +66,17 @@ class IdlePools:
 
     def give_back(self, pools: ConnectionPools) -> None:
         """Take pools back that nobody uses any more."""
-        kept = self._kept.setdefault(pools.tls, [])
-        if self._is_young(pools) and len(kept) < _MOST:
-            kept.append(pools)
+        idle = self._kept.setdefault(pools.tls, [])
+        if self._is_young(pools) and len(idle) < _MOST:
+            idle.append(pools)
         else:
             pools.close()
 
     def clear(self) -> None:
         """Close all."""
         while self._kept:
-            _, kept = self._kept.popitem()
-            for pools in kept:
+            _, idle = self._kept.popitem()
+            for pools in idle:
                 pools.close()
 
     def _is_young(self, pools: ConnectionPools) -> bool:
@@ -186,17 +186,17 @@ class HttpClient:
 
     def _ask_page(self, method: str, url: str, cursor: PageCursor | None) -> HttpResponse:
         if origin(url) not in self._settings.origins:
-            return self._ask("GET", url, _OWN_HEADERS, None, shown=url)
-        given, parameters = self._credentials.read()
-        headers = {**_OWN_HEADERS, **given}
+            return self._ask("GET", url, _OWN_HEADERS, None, display_url=url)
+        own_headers, parameters = self._credentials.read()
+        headers = {**_OWN_HEADERS, **own_headers}
         body = self._body(cursor) if method == self._settings.method else None
         if body is not None:
             headers.setdefault("Content-Type", "application/json")
         target = with_parameters(url, parameters)
-        return self._ask(method, target, headers, body, shown=url)
+        return self._ask(method, target, headers, body, display_url=url)
 
     def _ask(
-        self, method: str, url: str, headers: Mapping[str, str], body: bytes | None, *, shown: str
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes | None, *, display_url: str
     ) -> HttpResponse:
         manager = self._pools.manager(url, is_named=origin(url) in self._settings.origins)
         exchange = Exchange()
@@ -222,23 +222,29 @@ class HttpClient:
             is_timeout = isinstance(error, SocketTimeoutError) and not isinstance(error, NewConnectionError)
             is_late = exchange.is_broken_off or is_timeout
             took = f" within {self._settings.timeout_ms} ms" if is_late else ""
-            said = self.hidden(f"{type(error).__name__}: {error}")
-            raise TransientSourceError(f"no answer{took}: {said}", source="http", split=shown) from None
+            reason = self.hidden(f"{type(error).__name__}: {error}")
+            raise TransientSourceError(
+                f"no answer{took}: {reason}", source="http", split=display_url
+            ) from None
         except (ValueError, UnicodeError) as error:
             # Its text may hold a header, which may be a secret.
             raise SourceError(
                 f"the request cannot be written ({type(error).__name__}): look at headers and parameters",
                 source="http",
-                split=shown,
+                split=display_url,
             ) from None
         try:
-            content = decoded(content, answer.headers.get("content-encoding", ""), _MOST_BYTES, shown=shown)
+            content = decoded(
+                content, answer.headers.get("content-encoding", ""), _MOST_BYTES, display_url=display_url
+            )
         except TooLargeError:
             self._pools.close()
             raise SourceError(
-                f"a page has more than {_MOST_BYTES} bytes: ask for smaller ones", source="http", split=shown
+                f"a page has more than {_MOST_BYTES} bytes: ask for smaller ones",
+                source="http",
+                split=display_url,
             ) from None
-        return HttpResponse(shown, answer.status, answer.headers, content)
+        return HttpResponse(display_url, answer.status, answer.headers, content)
 
     def _body(self, cursor: PageCursor | None) -> bytes | None:
         body = self._settings.body
@@ -260,8 +266,8 @@ class HttpClient:
     def _post_form(
         self, url: str, headers: Mapping[str, str], form: Sequence[tuple[str, str]]
     ) -> HttpResponse:
-        sent = {**_OWN_HEADERS, "Content-Type": "application/x-www-form-urlencoded", **headers}
-        return self._ask("POST", url, sent, urlencode(form).encode(), shown=url)
+        all_headers = {**_OWN_HEADERS, "Content-Type": "application/x-www-form-urlencoded", **headers}
+        return self._ask("POST", url, all_headers, urlencode(form).encode(), display_url=url)
 
 
 def _read(answer: BaseHTTPResponse) -> bytes:

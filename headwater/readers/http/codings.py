@@ -26,14 +26,14 @@ class TooLargeError(Exception):
 def _zlib(content: bytes, most_bytes: int, window_bits: int) -> bytes:
     """Return one stream of zlib without its coding, or more: gzip's members."""
     text = bytearray()
-    left = content
+    rest = content
     while True:
         decompressor = zlib.decompressobj(window_bits)
-        text += decompressor.decompress(left, most_bytes + 1 - len(text))
+        text += decompressor.decompress(rest, most_bytes + 1 - len(text))
         _check(text, most_bytes, is_whole=decompressor.eof)
-        left = decompressor.unused_data
+        rest = decompressor.unused_data
         # Behind the last member there may be anything, as browsers have it.
-        if window_bits != _GZIP or not _begins(left, _GZIP_MAGIC):
+        if window_bits != _GZIP or not _begins(rest, _GZIP_MAGIC):
             return bytes(text)
 
 
@@ -64,19 +64,19 @@ def _brotli(content: bytes, most_bytes: int) -> bytes:
 
 def _zstandard(content: bytes, most_bytes: int) -> bytes:
     text = bytearray()
-    left = content
+    rest = content
     while True:
         decompressor = zstd.ZstdDecompressor()
-        text += decompressor.decompress(left, most_bytes + 1 - len(text))
+        text += decompressor.decompress(rest, most_bytes + 1 - len(text))
         _check(text, most_bytes, is_whole=decompressor.eof)
-        left = decompressor.unused_data
-        if not _begins(left, _ZSTD_MAGIC):
+        rest = decompressor.unused_data
+        if not _begins(rest, _ZSTD_MAGIC):
             return bytes(text)
 
 
-def _begins(left: bytes, magic: bytes) -> bool:
+def _begins(rest: bytes, magic: bytes) -> bool:
     """Whether another stream follows, if only the first bytes of its magic number."""
-    return bool(left) and magic.startswith(left[: len(magic)])
+    return bool(rest) and magic.startswith(rest[: len(magic)])
 
 
 def _check(text: bytearray, most_bytes: int, *, is_whole: bool) -> None:
@@ -92,14 +92,14 @@ ACCEPTED: Final = "gzip, deflate, br, zstd"
 """The header Accept-Encoding."""
 
 
-def decoded(content: bytes, codings: str, most_bytes: int, *, shown: str) -> bytes:
+def decoded(content: bytes, codings: str, most_bytes: int, *, display_url: str) -> bytes:
     """Return the content of an answer without its codings.
 
     Args:
         content: as it was sent.
         codings: the header Content-Encoding, in the order in which they were applied.
         most_bytes: the most that each step may make of it.
-        shown: the URL, for errors.
+        display_url: the URL, for errors.
 
     Raises:
         TransientSourceError: a coding ends before its end mark: the answer was broken off.
@@ -116,16 +116,20 @@ def decoded(content: bytes, codings: str, most_bytes: int, *, shown: str) -> byt
             raise CorruptRecordError(
                 f"the page is coded as {coding!r} (Content-Encoding); asked for were {ACCEPTED}",
                 source="http",
-                split=shown,
+                split=display_url,
             )
         try:
             content = decoder(content, most_bytes)
         except EOFError:
             raise TransientSourceError(
-                f"the answer breaks off: its {coding} ends before its end mark", source="http", split=shown
+                f"the answer breaks off: its {coding} ends before its end mark",
+                source="http",
+                split=display_url,
             ) from None
         except TooLargeError:
             raise
         except Exception:  # noqa: BLE001 - each library has errors of its own
-            raise CorruptRecordError("the page cannot be decompressed", source="http", split=shown) from None
+            raise CorruptRecordError(
+                "the page cannot be decompressed", source="http", split=display_url
+            ) from None
     return content

@@ -113,10 +113,10 @@ class Exchange:
                 self._broken_off.set_result(None)
             self._shut_down()
 
-    def uses(self, used: socket.socket | None) -> None:
+    def uses(self, connection: socket.socket | None) -> None:
         """Note the socket of the connection."""
         with self._lock:
-            self._socket = used
+            self._socket = connection
             if self.is_broken_off:
                 self._shut_down()
 
@@ -156,22 +156,22 @@ class Exchange:
             raise TimeoutError(f"the look-up of the name {host} hangs")
         addresses = lookup.result()
         for number, (family, kind, protocol, _, address) in enumerate(addresses, 1):
-            made = socket.socket(family, kind, protocol)
+            connection = socket.socket(family, kind, protocol)
             try:
                 for option in options:
-                    made.setsockopt(*option)
+                    connection.setsockopt(*option)
                 # Addresses that do not answer leave time for those behind them.
-                made.settimeout(self._left_s() / (1 + len(addresses) - number))
-                self.uses(made)
-                made.connect(address)
-                made.settimeout(self._left_s())
+                connection.settimeout(self._left_s() / (1 + len(addresses) - number))
+                self.uses(connection)
+                connection.connect(address)
+                connection.settimeout(self._left_s())
             except OSError:
                 self.uses(None)
-                made.close()
+                connection.close()
                 if number == len(addresses) or self.is_broken_off:
                     raise
             else:
-                return made
+                return connection
         raise OSError(f"{host} has no address")
 
     def _left_s(self) -> float:

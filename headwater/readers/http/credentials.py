@@ -131,19 +131,19 @@ class Credentials:
     def _headers(self) -> dict[str, str]:
         settings = self._settings
         written = settings.headers
-        found = {name: resolved_secret(value, f"option 'header.{name}'") for name, value in written.items()}
+        headers = {name: resolved_secret(value, f"option 'header.{name}'") for name, value in written.items()}
         if settings.bearer is not None:
             token = resolved_secret(settings.bearer, "option 'bearerToken'")
-            found["Authorization"] = f"Bearer {token}"
+            headers["Authorization"] = f"Bearer {token}"
         elif settings.user is not None:
             user = resolved_secret(settings.user, "option 'username'")
             password = resolved_secret(settings.password or "", "option 'password'")
             self._note_secrets(password)
-            found["Authorization"] = _basic(user, password)
+            headers["Authorization"] = _basic(user, password)
         elif settings.oauth is not None:
             self._token = TOKENS.get(settings.oauth) or self._new_token(settings.oauth)
-            found["Authorization"] = f"Bearer {self._token}"
-        return found
+            headers["Authorization"] = f"Bearer {self._token}"
+        return headers
 
     def _parameters(self) -> dict[str, str]:
         return {
@@ -159,15 +159,15 @@ class Credentials:
     def _new_token(self, oauth: OAuthSettings) -> str:
         answer = self._post(oauth.url, *self._token_request(oauth))
         try:
-            said = msgspec.json.decode(answer.body, type=dict[str, Any])
+            fields = msgspec.json.decode(answer.body, type=dict[str, Any])
         except (msgspec.MsgspecError, RecursionError):
-            said = {}
-        token = said.get("access_token")
+            fields = {}
+        token = fields.get("access_token")
         if answer.status == 200 and isinstance(token, str):
             TOKENS.keep(oauth, token)
             return token
         # As OAuth names them: without them nobody knows which of the options to look at.
-        why = [f"{said[name]}" for name in ("error", "error_description") if said.get(name)]
+        why = [f"{fields[name]}" for name in ("error", "error_description") if fields.get(name)]
         text = self.hidden(": ".join([f"oauthTokenUrl gives out no token: HTTP {answer.status}", *why]))[
             :_SHOWN
         ]
@@ -184,13 +184,13 @@ class Credentials:
         client = resolved_secret(oauth.client_id, "option 'oauthClientId'")
         secret = resolved_secret(oauth.client_secret, "option 'oauthClientSecret'")
         self._note_secrets(secret)
-        given = []
+        checked = []
         for name, written in oauth.parameters:
             value = resolved_secret(written, f"parameter {name!r} of option 'oauthParams'")
             # Others, such as an audience, are no secrets, and help in errors.
             if is_elsewhere(written):
                 self._note_secrets(value)
-            given.append((name, value))
+            checked.append((name, value))
         form = {"grant_type": "client_credentials"}
         headers = {}
         if oauth.client_in == "header":
@@ -201,8 +201,8 @@ class Credentials:
             form |= {"client_id": client, "client_secret": secret}
         if oauth.scope is not None:
             form["scope"] = oauth.scope
-        names = {name for name, _ in given}
-        return headers, [*(pair for pair in form.items() if pair[0] not in names), *given]
+        names = {name for name, _ in checked}
+        return headers, [*(pair for pair in form.items() if pair[0] not in names), *checked]
 
 
 def _basic(user: str, password: str) -> str:

@@ -44,11 +44,11 @@ class OpenList:
     is_confirming: bool = False
 
     @classmethod
-    def of(cls, piece: SplitRange[HttpSplit, JsonValue], kind: Paging) -> OpenList:
+    def of(cls, split_range: SplitRange[HttpSplit, JsonValue], kind: Paging) -> OpenList:
         """Begin a range. What was left out before it counts no more."""
-        at = replace(PagePosition.from_json(piece.start), skipped=())
-        stop = None if piece.stop is None else PagePosition.from_json(piece.stop)
-        return cls(piece.split, at, at.place, stop, kind, page_size=at.size, seen=at.seen)
+        at = replace(PagePosition.from_json(split_range.start), skipped=())
+        stop = None if split_range.stop is None else PagePosition.from_json(split_range.stop)
+        return cls(split_range.split, at, at.place, stop, kind, page_size=at.size, seen=at.seen)
 
     @property
     def asked(self) -> PageLink:
@@ -67,8 +67,8 @@ class OpenList:
 
     def known_to_be_left_out(self) -> str | None:
         """Return why an earlier reading of the epoch left out the page to ask for, None if it did not."""
-        known = self.stop.skipped[len(self.left_out) :] if self.stop is not None else ()
-        return known[0][1] if known and known[0][0] == self.ask.page else None
+        skipped = self.stop.skipped[len(self.left_out) :] if self.stop is not None else ()
+        return skipped[0][1] if skipped and skipped[0][0] == self.ask.page else None
 
     def is_known_to_end(self) -> bool:
         """Whether an earlier reading found that the list ends here."""

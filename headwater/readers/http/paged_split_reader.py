@@ -65,7 +65,7 @@ class PagedSplitReader(BarrierSplitReader[HttpSplit, JsonValue], Generic[OpenT])
         self._turn_ms: float | None = None
 
     @abstractmethod
-    def _opened(self, piece: SplitRange[HttpSplit, JsonValue]) -> OpenT:
+    def _opened(self, split_range: SplitRange[HttpSplit, JsonValue]) -> OpenT:
         """Begin with a split. Opens nothing outside."""
 
     @abstractmethod
@@ -90,7 +90,7 @@ class PagedSplitReader(BarrierSplitReader[HttpSplit, JsonValue], Generic[OpenT])
         """End where no page says so, because a status does."""
 
     def handle_splits_changes(self, added: Sequence[SplitRange[HttpSplit, JsonValue]]) -> None:
-        self._open.update((piece.split.path, self._opened(piece)) for piece in added)
+        self._open.update((split_range.split.path, self._opened(split_range)) for split_range in added)
 
     def handle_splits_removal(self, removed: Sequence[SplitPath]) -> None:
         for path in removed:
@@ -126,17 +126,17 @@ class PagedSplitReader(BarrierSplitReader[HttpSplit, JsonValue], Generic[OpenT])
             return EpochRecords()
         # The one that waited longest.
         current = next(iter(self._open.values()))
-        told = EpochRecords()
-        while told == EpochRecords():
-            known = self._without_request(current)
-            if known is None and self._wait_for_turn():
+        records = EpochRecords()
+        while records == EpochRecords():
+            without_request = self._without_request(current)
+            if without_request is None and self._wait_for_turn():
                 break
-            told = self._ask_once(current) if known is None else known
+            records = self._ask_once(current) if without_request is None else without_request
         path = current.split.path
         if path in self._open:
             # What goes on stands behind the others.
             self._open[path] = self._open.pop(path)
-        return told
+        return records
 
     def _ask_once(self, current: OpenT) -> EpochRecords:
         self._turn_ms = None
@@ -167,17 +167,17 @@ class PagedSplitReader(BarrierSplitReader[HttpSplit, JsonValue], Generic[OpenT])
         Raises:
             TransientSourceError: it is to be asked again.
         """
-        asked = current.asked
-        servers = [] if current.is_second_reading else self._client.servers(asked.url)
+        link = current.asked
+        servers = [] if current.is_second_reading else self._client.servers(link.url)
         left_ms = max(map(self._waits.left_ms, servers), default=0)
         if left_ms > 0:
             return self._leave_alone(current, left_ms)
         try:
-            answer = self._client.ask(asked.url, asked.cursor)
+            answer = self._client.ask(link.url, link.cursor)
         except TokenLaterError as error:
             return self._ask_for_token_later(current, error)
         except CorruptRecordError as error:
-            return self._bad_page(current, error, asked.url)
+            return self._bad_page(current, error, link.url)
         return self._take(current, answer)
 
     def _take(self, current: OpenT, answer: HttpResponse) -> EpochRecords:

@@ -64,21 +64,21 @@ class HttpPage:
     items: list[msgspec.Raw]
     fields: Fields
 
-    def rows(self, resource: str, number: int, taken: Sequence[int], first_row: int) -> pa.RecordBatch:
+    def rows(self, resource: str, number: int, indices: Sequence[int], first_row: int) -> pa.RecordBatch:
         """Return some items as rows.
 
         Args:
             resource: the URL of the list.
             number: of the page.
-            taken: the rows.
+            indices: the rows.
             first_row: that of the first item.
         """
-        count = len(taken)
+        count = len(indices)
         columns: list[pa.Array[Any]] = [
             pa.repeat(pa.scalar(resource, pa.string()), count),
             pa.repeat(pa.scalar(number, pa.int64()), count),
-            pa.array(taken, pa.int64()),
-            pa.array([bytes(self.items[row - first_row]) for row in taken], pa.string()),
+            pa.array(indices, pa.int64()),
+            pa.array([bytes(self.items[row - first_row]) for row in indices], pa.string()),
         ]
         return pa.RecordBatch.from_arrays(columns, schema=HTTP_SCHEMA)
 
@@ -96,8 +96,8 @@ class HttpPage:
         fields = fields_of(self.items[index])
         links = []
         if paging.children_field is not None:
-            named = value_at(fields, paging.children_field)
-            links = named if isinstance(named, list) else [named]
+            links = value_at(fields, paging.children_field)
+            links = links if isinstance(links, list) else [links]
         if paging.children_url is not None:
             links = [*links, _filled(paging.children_url, fields)]
         try:
@@ -283,4 +283,4 @@ def _filled(template: str, fields: Fields) -> str | None:
     values = {name: text_at(fields, name) for name in _PLACE.findall(template)}
     if None in values.values():
         return None
-    return _PLACE.sub(lambda found: quote(str(values[found.group(1)]), safe=""), template)
+    return _PLACE.sub(lambda match: quote(str(values[match.group(1)]), safe=""), template)

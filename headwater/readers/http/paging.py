@@ -57,10 +57,10 @@ def warn_of_absent(first: PageLink, page: HttpPage, paging: PagingSettings) -> N
 
     Many APIs leave it out on their last page. But a name that is misspelt looks the same.
     """
-    named = {"hasMoreField": paging.has_more_field}
+    options = {"hasMoreField": paging.has_more_field}
     if paging.kind == "link" and paging.next_field != PagingSettings.next_field:
-        named["nextField"] = paging.next_field
-    for option, name in named.items():
+        options["nextField"] = paging.next_field
+    for option, name in options.items():
         is_field = name is not None and not name.startswith(HEADER)
         if is_field and page.items and raw_at(page.fields, str(name)) is None:
             _warn_once(option, str(name), first.url)
@@ -93,7 +93,7 @@ class CircleGuard:
         return True
 
 
-def next_page(asked: PageLink, page: HttpPage, answer: HttpResponse, paging: PagingSettings) -> NextPage:
+def next_page(current: PageLink, page: HttpPage, answer: HttpResponse, paging: PagingSettings) -> NextPage:
     """Return what follows a page.
 
     Raises:
@@ -103,11 +103,11 @@ def next_page(asked: PageLink, page: HttpPage, answer: HttpResponse, paging: Pag
     if has_more is False:
         return NextPage(None)
     if paging.kind != "link":
-        link = _counted(asked, len(page.items), paging) if page.items or has_more else None
+        link = _counted(current, len(page.items), paging) if page.items or has_more else None
         return NextPage(link, is_certain=bool(has_more) or paging.kind == "offset")
-    found = _found(page, answer, paging.next_field)
-    if found is None:
-        link = _header_link(asked, answer)
+    target = _found(page, answer, paging.next_field)
+    if target is None:
+        link = _header_link(current, answer)
         if has_more and link is None:
             raise CorruptRecordError(
                 f"{paging.has_more_field!r} (option hasMoreField) says that there is another page, and "
@@ -118,10 +118,10 @@ def next_page(asked: PageLink, page: HttpPage, answer: HttpResponse, paging: Pag
         return NextPage(link)
     where = paging.cursor_param
     if where is None:
-        return NextPage(PageLink(_absolute(answer.url, found), asked.cursor))
+        return NextPage(PageLink(_absolute(answer.url, target), current.cursor))
     if where.startswith(_BODY):
-        return NextPage(PageLink(asked.url, _cursor(page, paging.next_field, found)))
-    return NextPage(PageLink(with_parameters(asked.url, {where: found})))
+        return NextPage(PageLink(current.url, _cursor(page, paging.next_field, target)))
+    return NextPage(PageLink(with_parameters(current.url, {where: target})))
 
 
 def not_counted(url: str) -> CorruptRecordError:
@@ -134,19 +134,19 @@ def not_counted(url: str) -> CorruptRecordError:
     )
 
 
-def counted_on(asked: PageLink, paging: PagingSettings) -> PageLink | None:
+def counted_on(link: PageLink, paging: PagingSettings) -> PageLink | None:
     """Return the page behind one that cannot be read, None if only that page could name it."""
-    return _counted(asked, 0, paging) if paging.kind == "page" else None
+    return _counted(link, 0, paging) if paging.kind == "page" else None
 
 
-def _counted(asked: PageLink, items: int, paging: PagingSettings) -> PageLink:
+def _counted(link: PageLink, items: int, paging: PagingSettings) -> PageLink:
     name = paging.count_param
     first = "1" if paging.kind == "page" else "0"
-    raw = parameter(asked.url, name) or first
+    raw = parameter(link.url, name) or first
     if not (raw.isascii() and raw.isdecimal()):
-        raise CorruptRecordError(f"parameter {name!r} is no number: {raw!r}", source="http", split=asked.url)
+        raise CorruptRecordError(f"parameter {name!r} is no number: {raw!r}", source="http", split=link.url)
     count = int(raw) + (1 if paging.kind == "page" else items)
-    return PageLink(with_parameters(asked.url, {name: str(count)}))
+    return PageLink(with_parameters(link.url, {name: str(count)}))
 
 
 def _found(page: HttpPage, answer: HttpResponse, where: str) -> str | None:
@@ -169,15 +169,15 @@ def _has_more(page: HttpPage, answer: HttpResponse, where: str) -> bool:
     if where.startswith(HEADER):
         raw = answer.headers.get(where.removeprefix(HEADER), "").strip().lower()
         return raw not in {"", "0", "false", "no"}
-    found = value_at(page.fields, where)
-    return bool(found) and str(found).lower() not in {"0", "false", "no"}
+    value = value_at(page.fields, where)
+    return bool(value) and str(value).lower() not in {"0", "false", "no"}
 
 
-def _header_link(asked: PageLink, answer: HttpResponse) -> PageLink | None:
+def _header_link(link: PageLink, answer: HttpResponse) -> PageLink | None:
     for line in answer.headers.getlist("link"):
         for target, relation in _links(line):
             if "next" in relation.lower().split():
-                return PageLink(_absolute(answer.url, target), asked.cursor)
+                return PageLink(_absolute(answer.url, target), link.cursor)
     return None
 
 

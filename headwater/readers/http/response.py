@@ -56,9 +56,9 @@ _LATEST_S: Final = 10**9
 def action_of(answer: HttpResponse, settings: HttpSettings) -> StatusAction:
     """Return what to do with an answer: what the user says, or what is usual."""
     status = answer.status
-    said = settings.on_status.get(str(status)) or settings.on_status.get(f"{status // 100}xx")
-    if said is not None:
-        return said
+    action = settings.on_status.get(str(status)) or settings.on_status.get(f"{status // 100}xx")
+    if action is not None:
+        return action
     if 200 <= status < 300:
         return "read"
     is_limited = status in _LIMITED and wait_ms(answer) is not None

@@ -30,8 +30,8 @@ _MOST_EMPTY_IN_BATCH: Final = 1_000
 class HttpSplitReader(PagedSplitReader[OpenList]):
     """Lists as they are: every item once, and a list that the user named goes on behind its last page."""
 
-    def _opened(self, piece: SplitRange[HttpSplit, JsonValue]) -> OpenList:
-        opened = OpenList.of(piece, self._settings.paging.kind)
+    def _opened(self, split_range: SplitRange[HttpSplit, JsonValue]) -> OpenList:
+        opened = OpenList.of(split_range, self._settings.paging.kind)
         if opened.is_complete:
             link = counted_on(opened.asked, self._settings.paging)
             opened.ask = opened.ask if link is None else opened.behind(link, 0)
@@ -40,8 +40,8 @@ class HttpSplitReader(PagedSplitReader[OpenList]):
     def _without_request(self, current: OpenList) -> EpochRecords | None:
         if current.is_known_to_end():
             return self._end(current)
-        known = current.known_to_be_left_out()
-        return None if known is None else self._leave_out(current, known)
+        reason = current.known_to_be_left_out()
+        return None if reason is None else self._leave_out(current, reason)
 
     def _read(self, current: OpenList, answer: HttpResponse) -> EpochRecords:
         """Hand over the items of a page, up to the stop, and find out what to ask next.
@@ -55,31 +55,31 @@ class HttpSplitReader(PagedSplitReader[OpenList]):
         link = following.link
         if not page.items and current.ask.page != current.at.page and link is None:
             return self._end(current)
-        seen = self._seen(current, page)
+        digest = self._seen(current, page)
         if not following.is_certain and current.must_confirm(len(page.items)):
             return EpochRecords()
-        current.seen = seen
+        current.seen = digest
         stop = current.stop
-        taken = rows_to_take(current, page)
-        if stop is not None and stop.page == current.ask.page and stop.row == taken.stop:
+        row_range = rows_to_take(current, page)
+        if stop is not None and stop.page == current.ask.page and stop.row == row_range.stop:
             place = stop.place
         elif link is None or not following.is_certain:
-            place = current.upto(taken.stop)
+            place = current.upto(row_range.stop)
         else:
-            place = current.behind(link, taken.stop)
-        after = replace(place, skipped=current.left_out)
+            place = current.behind(link, row_range.stop)
+        end = replace(place, skipped=current.left_out)
         records = {}
         circular: tuple[JsonValue, ...] = ()
-        if after != current.at:
-            rows = self._rows(current, page, taken)
-            found, circular = self._found(current, page, taken)
-            records[current.split.path] = [EpochRecord(rows, after.to_json(), found)]
+        if end != current.at:
+            rows = self._rows(current, page, row_range)
+            splits, circular = self._found(current, page, row_range)
+            records[current.split.path] = [EpochRecord(rows, end.to_json(), splits)]
         events = (*self._events(current), *circular)
         current.empty_pages = 0 if page.items else current.empty_pages + 1
-        current.at = after
+        current.at = end
         current.pending = []
-        if link is not None and after != stop:
-            current.ask = current.behind(link, taken.stop)
+        if link is not None and end != stop:
+            current.ask = current.behind(link, row_range.stop)
             if not self._is_idle(current):
                 return EpochRecords(records, events=events)
             del self._open[current.split.path]
@@ -95,9 +95,9 @@ class HttpSplitReader(PagedSplitReader[OpenList]):
         if self._settings.paging.kind == "link" or not page.items:
             return current.seen
         is_same_page = current.kind == "page" and current.ask.page == current.at.page and current.at.row > 0
-        before = None if is_same_page or current.is_second_reading else current.seen
+        last_digest = None if is_same_page or current.is_second_reading else current.seen
         digest = page.digest
-        if digest == before:
+        if digest == last_digest:
             raise not_counted(current.ask.url)
         return digest
 
@@ -118,9 +118,9 @@ class HttpSplitReader(PagedSplitReader[OpenList]):
             )
         return self._settings.follows_growth
 
-    def _rows(self, current: OpenList, page: HttpPage, taken: range) -> pa.RecordBatch:
+    def _rows(self, current: OpenList, page: HttpPage, row_range: range) -> pa.RecordBatch:
         resource = current.split.url
-        rows = page.rows(resource, current.ask.page, taken, current.first_row)
+        rows = page.rows(resource, current.ask.page, row_range, current.first_row)
         if self._settings.bad_pages != "column":
             return rows
         whole = with_no_reason(rows)
@@ -152,11 +152,11 @@ class HttpSplitReader(PagedSplitReader[OpenList]):
             return self._done(current, {}, (), may_grow=True)
         if current.at.is_end:
             return self._done(current, {}, (), may_grow=False)
-        after = replace(current.at, skipped=current.left_out, is_end=True)
+        end = replace(current.at, skipped=current.left_out, is_end=True)
         empty = HttpPage([], {})
         rows = self._rows(current, empty, range(0))
         events = self._events(current)
-        return self._done(current, {split.path: [EpochRecord(rows, after.to_json())]}, events, may_grow=True)
+        return self._done(current, {split.path: [EpochRecord(rows, end.to_json())]}, events, may_grow=True)
 
     def _done(
         self,
@@ -174,7 +174,7 @@ class HttpSplitReader(PagedSplitReader[OpenList]):
         return EpochRecords(records, frozenset([path]), events=events)
 
     def _found(
-        self, current: OpenList, page: HttpPage, taken: range
+        self, current: OpenList, page: HttpPage, rows: range
     ) -> tuple[tuple[FoundSplit, ...], tuple[JsonValue, ...]]:
         """Return the lists that the items of a page name, and what the driver is told of those left out."""
         paging = self._settings.paging
@@ -184,15 +184,15 @@ class HttpSplitReader(PagedSplitReader[OpenList]):
         at = current.ask
         children = [
             current.split.child(self._without_secrets(url), at.page, row)
-            for row in taken
+            for row in rows
             for url in page.links(row - current.first_row, paging, at.url)
         ]
-        found = [child for child in children if child is not None]
-        starts = tuple(FoundSplit(child, PagePosition.first_of(child).to_json()) for child in found)
-        if len(found) == len(children):
+        fresh = [child for child in children if child is not None]
+        starts = tuple(FoundSplit(child, PagePosition.first_of(child).to_json()) for child in fresh)
+        if len(fresh) == len(children):
             return starts, ()
         reason = (
-            f"{at.url}: {len(children) - len(found)} items name this list itself, or one in which it was "
+            f"{at.url}: {len(children) - len(fresh)} items name this list itself, or one in which it was "
             "found; it is not read again from there"
         )
         log.warning("left out a list: %s", reason)

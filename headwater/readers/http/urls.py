@@ -34,9 +34,9 @@ def with_parameters(url: str, parameters: Mapping[str, str | tuple[str, ...]]) -
     """
     if not parameters:
         return url
-    kept = urlsplit(without_parameters(url, parameters))
-    query = "&".join(filter(None, (kept.query, urlencode(parameters, doseq=True))))
-    return urlunsplit(kept._replace(query=query))
+    parts = urlsplit(without_parameters(url, parameters))
+    query = "&".join(filter(None, (parts.query, urlencode(parameters, doseq=True))))
+    return urlunsplit(parts._replace(query=query))
 
 
 def without_parameters(url: str, names: Collection[str]) -> str:
@@ -44,7 +44,7 @@ def without_parameters(url: str, names: Collection[str]) -> str:
     if not names:
         return url
     parts = urlsplit(url)
-    pieces = [piece for piece in parts.query.split("&") if _name(piece) not in names]
+    pieces = [each for each in parts.query.split("&") if _name(each) not in names]
     return urlunsplit(parts._replace(query="&".join(pieces)))
 
 
@@ -57,8 +57,8 @@ def hidden(text: str, names: Collection[str]) -> str:
     """Return a text without parameters of these names in the URLs that stand in it."""
     if not names:
         return text
-    return re.sub(r"https?://\S+", lambda found: without_parameters(found.group(), names), text)
+    return re.sub(r"https?://\S+", lambda match: without_parameters(match.group(), names), text)
 
 
-def _name(piece: str) -> str:
-    return next((name for name, _ in parse_qsl(piece, keep_blank_values=True)), "")
+def _name(text: str) -> str:
+    return next((name for name, _ in parse_qsl(text, keep_blank_values=True)), "")

@@ -61,7 +61,7 @@ class LossReport:
         return f"{self.split}: positions {self.first} {last} {self.reason}"
 
 
-class ToldRanges:
+class LoggedRanges:
     """Remembers the last ranges that were logged, so that each is logged once. Any thread may call.
 
     The same range is found by each attempt of a task, each scan of a batch and each replay, and a longer one
@@ -71,37 +71,37 @@ class ToldRanges:
     def __init__(self, most: int = 1_000) -> None:
         # Guards the search and the entry as one step: two tasks of a process must not both find a range new.
         self._lock = threading.Lock()
-        self._told: deque[LossReport] = deque(maxlen=most)
+        self._logged: deque[LossReport] = deque(maxlen=most)
 
     def add(self, report: LossReport) -> list[LossReport]:
         """Return the parts of a range that were not logged before, and remember them."""
         with self._lock:
             parts = [report]
-            for told in self._told:
-                if (told.split, told.incarnation) == (report.split, report.incarnation):
-                    parts = [rest for part in parts for rest in _without(part, told)]
-            self._told.extend(parts)
+            for entry in self._logged:
+                if (entry.split, entry.incarnation) == (report.split, report.incarnation):
+                    parts = [rest for part in parts for rest in _without(part, entry)]
+            self._logged.extend(parts)
             return parts
 
 
-def _without(part: LossReport, told: LossReport) -> list[LossReport]:
-    if (part.first, part.until) == (told.first, told.until):
+def _without(part: LossReport, logged: LossReport) -> list[LossReport]:
+    if (part.first, part.until) == (logged.first, logged.until):
         return []
-    borders = (part.first, part.until, told.first, told.until)
+    borders = (part.first, part.until, logged.first, logged.until)
     if not all(type(border) is int for border in borders):
         return [part]  # such positions have no order here
-    first, until, told_first, told_until = (int(str(border)) for border in borders)
-    rests = [(first, min(until, told_first)), (max(first, told_until), until)]
+    first, until, logged_first, logged_until = (int(str(border)) for border in borders)
+    rests = [(first, min(until, logged_first)), (max(first, logged_until), until)]
     return [replace(part, first=start, until=stop) for start, stop in rests if start < stop]
 
 
-_told = ToldRanges()
+_logged = LoggedRanges()
 """The ranges that this process has logged. A Python worker is used again, also for the next attempt."""
 
 
 def log_once(report: LossReport) -> None:
     """Warn of a range, unless this process has done so; of those parts of it that are new."""
-    for part in _told.add(report):
+    for part in _logged.add(report):
         log.warning("%s", part)
 
 

@@ -56,14 +56,14 @@ def _read(
     """Yield the rows of ranges of different splits, through one reader."""
     schema = source.schema()
     emitter = source.create_emitter()
-    states = {piece.split.path: SplitState(piece) for piece in ranges}
+    states = {split_range.split.path: SplitState(split_range) for split_range in ranges}
     with closing(source.create_reader()) as reader:
         reader.report_losses_to(losses)
         emitter.report_losses_to(losses)
         reader.handle_splits_changes(ranges)
         while states:
             fetched = reader.fetch()
-            states.update((path, SplitState(piece)) for path, piece in fetched.bound.items())
+            states.update((path, SplitState(split_range)) for path, split_range in fetched.bound.items())
             for path, records in fetched.records.items():
                 if path not in states:
                     raise ContractError(
@@ -83,11 +83,11 @@ def _read(
 def _waves(ranges: Sequence[SplitRange[Any, Any]]) -> list[list[SplitRange[Any, Any]]]:
     """Group ranges so that no split comes twice in a group, keeping the order of a split's ranges."""
     waves: list[list[SplitRange[Any, Any]]] = []
-    seen: dict[SplitPath, int] = {}
-    for piece in ranges:
-        at = seen.get(piece.split.path, -1) + 1
-        seen[piece.split.path] = at
+    counts: dict[SplitPath, int] = {}
+    for split_range in ranges:
+        at = counts.get(split_range.split.path, -1) + 1
+        counts[split_range.split.path] = at
         if at == len(waves):
             waves.append([])
-        waves[at].append(piece)
+        waves[at].append(split_range)
     return waves

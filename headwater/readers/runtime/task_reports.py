@@ -133,13 +133,13 @@ class ReadCounter:
             sockets.send(report.encode(self._address.token))
 
     def _look_at(self, times: pa.Array[Any], late_before_ms: int | None) -> None:
-        found = times_ms(times)
-        last_ms = pc.max(found).as_py()
+        in_ms = times_ms(times)
+        last_ms = pc.max(in_ms).as_py()
         if last_ms is None:
             return
         self._last_ms = last_ms if self._last_ms is None else max(self._last_ms, last_ms)
         if late_before_ms is not None:
-            self._late_rows += pc.less(found, pa.scalar(late_before_ms, pa.int64())).true_count
+            self._late_rows += pc.less(in_ms, pa.scalar(late_before_ms, pa.int64())).true_count
 
 
 class ReportSockets:

@@ -44,7 +44,7 @@ CODINGS: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
 
 
 def undone(content: bytes, codings: str) -> bytes:
-    return decoded(content, codings, MOST, shown="http://x/a")
+    return decoded(content, codings, MOST, display_url="http://x/a")
 
 
 @pytest.mark.parametrize("name", CODINGS)

@@ -14,9 +14,9 @@ import pytest
 from headwater.core.split import Split, SplitPath
 from headwater.readers.runtime import loss_reports
 from headwater.readers.runtime.loss_reports import (
+    LoggedRanges,
     LossReport,
     LossReports,
-    ToldRanges,
     answer_to,
     decode,
     encode,
@@ -39,7 +39,7 @@ class Part(Split):
 
 @pytest.fixture(autouse=True)
 def nothing_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loss_reports, "_told", ToldRanges())
+    monkeypatch.setattr(loss_reports, "_logged", LoggedRanges())
 
 
 def lost(first: object, until: object, part: Part | None = None) -> LossReport:
@@ -50,9 +50,9 @@ def ranges(parts: list[LossReport]) -> list[tuple[object, object]]:
     return [(part.first, part.until) for part in parts]
 
 
-class TestToldRanges:
+class TestLoggedRanges:
     def test_a_range_is_told_once_and_of_a_longer_one_the_rest(self) -> None:
-        told = ToldRanges()
+        told = LoggedRanges()
         assert ranges(told.add(lost(10, 20))) == [(10, 20)]
         assert told.add(lost(10, 20)) == []
         assert told.add(lost(12, 18)) == []
@@ -60,18 +60,18 @@ class TestToldRanges:
         assert told.add(lost(5, 25)) == []
 
     def test_splits_and_incarnations_are_told_apart(self) -> None:
-        told = ToldRanges()
+        told = LoggedRanges()
         parts = [Part("a"), Part("b"), Part("a", incarnation=2)]
         assert [ranges(told.add(lost(0, 5, part))) for part in parts] == [[(0, 5)]] * 3
 
     def test_positions_without_an_order_are_known_as_a_whole(self) -> None:
-        told = ToldRanges()
+        told = LoggedRanges()
         assert ranges(told.add(lost("a", "f"))) == [("a", "f")]
         assert told.add(lost("a", "f")) == []
         assert ranges(told.add(lost("a", "c"))) == [("a", "c")]
 
     def test_it_remembers_the_last_ones(self) -> None:
-        told = ToldRanges(most=2)
+        told = LoggedRanges(most=2)
         for first in (0, 10, 20):
             told.add(lost(first, first + 5))
         assert told.add(lost(20, 25)) == []

@@ -130,24 +130,24 @@ class IncrementalReader(PagedSplitReader[OpenRounds]):
         self._store = store
         self._query = query
 
-    def _opened(self, piece: SplitRange[HttpSplit, JsonValue]) -> OpenRounds:
-        split = piece.split
+    def _opened(self, split_range: SplitRange[HttpSplit, JsonValue]) -> OpenRounds:
+        split = split_range.split
         first = Round.first(self._incremental.starting_value)
-        start = LogPosition.from_json(piece.start)
+        start = LogPosition.from_json(split_range.start)
         folder = log_folder(self._query, split.path)
         opened = OpenRounds(
             split=split,
             log=RoundLog(self._store, folder, secrets.token_hex(8), self._order),
-            is_second_reading=piece.stop is not None,
+            is_second_reading=split_range.stop is not None,
             round=first,
             written=first,
             written_ms=self._clock.monotonic_ms(),
             asked=PageLink(split.url),
         )
-        if piece.stop is None:
+        if split_range.stop is None:
             opened.steps = self._take_over(opened, start)
         else:
-            opened.steps = self._replay(opened.log, start, LogPosition.from_json(piece.stop))
+            opened.steps = self._replay(opened.log, start, LogPosition.from_json(split_range.stop))
         return opened
 
     def handle_splits_removal(self, removed: Sequence[SplitPath]) -> None:

@@ -94,19 +94,19 @@ class Round:
             )
         return replace(self, largest=largest, last=last, in_order=in_order)
 
-    def bound(self, order: ValueOrder, known: int) -> tuple[Round, FieldValue | None]:
+    def bound(self, order: ValueOrder, versions: int) -> tuple[Round, FieldValue | None]:
         """Return the value before which no later round begins, whatever comes in this one; None if unknown.
 
         Args:
             order: of the values.
-            known: how many versions are kept now.
+            versions: how many versions are kept now.
         """
         if self.largest is None:
             return self, self.since
         quiet = self._quiet(order, self.largest)
         if quiet is not None:
             return self, self._beginning(order, quiet)
-        if self.in_order and known > _MOST_WITHOUT_ORDER:
+        if self.in_order and versions > _MOST_WITHOUT_ORDER:
             return replace(self, relies_on_order=True), self._beginning(order, self.largest)
         return self, self.since
 
@@ -120,40 +120,40 @@ class Round:
 
     def to_json(self) -> JsonObject:
         """Return the state as it is stored."""
-        found: JsonObject = {"pages": self.pages, "in_order": self.in_order}
+        fields: JsonObject = {"pages": self.pages, "in_order": self.in_order}
         for name in ("since", "before", "largest", "last"):
             value: FieldValue | None = getattr(self, name)
             if value is not None:
-                found[name] = value.text
+                fields[name] = value.text
         if self.began is not None:
-            found["began"] = self.began.isoformat()
+            fields["began"] = self.began.isoformat()
         if self.link is not None:
-            found["link"] = [self.link.url, self.link.cursor]
+            fields["link"] = [self.link.url, self.link.cursor]
         for name in ("relies_on_order", "empty_pages", "left_out"):
             if getattr(self, name):
-                found[name] = getattr(self, name)
-        return found
+                fields[name] = getattr(self, name)
+        return fields
 
     @classmethod
     def from_json(cls, value: JsonValue, order: ValueOrder) -> Round:
         """Return what `to_json` wrote."""
-        found = cast("dict[str, Any]", value)
+        fields = cast("dict[str, Any]", value)
 
         def field_value(name: str) -> FieldValue | None:
-            return order.value(found[name]) if name in found else None
+            return order.value(fields[name]) if name in fields else None
 
         return cls(
-            pages=found["pages"],
+            pages=fields["pages"],
             since=field_value("since"),
             before=field_value("before"),
             largest=field_value("largest"),
-            began=datetime.fromisoformat(found["began"]) if "began" in found else None,
+            began=datetime.fromisoformat(fields["began"]) if "began" in fields else None,
             last=field_value("last"),
-            in_order=found["in_order"],
-            relies_on_order=found.get("relies_on_order", False),
-            link=PageLink(*found["link"]) if "link" in found else None,
-            empty_pages=found.get("empty_pages", 0),
-            left_out=found.get("left_out", 0),
+            in_order=fields["in_order"],
+            relies_on_order=fields.get("relies_on_order", False),
+            link=PageLink(*fields["link"]) if "link" in fields else None,
+            empty_pages=fields.get("empty_pages", 0),
+            left_out=fields.get("left_out", 0),
         )
 
     def _quiet(self, order: ValueOrder, largest: FieldValue) -> FieldValue | None:
@@ -162,8 +162,8 @@ class Round:
         The largest value, if that is smaller: what a clock says counts only as far as there were changes.
         """
         began = None if self.began is None else order.at(self.began, largest)
-        known = [value for value in (self.before, began) if value is not None]
-        quiet = max(known, key=lambda value: value.rank, default=None)
+        bounds = [value for value in (self.before, began) if value is not None]
+        quiet = max(bounds, key=lambda value: value.rank, default=None)
         return quiet if quiet is None or quiet.rank < largest.rank else largest
 
     def _beginning(self, order: ValueOrder, value: FieldValue) -> FieldValue:
@@ -261,7 +261,7 @@ class RoundLog:
         self._at = LogPosition(number + 1, self._at.known)
         return self._at
 
-    def keep(self, known: KnownItems, state: Round) -> LogPosition | None:
+    def keep(self, items: KnownItems, state: Round) -> LogPosition | None:
         """Write all versions that are known, if it is time; return the position behind them.
 
         Raises:
@@ -269,7 +269,7 @@ class RoundLog:
         """
         if self._log is None or self._at.segment - self._at.first_needed < _MOST_SINCE_KNOWN:
             return None
-        number = self._put(_columns(known.versions()), [_DIGEST, _RANK], state)
+        number = self._put(_columns(items.versions()), [_DIGEST, _RANK], state)
         self._at = LogPosition(number + 1, number)
         return self._at
 
@@ -281,11 +281,11 @@ class RoundLog:
         return self._log.append([pa.RecordBatch.from_arrays(columns, names, metadata=metadata)])
 
     def _records(self, log: SegmentLog, start: LogPosition, end: int) -> Iterator[Logged]:
-        known = start.known
+        versions_at = start.known
         for number, (batch,) in log.view_after(start.segment, end).segments():
             names = batch.schema.names[:-2]
             if not names:
-                known = number
+                versions_at = number
             digests = batch.column(_DIGEST).to_pylist()
             ranks = cast("list[str]", batch.column(_RANK).to_pylist())
             yield Logged(
@@ -296,7 +296,7 @@ class RoundLog:
                     if digest is not None
                 ],
                 Round.from_json(json.loads((batch.schema.metadata or {})[_ROUND]), self._order),
-                LogPosition(number + 1, known),
+                LogPosition(number + 1, versions_at),
             )
 
 

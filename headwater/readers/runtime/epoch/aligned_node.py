@@ -128,7 +128,7 @@ class AlignedNode(EmitterNode):
         self, loop_log: Iterable[SplitPath], in_flight: Sequence[InFlight], taken: int
     ) -> EpochState:
         fronts = self._alignment.fronts()
-        stored = time_span((rows for held in in_flight for rows in read_batches(held.rows)), self._column)
+        stored = time_span((rows for entry in in_flight for rows in read_batches(entry.rows)), self._column)
         if fronts or stored is not None:
             in_flight_ms = None if stored is None else stored.first_ms
             self.progress.add_events([fronts_event(fronts, in_flight_ms)])
@@ -136,13 +136,13 @@ class AlignedNode(EmitterNode):
 
     def _go_on(self, path: SplitPath) -> Iterator[pa.RecordBatch]:
         """Yield the records of a split that need to wait no longer."""
-        held = self._held[path]
-        if not self._alignment.admits(path, held.span):
+        waiting = self._held[path]
+        if not self._alignment.admits(path, waiting.span):
             return
-        while held.queue:
-            element = held.queue[0]
+        while waiting.queue:
+            element = waiting.queue[0]
             if isinstance(element, PartitionEvent):
-                held.queue.popleft()
+                waiting.queue.popleft()
                 self._take_now(element)
                 continue
             state = self.progress.state(path)
@@ -150,10 +150,10 @@ class AlignedNode(EmitterNode):
             batches, position = self._decode(element, state)
             span = time_span(batches, self._column)
             if span is not None and not self._alignment.admits(path, span):
-                held.span = span
+                waiting.span = span
                 self._alignment.held(path, span)
                 return
-            held.queue.popleft()
+            waiting.queue.popleft()
             self._alignment.emitted(path, span)
             batch = self._advance(element, state, batches, position)
             if batch is not None:

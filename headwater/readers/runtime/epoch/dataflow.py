@@ -40,9 +40,9 @@ class FeedbackLoop:
     def __len__(self) -> int:
         return self._channel.backlog
 
-    def put(self, found: SplitRange[Any, Any]) -> None:
+    def put(self, start: SplitRange[Any, Any]) -> None:
         """Send a split round. The task's thread."""
-        self._channel.add(PartitionBuffer(found, 0, None))
+        self._channel.add(PartitionBuffer(start, 0, None))
 
     def take(self) -> SplitRange[Any, Any] | None:
         """Return the next split to begin with. Any fetcher.

@@ -104,15 +104,15 @@ class EmitterNode:
         self, fetched: Fetched, state: SplitState[Any, Any]
     ) -> tuple[list[pa.RecordBatch], JsonValue]:
         """Return the rows of one record, and the position behind it; changes nothing."""
-        after = SplitState(SplitRange(state.split, state.position, state.stop))
+        state_behind = SplitState(SplitRange(state.split, state.position, state.stop))
         batches = [
             batch
-            for batch in (*self._emitter.emit(fetched.record, after), *self._emitter.flush())
+            for batch in (*self._emitter.emit(fetched.record, state_behind), *self._emitter.flush())
             if batch.num_rows
         ]
         for batch in batches:
             check_schema(self._source, self._schema, batch, fetched.path)
-        return batches, after.position
+        return batches, state_behind.position
 
     def _advance(
         self,
@@ -126,8 +126,8 @@ class EmitterNode:
         if position != state.position:
             self.failures.got_on(fetched.path)
         state.position = position
-        for found in fetched.record.found:
-            self.add_found(found)
+        for split in fetched.record.found:
+            self.add_found(split)
         return _whole(batches)
 
     def _take_done(self, event: SplitsDone) -> None:
@@ -144,21 +144,21 @@ class EmitterNode:
             if state is not None:
                 self.failures.failed(path, state.position, error)
 
-    def add_found(self, found: FoundSplit) -> None:
+    def add_found(self, split: FoundSplit) -> None:
         """Send a found split to the fetchers. One that is known already changes nothing."""
-        piece = self.progress.add_found(found)
-        if piece is not None:
-            self._loop.put(piece)
+        split_range = self.progress.add_found(split)
+        if split_range is not None:
+            self._loop.put(split_range)
 
     def _done(self, path: SplitPath, status: SplitStatus, delay_ms: int | None) -> None:
         self.progress.done(path, status, delay_ms)
 
-    def _check(self, before: JsonValue, after: JsonValue, path: SplitPath, *, has_rows: bool) -> None:
-        goes_back = isinstance(before, int) and isinstance(after, int) and after < before
-        if goes_back or (has_rows and after == before):
+    def _check(self, start: JsonValue, end: JsonValue, path: SplitPath, *, has_rows: bool) -> None:
+        goes_back = isinstance(start, int) and isinstance(end, int) and end < start
+        if goes_back or (has_rows and end == start):
             raise ContractError(
                 f"source {self._source.name} returned rows of split {'-'.join(path)} from position "
-                f"{dumps(before)}, and the position after them as {dumps(after)}, which is not behind it: "
+                f"{dumps(start)}, and the position after them as {dumps(end)}, which is not behind it: "
                 "they would come again"
             )
 

@@ -64,10 +64,10 @@ class Front(NamedTuple):
 def time_span(batches: Iterable[pa.RecordBatch], column: str) -> EventTimeSpan | None:
     """Return the span of the times of some rows, None if none has a time."""
     spans = [_span(times_ms(batch.column(column))) for batch in batches]
-    known = [span for span in spans if span is not None]
-    if not known:
+    times = [span for span in spans if span is not None]
+    if not times:
         return None
-    return EventTimeSpan(min(span.first_ms for span in known), max(span.last_ms for span in known))
+    return EventTimeSpan(min(span.first_ms for span in times), max(span.last_ms for span in times))
 
 
 def is_fronts_event(event: JsonValue) -> TypeGuard[JsonObject]:
@@ -91,8 +91,8 @@ def fronts_event(fronts: Sequence[Front], in_flight_ms: int | None) -> JsonObjec
 
 def fronts_of(event: JsonObject) -> list[Front]:
     """Return the fronts that an event tells."""
-    told = cast("list[tuple[list[str], int, bool]]", event[_FRONTS])
-    return [Front(tuple(path), time_ms, is_held) for path, time_ms, is_held in told]
+    entries = cast("list[tuple[list[str], int, bool]]", event[_FRONTS])
+    return [Front(tuple(path), time_ms, is_held) for path, time_ms, is_held in entries]
 
 
 def in_flight_ms_of(event: JsonObject) -> int | None:
@@ -117,9 +117,9 @@ class SplitAlignment:
         alignment: the driver's settings and watermarks.
     """
 
-    def __init__(self, told: TaskAlignment) -> None:
-        self._told = told
-        self._fronts: dict[SplitPath, int | None] = dict(told.fronts)
+    def __init__(self, alignment: TaskAlignment) -> None:
+        self._alignment = alignment
+        self._fronts: dict[SplitPath, int | None] = dict(alignment.fronts)
         self._held: set[SplitPath] = set()
         # Kept until a front moves: of many splits that wait each is looked at for each record.
         self._behind: list[tuple[SplitPath, int | None]] | None = None
@@ -137,7 +137,7 @@ class SplitAlignment:
         least_ms = others[0]
         if least_ms is None:
             return False
-        return span.first_ms <= least_ms or span.last_ms <= least_ms + self._told.max_skew_ms
+        return span.first_ms <= least_ms or span.last_ms <= least_ms + self._alignment.max_skew_ms
 
     def emitted(self, path: SplitPath, span: EventTimeSpan | None) -> None:
         """Note that a record was emitted."""
@@ -161,7 +161,7 @@ class SplitAlignment:
 
     def at_end(self, path: SplitPath) -> None:
         """Note that nothing more comes of a split in this epoch."""
-        if not self._told.awaits_ends:
+        if not self._alignment.awaits_ends:
             self.finished(path)
 
     def fronts(self) -> list[Front]:
@@ -190,5 +190,5 @@ def _time(front: tuple[SplitPath, int | None]) -> float:
 
 
 def _span(in_ms: pa.Array[Any]) -> EventTimeSpan | None:
-    found = cast("dict[str, int]", pc.min_max(in_ms).as_py())
-    return None if found["min"] is None else EventTimeSpan(found["min"], found["max"])
+    span = cast("dict[str, int]", pc.min_max(in_ms).as_py())
+    return None if span["min"] is None else EventTimeSpan(span["min"], span["max"])

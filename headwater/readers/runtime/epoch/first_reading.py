@@ -54,13 +54,13 @@ class FirstReading(EpochReader):
         context: ReadingContext,
         calls: AsyncCalls | None = None,
     ) -> None:
-        starts = [SplitRange(piece.split, piece.start, None) for piece in task.ranges]
+        starts = [SplitRange(start.split, start.start, None) for start in task.ranges]
         waited = context.waiting.take(max(0, task.least_ready - len(starts)))
-        ready = [SplitRange(found.split, found.start, None) for found in waited]
+        ready = [SplitRange(split.split, split.start, None) for split in waited]
         flow = Dataflow(source, task, ranges=[*starts, *ready], barrier=task.barrier, clock=context.clock)
         node = _node_of(source, task, flow=flow, starts=starts, clock=context.clock)
-        for found in waited:
-            node.progress.add_found(found)
+        for split in waited:
+            node.progress.add_found(split)
         super().__init__(source, context, flow=flow, node=node, calls=calls)
         self._clock = context.clock
         self._waiting = context.waiting
@@ -124,18 +124,18 @@ class FirstReading(EpochReader):
         if self._flow.trigger.is_reached or len(self._flow.loop):
             return
         let_in = self._waiting.take(_LET_IN)
-        for found in let_in:
-            self._node.add_found(found)
+        for split in let_in:
+            self._node.add_found(split)
         if let_in:
             self._flow.manager.notify_found()
 
     def _step(self) -> Iterator[pa.RecordBatch | None]:
         """Take one element, or wait for one. A barrier may cut the epoch."""
-        found = self._flow.poll()
-        if found is None:
+        arrival = self._flow.poll()
+        if arrival is None:
             yield from self._wait(self._left_ms())
             return
-        channel, element = found
+        channel, element = arrival
         if isinstance(element, PartitionBuffer):
             yield from self._emit(element)
         elif isinstance(element, CheckpointBarrier):

@@ -20,12 +20,12 @@ from headwater.readers.runtime.epoch.event_time import time_span
 
 def rows_of_splits(in_flight: Iterable[InFlight]) -> list[InFlight]:
     """Return the rows that were fetched and not emitted."""
-    return [held for held in in_flight if held.path]
+    return [entry for entry in in_flight if entry.path]
 
 
 def batches_with_calls(in_flight: Iterable[InFlight]) -> list[pa.RecordBatch]:
     """Return the rows that were emitted, and whose calls had no answer yet."""
-    return [batch for held in in_flight if not held.path for batch in read_batches(held.rows)]
+    return [batch for entry in in_flight if not entry.path for batch in read_batches(entry.rows)]
 
 
 class UnansweredRows:
@@ -77,7 +77,7 @@ class RestoredRows:
     """
 
     def __init__(self, restored: Sequence[InFlight], column: str | None) -> None:
-        self._left = [(held, batches) for held in restored if (batches := read_batches(held.rows))]
+        self._left = [(entry, batches) for entry in restored if (batches := read_batches(entry.rows))]
         self._column = column
 
     def batches(self) -> Iterator[pa.RecordBatch]:
@@ -96,7 +96,9 @@ class RestoredRows:
     def left(self) -> list[InFlight]:
         """Return the rows that were not emitted."""
         return [
-            InFlight(held.path, held.start, write_batches(batches)) for held, batches in self._left if batches
+            InFlight(entry.path, entry.start, write_batches(batches))
+            for entry, batches in self._left
+            if batches
         ]
 
     def _time(self, batch: pa.RecordBatch) -> float:

@@ -65,9 +65,9 @@ def open_epoch_reader(
     if context.stop_at is None:
         reading = FirstReading(of_query, task, context, _calls(of_query, create_calls))
         return reading if scans is None else SharingReader(reading, source, scans)
-    kept = None if scans is None else scans.find(source, context.stop_at)
-    if kept is not None:
-        return _SharedReading(kept, context.stop_at)
+    view = None if scans is None else scans.find(source, context.stop_at)
+    if view is not None:
+        return _SharedReading(view, context.stop_at)
     return SecondReading(of_query, task, context, _calls(of_query, create_calls))
 
 
@@ -116,8 +116,8 @@ class SharedScans:
 
     def file(self, source: Source[Any, Any, Any], state: EpochState) -> Path:
         """Return the name of the file with the rows that led to a state."""
-        named = StateParts(source, self._epoch, self._number).named(state)
-        digest = hashlib.sha256(dumps(state_to_json(named, source)).encode()).hexdigest()
+        stored = StateParts(source, self._epoch, self._number).named(state)
+        digest = hashlib.sha256(dumps(state_to_json(stored, source)).encode()).hexdigest()
         return self.folder / f"{self._number}-{digest}.arrow"
 
     def find(

@@ -33,19 +33,19 @@ class SplitFailures:
     """Counts the failures of each split since its last progress. Belongs to the task's thread.
 
     Args:
-        before: splits that failed in earlier epochs and made no progress since. The time of this epoch counts
-            for them from its beginning.
+        failing: splits that failed in earlier epochs and made no progress since. The time of this epoch
+            counts for them from its beginning.
         deadline_ms: how long a split may fail, in all epochs together; None for ever.
         clock: time.
     """
 
-    def __init__(self, before: Mapping[SplitPath, Failing], deadline_ms: int | None, clock: Clock) -> None:
+    def __init__(self, failing: Mapping[SplitPath, Failing], deadline_ms: int | None, clock: Clock) -> None:
         self._deadline_ms = deadline_ms
         self._clock = clock
         now_ms = clock.monotonic_ms()
         self._troubles = {
             path: _Trouble(failing.failures, failing.lasting_ms, now_ms, failing.reason)
-            for path, failing in before.items()
+            for path, failing in failing.items()
         }
 
     def failed(self, path: SplitPath, position: JsonValue, error: TransientSourceError) -> None:
@@ -110,8 +110,8 @@ class EpochProgress:
         self._paused_until_ms: dict[SplitPath, int] = {}
         self._events: list[JsonValue] = []
         self.open = 0
-        for piece in starts:
-            self._add(piece)
+        for split_range in starts:
+            self._add(split_range)
 
     def state(self, path: SplitPath) -> SplitState[Any, Any] | None:
         """Return the mutable state of a split, None once it is done.
@@ -127,18 +127,18 @@ class EpochProgress:
             )
         return self._states[path]
 
-    def add_found(self, found: FoundSplit, stop: JsonValue = None) -> SplitRange[Any, Any] | None:
+    def add_found(self, split: FoundSplit, stop: JsonValue = None) -> SplitRange[Any, Any] | None:
         """Register a split that was found, and return the range to read of it.
 
         None if it is known already: found twice is found once.
         """
-        path = found.split.path
+        path = split.split.path
         if path in self._states or path in self._ended:
             return None
-        piece: SplitRange[Any, Any] = SplitRange(found.split, found.start, stop)
-        self._found[path] = found
-        self._add(piece)
-        return piece
+        split_range: SplitRange[Any, Any] = SplitRange(split.split, split.start, stop)
+        self._found[path] = split
+        self._add(split_range)
+        return split_range
 
     def had_turn(self, path: SplitPath) -> None:
         """Note that a split was fetched from, and that the result was taken out of the channel."""
@@ -188,7 +188,7 @@ class EpochProgress:
             taken: how many of the splits that waited for the task were taken.
         """
         waiting = [self._found[path] for path in loop_log]
-        not_begun = {found.split.path for found in waiting}
+        not_begun = {split.split.path for split in waiting}
         begun = [path for path in self._states if path not in not_begun]
         unserved = [path for path in begun if path not in self._had_turn and path not in self._status]
         in_row = [*unserved, *(path for path in begun if path in self._had_turn or path in self._status)]
@@ -201,10 +201,10 @@ class EpochProgress:
             unserved=len(unserved),
         )
 
-    def _add(self, piece: SplitRange[Any, Any]) -> None:
-        if piece.split.path in self._states:
-            raise ContractError(f"split {piece.split.split_id} was given to the task twice")
-        self._states[piece.split.path] = SplitState(piece)
+    def _add(self, split_range: SplitRange[Any, Any]) -> None:
+        if split_range.split.path in self._states:
+            raise ContractError(f"split {split_range.split.split_id} was given to the task twice")
+        self._states[split_range.split.path] = SplitState(split_range)
         self.open += 1
 
     def _progress(self, path: SplitPath) -> SplitProgress:

@@ -140,7 +140,7 @@ class _Attempt:
 
     def _restored(self, store: StateStore) -> tuple[InFlight, ...]:
         """Return the rows that earlier epochs left in flight for this task."""
-        found: list[InFlight] = []
+        entries: list[InFlight] = []
         for folder, number in self.task.restored:
             slot = TaskSlot(store, folder, number)
             data = slot.manifest()
@@ -151,8 +151,8 @@ class _Attempt:
                     "from its backup"
                 )
             state = decode_manifest(data, self.source, where).state
-            found += self._parts(slot).rows(state, store) if state else ()
-        return tuple(found)
+            entries += self._parts(slot).rows(state, store) if state else ()
+        return tuple(entries)
 
     def _waiting(self, store: StateStore, most: int | None) -> WaitingQueue:
         """Return the found splits that wait for this task; no more than an earlier attempt took."""
@@ -178,13 +178,13 @@ class _Publisher:
         """
         slot = self._claim.slot
         # The parts first: what a manifest names is there.
-        named = self._put_aside(state)
-        ours = self._encode(named)
+        stored = self._put_aside(state)
+        ours = self._encode(stored)
         counts = slot.publish(ours)
         if counts == ours:
             return
         # Another attempt was first. Its metrics differ from ours, its state need not.
-        if decode_manifest(counts, self._parts.source, str(slot)).state != named:
+        if decode_manifest(counts, self._parts.source, str(slot)).state != stored:
             raise FencedError(f"another attempt published {slot} first, with other positions")
 
     def _put_aside(self, state: EpochState) -> EpochState:

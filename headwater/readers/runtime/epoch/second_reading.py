@@ -47,19 +47,19 @@ class Replay:
         self._source = source
         self._starts = starts
         self._restored = rows_of_splits(restored)
-        self._left = {_key(held): held for held in rows_of_splits(stop_at.in_flight)}
+        self._left = {_key(entry): entry for entry in rows_of_splits(stop_at.in_flight)}
         self._unanswered = UnansweredRows(batches_with_calls(stop_at.in_flight))
         # Later lines overrule earlier ones. A split of which the state says nothing was not read; one that
         # has rows in flight was emitted up to the first of them, though its position is behind the last.
-        self._stops: dict[SplitPath, JsonValue] = {piece.split.path: piece.start for piece in starts}
-        self._stops.update((done.split.path, done.position) for done in stop_at.progress)
-        self._stops.update((found.split.path, found.start) for found in stop_at.found)
-        carried = {_key(held) for held in restored}
+        self._stops: dict[SplitPath, JsonValue] = {start.split.path: start.start for start in starts}
+        self._stops.update((progress.split.path, progress.position) for progress in stop_at.progress)
+        self._stops.update((split.split.path, split.start) for split in stop_at.found)
+        carried = {_key(entry) for entry in restored}
         self._stops.update(
-            (held.path, held.start)
-            for held in rows_of_splits(stop_at.in_flight)
+            (entry.path, entry.start)
+            for entry in rows_of_splits(stop_at.in_flight)
             # Rows that were restored and not emitted say nothing of what was read in this epoch.
-            if _key(held) not in carried
+            if _key(entry) not in carried
         )
 
     def ranges(self) -> list[SplitRange[Any, Any]]:
@@ -69,26 +69,26 @@ class Replay:
         """
         stops = self._stops
         return [
-            SplitRange(piece.split, piece.start, stops[piece.split.path])
-            for piece in self._starts
-            if stops[piece.split.path] != piece.start
+            SplitRange(start.split, start.start, stops[start.split.path])
+            for start in self._starts
+            if stops[start.split.path] != start.start
         ]
 
     def restored_batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the restored rows that the first reading emitted. Its rest is always the end."""
-        for held in self._restored:
-            batches = read_batches(held.rows)
-            left = self._left.get(_key(held))
-            left_over = 0 if left is None else len(read_batches(left.rows))
+        for entry in self._restored:
+            batches = read_batches(entry.rows)
+            rest = self._left.get(_key(entry))
+            left_over = 0 if rest is None else len(read_batches(rest.rows))
             yield from batches[: len(batches) - left_over]
 
-    def stop_of(self, found: FoundSplit) -> tuple[bool, JsonValue]:
+    def stop_of(self, split: FoundSplit) -> tuple[bool, JsonValue]:
         """Return whether a split that was found is to be read, and where it stops.
 
         The stop is None for a split that was read to its end.
         """
-        path = found.split.path
-        return path not in self._stops or self._stops[path] != found.start, self._stops.get(path)
+        path = split.split.path
+        return path not in self._stops or self._stops[path] != split.start, self._stops.get(path)
 
     def is_at_stop(self, path: SplitPath, position: JsonValue) -> bool:
         """Whether a split has been read as far as the first time.
@@ -133,8 +133,8 @@ class Replay:
         return self._unanswered.left_out(batch)
 
 
-def _key(held: InFlight) -> tuple[SplitPath, str]:
-    return held.path, dumps(held.start)
+def _key(entry: InFlight) -> tuple[SplitPath, str]:
+    return entry.path, dumps(entry.start)
 
 
 _TAKEN_AT_ONCE = 1_000
@@ -179,15 +179,15 @@ class ReplayNode(EmitterNode):
             self.stopped.append(fetched.path)
         return batch
 
-    def add_found(self, found: FoundSplit) -> None:
-        is_read, stop = self._replay.stop_of(found)
-        piece = self.progress.add_found(found, stop)
-        if piece is None:
+    def add_found(self, split: FoundSplit) -> None:
+        is_read, stop = self._replay.stop_of(split)
+        split_range = self.progress.add_found(split, stop)
+        if split_range is None:
             return
         if is_read:
-            self._loop.put(piece)
+            self._loop.put(split_range)
         else:
-            self.progress.done(found.split.path, SplitStatus.MORE)
+            self.progress.done(split.split.path, SplitStatus.MORE)
 
     def _done(self, path: SplitPath, status: SplitStatus, delay_ms: int | None) -> None:
         state = self.progress.state(path)
@@ -257,11 +257,11 @@ class SecondReading(EpochReader):
         self._flow.start()
         while self._node.progress.open:
             self._flow.prepare()
-            found = self._flow.poll()
-            if found is None:
+            arrival = self._flow.poll()
+            if arrival is None:
                 yield from self._wait(None)
                 continue
-            _, element = found
+            _, element = arrival
             if isinstance(element, PartitionBuffer):
                 for batch in self._emit(element):
                     yield self._replay.answered(batch)

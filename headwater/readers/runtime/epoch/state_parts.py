@@ -43,10 +43,10 @@ class StateParts:
 
     def put_aside(self, state: EpochState, store: StateStore) -> EpochState:
         """Write the parts of a state, durably; return the state that names them."""
-        named, parts = self._divided(state)
+        stored, parts = self._divided(state)
         for (folder, name), data in parts.items():
             put_segment(store, folder, name, data)
-        return named
+        return stored
 
     def named(self, state: EpochState) -> EpochState:
         """Return the state as `put_aside` does, and write nothing."""
@@ -59,8 +59,8 @@ class StateParts:
             StateLocationError: a part is not there, or was changed.
         """
         splits = SplitSegments(self.source, self._query, store)
-        found = [split for piece in state.waiting for split in splits.read(piece)]
-        return replace(state, found=(*state.found, *found), in_flight=self.rows(state, store), waiting=())
+        waiting = [split for piece in state.waiting for split in splits.read(piece)]
+        return replace(state, found=(*state.found, *waiting), in_flight=self.rows(state, store), waiting=())
 
     def rows(self, state: EpochState, store: StateStore) -> tuple[InFlight, ...]:
         """Return the entries in flight of a state, with their rows.
@@ -68,44 +68,44 @@ class StateParts:
         Raises:
             StateLocationError: they are not there, or were changed.
         """
-        names = {held.stored.name for held in state.in_flight if held.stored is not None}
+        names = {entry.stored.name for entry in state.in_flight if entry.stored is not None}
         objects = {name: _present(store, self.epoch, name) for name in names}
 
-        def filled(held: InFlight) -> InFlight:
-            if held.stored is None:
-                return held
-            rows = objects[held.stored.name][held.stored.first : held.stored.stop]
-            return replace(held, rows=rows, stored=None)
+        def filled(entry: InFlight) -> InFlight:
+            if entry.stored is None:
+                return entry
+            rows = objects[entry.stored.name][entry.stored.first : entry.stored.stop]
+            return replace(entry, rows=rows, stored=None)
 
-        return tuple(filled(held) for held in state.in_flight)
+        return tuple(filled(entry) for entry in state.in_flight)
 
     def _divided(self, state: EpochState) -> tuple[EpochState, dict[tuple[str, str], bytes]]:
         in_flight, parts = self._rows_aside(state.in_flight)
         waiting = list(state.waiting)
         for first in range(0, len(state.found), _SEGMENT_SPLITS):
-            found = state.found[first : first + _SEGMENT_SPLITS]
-            data = _encoded(self.source, found)
+            segment = state.found[first : first + _SEGMENT_SPLITS]
+            data = _encoded(self.source, segment)
             # The epoch in the name tells when a segment may be deleted that no checkpoint names.
             name = segment_name(f"{_number(self.epoch)}-{self.task:05d}-", data)
             parts[f"{self._query}/{SPLITS_FOLDER}", name] = data
-            waiting.append(WaitingSplits(name, 0, len(found)))
+            waiting.append(WaitingSplits(name, 0, len(segment)))
         return replace(state, found=(), in_flight=in_flight, waiting=tuple(waiting)), parts
 
     def _rows_aside(
         self, in_flight: Iterable[InFlight]
     ) -> tuple[tuple[InFlight, ...], dict[tuple[str, str], bytes]]:
         """Return the entries in flight without their rows, and the one object that they are in."""
-        held = list(in_flight)
-        data = b"".join(entry.rows for entry in held)
+        entries = list(in_flight)
+        data = b"".join(entry.rows for entry in entries)
         if not data:
-            return tuple(held), {}
+            return tuple(entries), {}
         name = segment_name(f"{self.task:05d}.rows-", data)
-        stops = itertools.accumulate(len(entry.rows) for entry in held)
+        stops = itertools.accumulate(len(entry.rows) for entry in entries)
         aside = tuple(
             replace(entry, rows=b"", stored=StoredRows(name, stop - len(entry.rows), stop))
             if entry.rows
             else entry
-            for entry, stop in zip(held, stops, strict=True)
+            for entry, stop in zip(entries, stops, strict=True)
         )
         return aside, {(self.epoch, name): data}
 
@@ -128,17 +128,17 @@ class SplitSegments:
     query: str
     store: StateStore
 
-    def read(self, piece: WaitingSplits) -> list[FoundSplit]:
+    def read(self, segment: WaitingSplits) -> list[FoundSplit]:
         """Return the splits of a part of a segment, in order.
 
         Raises:
             StateLocationError: the segment is not there, or was changed.
         """
-        data = _present(self.store, f"{self.query}/{SPLITS_FOLDER}", piece.segment)
+        data = _present(self.store, f"{self.query}/{SPLITS_FOLDER}", segment.segment)
         whole = json.loads(zlib.decompress(data))
         entries = [(self.source.path_of(tuple(path)), start) for path, start in whole["found"]]
         splits = self.source.deserialize_splits([path for path, _ in entries], whole["splits"])
-        return [FoundSplit(splits[path], start) for path, start in entries[piece.first : piece.stop]]
+        return [FoundSplit(splits[path], start) for path, start in entries[segment.first : segment.stop]]
 
 
 class WaitingQueue:
@@ -172,20 +172,20 @@ class WaitingQueue:
         Raises:
             StateLocationError: a segment is not there, or was changed.
         """
-        taken = list(itertools.islice(self._splits, most))
-        self.taken += len(taken)
-        return taken
+        splits = list(itertools.islice(self._splits, most))
+        self.taken += len(splits)
+        return splits
 
 
-def without_taken(pieces: Iterable[WaitingSplits], taken: int) -> list[WaitingSplits]:
+def without_taken(pieces: Iterable[WaitingSplits], count: int) -> list[WaitingSplits]:
     """Return the rest of the pieces after some splits were taken, from the first one on."""
-    left = []
-    for piece in pieces:
-        first = piece.first + min(taken, len(piece))
-        taken -= first - piece.first
-        if first < piece.stop:
-            left.append(replace(piece, first=first))
-    return left
+    rest = []
+    for segment in pieces:
+        first = segment.first + min(count, len(segment))
+        count -= first - segment.first
+        if first < segment.stop:
+            rest.append(replace(segment, first=first))
+    return rest
 
 
 def epoch_of(segment: str) -> int:
@@ -197,8 +197,8 @@ def _number(epoch: str) -> str:
     return epoch.rpartition("/")[2].split("-")[1]
 
 
-def _encoded(source: Source[Any, Any, Any], found: Iterable[FoundSplit]) -> bytes:
-    entries = list(found)
+def _encoded(source: Source[Any, Any, Any], splits: Iterable[FoundSplit]) -> bytes:
+    entries = list(splits)
     whole: JsonObject = {
         "splits": source.serialize_splits([entry.split for entry in entries]),
         "found": [[list(entry.split.path), entry.start] for entry in entries],

@@ -176,32 +176,32 @@ class SplitFetcher:
         if not self._work.trigger.may_begin_turn:
             return False
         goes_on = self._turns.has_waiting and not self._work.trigger.has_limit
-        taken = None if goes_on else self._take_split(self._turns.has_waiting)
-        if taken is not None:
-            added: SplitPath = taken.split.path
-            # First: whoever looks at the splits of a reader sees it before the reader hears of it.
-            self._turns.begin(added)
-            self._let_fetch(added, taken)
+        split_range = None if goes_on else self._take_split(self._turns.has_waiting)
+        if split_range is not None:
+            path = split_range.split.path
+            # First: other threads see it among the splits of a reader before the reader does.
+            self._turns.begin(path)
+            self._let_fetch(path, split_range)
             return True
-        path = self._turns.next()
-        if path is None:
+        following = self._turns.next()
+        if following is None:
             return False
-        self._let_fetch(path)
+        self._let_fetch(following)
         return True
 
-    def _let_fetch(self, path: SplitPath, added: SplitRange[Any, Any] | None = None) -> None:
+    def _let_fetch(self, path: SplitPath, split_range: SplitRange[Any, Any] | None = None) -> None:
         """Let the reader fetch from one split alone, which is added to it or was paused."""
         if path == self._unpaused:
             return
         reader = self._open()
-        before = self._unpaused
+        current = self._unpaused
         self._unpaused = path
-        paused = [before] if before is not None else []
-        resumed = [path] if added is None else []
+        paused = [current] if current is not None else []
+        resumed = [path] if split_range is None else []
         if paused or resumed:
             reader.pause_or_resume_splits(paused, resumed)
-        if added is not None:
-            reader.handle_splits_changes([added])
+        if split_range is not None:
+            reader.handle_splits_changes([split_range])
             self._send_events(reader)
 
     def _send_events(self, reader: Reader) -> None:
@@ -259,10 +259,10 @@ class SplitFetcher:
         return not (self._tasks or self._is_stopped or is_limited)
 
     def _accept(self, fetched: EpochRecords, *, may_be_woken: bool) -> None:
-        named = named_splits(fetched)
-        check_answer(fetched, named, self._turns)
+        paths = named_splits(fetched)
+        check_answer(fetched, paths, self._turns)
         # After a wake-up an empty answer says nothing: the turn goes on.
-        served = self._turns.turn if named or not may_be_woken else None
+        served = self._turns.turn if paths or not may_be_woken else None
         self._forget([*fetched.finished, *fetched.caught_up])
         if served is not None:
             self._turns.end()

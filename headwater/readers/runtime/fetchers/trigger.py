@@ -167,9 +167,9 @@ class BarrierTrigger:
 
     def _update(self, is_over: bool) -> bool:
         """Return whether something changed."""
-        before = (self.is_reached, self.is_due)
+        flags = (self.is_reached, self.is_due)
         self.is_reached |= is_over
         had_turns = not self._first_turns and (bool(self._served) or self._is_fired)
         if self.is_reached and had_turns and self._triggered_ms is None:
             self._triggered_ms = self._clock.monotonic_ms()
-        return before != (self.is_reached, self.is_due)
+        return flags != (self.is_reached, self.is_due)

@@ -191,18 +191,18 @@ def named_splits(fetched: EpochRecords) -> set[SplitPath]:
     return {*fetched.records, *fetched.finished, *fetched.caught_up, *fetched.failed, *fetched.paused}
 
 
-def check_answer(fetched: EpochRecords, named: set[SplitPath], turns: SplitTurns) -> None:
+def check_answer(fetched: EpochRecords, paths: set[SplitPath], turns: SplitTurns) -> None:
     """Check the result of `SplitReader.fetch` against the assigned splits.
 
     Args:
         fetched: the answer.
-        named: see `named_splits`.
+        paths: see `named_splits`.
         turns: of the fetcher; the reader was to fetch from `turn`.
 
     Raises:
         ContractError: it names another split, or contradicts itself.
     """
-    for path in sorted(named - {turns.turn}):
+    for path in sorted(paths - {turns.turn}):
         reason = "is paused" if path in turns else "it was not given or has finished"
         raise ContractError(f"SplitReader.fetch spoke of split {'-'.join(path)}, which {reason}")
     if both := fetched.finished & fetched.caught_up.keys():

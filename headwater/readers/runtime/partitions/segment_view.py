@@ -126,8 +126,8 @@ class SegmentLogView:
             if self._stop is None
             else self._stop
         )
-        with closing(self._read_ahead(self._to_read())) as found:
-            for number, data in found:
+        with closing(self._read_ahead(self._to_read())) as records:
+            for number, data in records:
                 if data is None:
                     if number >= stop:
                         return

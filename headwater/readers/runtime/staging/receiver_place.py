@@ -74,16 +74,16 @@ class ReceiverPlace:
     def taken_from(self) -> frozenset[str]:
         """Return the queries from which the one of this place took the queue, while they were at work."""
         with suppress(OSError, ValueError):
-            noted = json.loads(self._note.read_text())
-            if noted["by"] == self._query:
-                return frozenset(noted["from"])
+            note = json.loads(self._note.read_text())
+            if note["by"] == self._query:
+                return frozenset(note["from"])
         return frozenset()
 
     def give_to(self, query: str) -> None:
         """Note that another query takes the queue from the one of this place. Called with the lock held."""
-        taken: list[JsonValue] = [*sorted(self.taken_from() | {self._query})]
-        noted: JsonValue = {"by": query, "from": taken}
-        self._note.write_text(dumps(noted))
+        queries: list[JsonValue] = [*sorted(self.taken_from() | {self._query})]
+        note: JsonValue = {"by": query, "from": queries}
+        self._note.write_text(dumps(note))
 
     def last_words(self) -> str:
         """Return the end of a receiver's log."""

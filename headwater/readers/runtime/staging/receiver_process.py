@@ -175,16 +175,16 @@ def serve_same(connection: Connection, receiver: Receiver, task: ReceiverTask, p
         place: of the receiver.
     """
     with suppress(EOFError, OSError):
-        asked: ReceiverTask = connection.recv()
-        if task.is_same(asked):
+        other: ReceiverTask = connection.recv()
+        if task.is_same(other):
             serve(connection, receiver)
-        elif asked.query in place.taken_from():
+        elif other.query in place.taken_from():
             connection.recv()
-            connection.send(ReceiverAnswer(None, error=_taken(asked, task)))
+            connection.send(ReceiverAnswer(None, error=_taken(other, task)))
             connection.close()
         else:
-            if asked.query != task.query:
-                place.give_to(asked.query)
+            if other.query != task.query:
+                place.give_to(other.query)
             receiver.stop(
                 SourceError(
                     f"another query reads {task.queue} now, or this one with other options. {task.remedy}",

@@ -50,12 +50,14 @@ class LoggedSplit(StagedSplit):
 
     Args:
         staging: where the log is.
-        piece: the range to read.
+        split_range: the range to read.
     """
 
-    def __init__(self, staging: Staging, piece: SplitRange[Any, int]) -> None:
-        self._path = piece.split.path
-        self._segments = staging.log(self._path, "reader").view_after(piece.start, piece.stop).segments()
+    def __init__(self, staging: Staging, split_range: SplitRange[Any, int]) -> None:
+        self._path = split_range.split.path
+        self._segments = (
+            staging.log(self._path, "reader").view_after(split_range.start, split_range.stop).segments()
+        )
 
     def next(self) -> EpochRecords:
         for number, batches in self._segments:
@@ -77,14 +79,14 @@ class LiveSplit(StagedSplit):
 
     Args:
         staging: where the log is.
-        piece: where to begin.
+        split_range: where to begin.
         link: to the receiver.
     """
 
-    def __init__(self, staging: Staging, piece: SplitRange[Any, int], link: ReceiverLink) -> None:
+    def __init__(self, staging: Staging, split_range: SplitRange[Any, int], link: ReceiverLink) -> None:
         self._staging = staging
-        self._path = piece.split.path
-        self._position = piece.start
+        self._path = split_range.split.path
+        self._position = split_range.start
         self._link = link
         self._connection: Connection | None = None
         self._segments: _Segments | None = None
@@ -159,11 +161,13 @@ class StagedSplitReader(BarrierSplitReader[Any, int]):
         self._alarm_bell.setblocking(False)
 
     def handle_splits_changes(self, added: Sequence[SplitRange[Any, int]]) -> None:
-        for piece in added:
-            if piece.stop is not None:
-                self._open[piece.split.path] = LoggedSplit(self._staging, piece)
+        for split_range in added:
+            if split_range.stop is not None:
+                self._open[split_range.split.path] = LoggedSplit(self._staging, split_range)
             else:
-                self._open[piece.split.path] = LiveSplit(self._staging, piece, self._make_link(piece.split))
+                self._open[split_range.split.path] = LiveSplit(
+                    self._staging, split_range, self._make_link(split_range.split)
+                )
 
     def handle_splits_removal(self, removed: Sequence[SplitPath]) -> None:
         for path in removed:
@@ -206,15 +210,15 @@ class StagedSplitReader(BarrierSplitReader[Any, int]):
 
     def _is_woken_while_waiting(self) -> bool:
         """Wait until any receiver has something to tell, or for a moment while one is starting."""
-        asked: list[Connection | socket.socket] = [self._alarm]
+        connections: list[Connection | socket.socket] = [self._alarm]
         timeout_s = self._staging.idle_ms / 1000
         for split in self._open.values():
             connection = split.ask()
             if connection is None:
                 timeout_s = _LOOK_S
             else:
-                asked.append(connection)
-        ready = wait(asked, timeout_s)
+                connections.append(connection)
+        ready = wait(connections, timeout_s)
         for split in self._open.values():
             split.hear(ready)
         if self._alarm not in ready:

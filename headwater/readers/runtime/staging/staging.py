@@ -53,8 +53,8 @@ def segment(rows: pa.RecordBatch, keys: list[bytes | None]) -> pa.RecordBatch:
 def record(number: int, batches: list[pa.RecordBatch]) -> EpochRecord:
     """Return the segment of a number as a record of the source, without the keys."""
     (batch,) = batches
-    kept = [name for name in batch.schema.names if name != KEY_COLUMN]
-    return EpochRecord(batch.select(kept), number + 1)
+    names = [name for name in batch.schema.names if name != KEY_COLUMN]
+    return EpochRecord(batch.select(names), number + 1)
 
 
 _LAST: Final = "last"
@@ -91,13 +91,13 @@ class RecentKeys:
         The key of a new message is neither in the window nor earlier in the same list. A message without a
         key is always new.
         """
-        seen: set[bytes] = set()
+        earlier: set[bytes] = set()
         fresh = []
         for at, key in enumerate(keys):
-            if key is None or (key not in self._keys and key not in seen):
+            if key is None or (key not in self._keys and key not in earlier):
                 fresh.append(at)
             if key is not None:
-                seen.add(key)
+                earlier.add(key)
         return fresh
 
     def in_order(self) -> list[bytes]:
