@@ -3,7 +3,7 @@
 Reading needs no import at all: ``spark.readStream.format("headwater").option("source", "kafka")`` works as
 soon as headwater is installed on the driver and on every executor.
 
-What most programs need is here; the rest is in seven modules that are public too:
+The names that most programs need are here; the rest is in seven modules that are public too:
 
 * `headwater.async_io`: kinds of functions, settings and metrics of asynchronous I/O;
 * `headwater.contracts`: the contracts of FLIP-27 in their full form;
@@ -13,7 +13,7 @@ What most programs need is here; the rest is in seven modules that are public to
 * `headwater.testing`: conformance suites for sources.
 
 Each name is loaded when it is first used. Spark imports this package in every Python process that it starts,
-and such a process must load only what its step needs (``tests/test_cold_start.py``).
+and such a process must load only the modules of its step (``tests/test_cold_start.py``).
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def __dir__() -> list[str]:
 
 
 def _unknown(name: str) -> AttributeError:
-    """Return the error of a name that is not here: where it is, or what it looks like."""
+    """Return the error of a name that is not here: where it is, or a similar name."""
     from headwater.core.errors import unknown_attribute
 
     if not name.startswith("_"):

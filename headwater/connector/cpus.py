@@ -25,7 +25,7 @@ def known_parallelism() -> int | None:
     """Return how many tasks the cluster runs at once, if the environment of the driver says it.
 
     A source never sees Spark's configuration, but the processes in which it plans are children of the
-    driver's JVM, and inherit what was set before that started.
+    driver's JVM, and inherit variables that were set before that started.
 
     Raises:
         OptionError: the variable is no number of tasks.

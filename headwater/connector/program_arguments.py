@@ -1,4 +1,4 @@
-"""What a program passes to headwater's functions beside options: one check for each kind of thing.
+"""Arguments of headwater's functions beside options: one check for each kind of thing.
 
 Without it a slip comes to light inside headwater or Spark, as a missing attribute that says nothing.
 """
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _SHOWN: Final = (str, int, float, type(None))
-"""What is shown as it is written; of other things the type, since they may be long."""
+"""Types of values that messages show; of others the type, since they may be long."""
 _SHOWN_CHARS: Final = 60
 
 
@@ -22,7 +22,7 @@ def checked_session(value: object, argument: str = "spark") -> SparkSession:
     """Return a session, classic or of Spark Connect, that runs.
 
     Args:
-        value: what was passed.
+        value: the argument.
         argument: its name, for the error.
 
     Raises:
@@ -80,9 +80,9 @@ def misfit(argument: str, wanted: str, value: object, hint: str = "") -> OptionE
 
     Args:
         argument: its name.
-        wanted: what it takes.
-        value: what it was given.
-        hint: what to do, where more is known than ``wanted`` says.
+        wanted: the accepted values.
+        value: the argument.
+        hint: the remedy, where there is a better one.
     """
     return OptionError(f"must be {wanted}, not {_shown(value)}{hint}", option=argument)
 

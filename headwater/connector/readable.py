@@ -1,4 +1,4 @@
-"""Errors as a person reads them in what Spark prints: one line, the last one of Python's part.
+"""Errors as a person reads them in Spark's output: one line, the last one of Python's part.
 
 Spark shows an error of Python as text: the traceback, then the type and the message. Where an error leaves
 headwater for Spark, its message becomes one line of its own that begins with ``headwater:``. So it can be
@@ -25,13 +25,13 @@ T = TypeVar("T")
 
 _MARK: Final = "headwater: "
 _OF_PY4J: Final = "An error occurred while calling "
-"""How Py4J begins what it says of an error of the JVM, which names nothing that a user knows."""
+"""The beginning of Py4J's message of an error of the JVM, which means nothing to a user."""
 
 _MARKED: Final = re.compile(r"^\s*headwater: (.+?)\s*$", re.MULTILINE)
 
 
 def readable(method: Callable[P, T]) -> Callable[P, T]:
-    """Decorate a method that Spark calls: what it raises is readable."""
+    """Decorate a method that Spark calls: its errors become readable."""
 
     @wraps(method)
     def called(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -48,7 +48,7 @@ def readable(method: Callable[P, T]) -> Callable[P, T]:
 
 
 def readable_rows(rows: Iterator[T]) -> Generator[T, None, None]:
-    """Yield what a task reads, in batches. An error on the way is readable."""
+    """Yield the batches of a task. An error on the way is readable."""
     try:
         yield from rows
     except HeadwaterError as error:
@@ -71,10 +71,10 @@ def _marked(error: HeadwaterError) -> HeadwaterError:
 
 
 def explain(error: BaseException) -> str:
-    """Return what headwater says about an error, in one line without the tracebacks around it.
+    """Return headwater's message of an error, in one line without the tracebacks around it.
 
-    For whatever a query raised: an error of PySpark, of a stream, of Spark Connect or of headwater itself.
-    Where headwater has said nothing, the first line of the error that says something.
+    For any error of a query: one of PySpark, of a stream, of Spark Connect or of headwater itself.
+    Without a message of headwater, the first line of the error that is not empty.
 
     Raises:
         OptionError: it is no exception. ``query.exception()`` returns None for a query that has not failed.
@@ -94,7 +94,7 @@ def explain(error: BaseException) -> str:
 
 
 def said_in(text: str) -> str | None:
-    """Return what headwater says in what Spark prints of an error; None if it says nothing."""
+    """Return headwater's message in Spark's text of an error; None if there is none."""
     found = _MARKED.findall(text)
     return str(found[-1]) if found else None
 
@@ -110,7 +110,7 @@ def _texts(error: BaseException) -> Iterator[str]:
 def install_excepthook() -> None:
     """Show errors of headwater as one line, in this program and in this notebook.
 
-    An error that nothing catches is shown without its tracebacks if headwater has said something about it;
+    An error that nothing catches is shown without its tracebacks if there is a message of headwater;
     any other error as before. ``sys.last_value`` keeps all of it.
     """
     before = sys.excepthook
@@ -134,7 +134,7 @@ def _shown_in_notebook(
 
 
 def _show(error: BaseException) -> bool:
-    """Write what headwater says about an error to stderr; return whether it says something."""
+    """Write headwater's message of an error to stderr; return whether there is one."""
     said = any(said_in(text) is not None for text in _texts(error))
     if said or isinstance(error, HeadwaterError):
         sys.last_value = error

@@ -1,9 +1,9 @@
-"""``headwater.testing``: conformance suites for sources, and what their tests need.
+"""``headwater.testing``: conformance suites for sources, and helpers for their tests.
 
 Nothing here imports pytest; only `SparkTests` needs pyspark.
 
-A test class inherits a suite, and says what is under test and which options read a world with some rows;
-pytest runs it, and so does every runner that knows ``test_`` methods of plain classes::
+A test class inherits a suite, and names the source under test and the options that read a world with some
+rows; pytest runs it, and so does every runner that knows ``test_`` methods of plain classes::
 
     class TestOrders(testing.SourceTests):
         source = Orders

@@ -1,4 +1,4 @@
-"""What a query promises: every row once, also after crashes. In this process, without Spark."""
+"""The promises of a query: every row once, also after crashes. In this process, without Spark."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ class CheckpointTests(Subject):
 
         If it has too few batches for all steps, another world goes on.
         """
-        left = list(Step)
-        while left:
+        remaining = list(Step)
+        while remaining:
             options = self.options()
             expected = read_batch(self.configure(options))
             with self.stream_options({**options, **self._small()}) as more:
                 engine = self._engine(more)
                 reached = [
-                    step for step in left if engine.run(crash_after=step, in_batch=len(engine.offsets))
+                    step for step in remaining if engine.run(crash_after=step, in_batch=len(engine.offsets))
                 ]
                 engine.run()
                 self.check_rows(
@@ -64,18 +64,20 @@ class CheckpointTests(Subject):
                     engine.rows,
                     f"after crashes when {'; when '.join(step.value for step in reached)}",
                 )
-            assert reached, f"options() must make more rows: no batch comes as far as that {left[0].value}"
-            left = [step for step in left if step not in reached]
+            assert reached, (
+                f"options() must make more rows: no batch comes as far as that {remaining[0].value}"
+            )
+            remaining = [step for step in remaining if step not in reached]
 
     def test_what_is_added_while_a_query_stands_is_read_once(self) -> None:
         options = self.options()
         with self.stream_options(options) as more:
             engine = self._engine(more)
             engine.run()
-            before = engine.rows
+            rows = engine.rows
             self.grow(options)
             expected = read_batch(self.configure(options))
-            keeps(Source, len(expected) > len(before), "grow() must add rows")
+            keeps(Source, len(expected) > len(rows), "grow() must add rows")
             engine.run(crash_after=Step.LOGGED, in_batch=len(engine.offsets))
             engine.run()
             self.check_rows(options, expected, engine.rows, "after rows were added")
@@ -105,14 +107,14 @@ class CheckpointTests(Subject):
         with self.stream_options(options) as more:
             engine = self._engine(more)
             engine.run()
-            before = len(engine.rows)
+            count = len(engine.rows)
             looks = 0
             for _ in self.arrive_late(options):
                 engine.run()
                 looks += 1
             expected = read_batch(self.configure(options))
             assert looks, "arrive_late() must yield where a query may look before all rows are there"
-            assert len(expected) > before, "arrive_late() must add rows"
+            assert len(expected) > count, "arrive_late() must add rows"
             engine.run()
             self.check_rows(options, expected, engine.rows, "after rows arrived late", contract=contract)
 

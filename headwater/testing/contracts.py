@@ -19,7 +19,7 @@ def keeps(contract: Any, condition: object, message: str) -> None:
     Args:
         contract: the method, property or class whose docstring makes the promise.
         condition: the promise.
-        message: what is promised, and what was found instead.
+        message: the promise, and the violation.
 
     Raises:
         BrokenContractError: it does not hold.

@@ -19,7 +19,7 @@ _MOST_EMPTY_FETCHES = 1_000
 
 @dataclass
 class Reading:
-    """What came of one range.
+    """The result of one range.
 
     Attributes:
         rows: in order.
@@ -36,18 +36,18 @@ class Reading:
 
 
 def read_range(
-    source: Source[Any, Any, Any], piece: SplitRange[Any, Any], most_records: int | None = None
+    source: Source[Any, Any, Any], split_range: SplitRange[Any, Any], most_records: int | None = None
 ) -> Reading:
     """Read one range with a reader of its own.
 
-    In barrier mode no more than so many records, then the split is removed.
+    In barrier mode no more than ``most_records``, then the split is removed.
     """
     reading = Reading()
-    path = piece.split.path
+    path = split_range.split.path
     with closing(source.create_reader()) as reader:
         emitter = source.create_emitter()
-        state: SplitState[Any, Any] = SplitState(piece)
-        reader.handle_splits_changes([piece])
+        state: SplitState[Any, Any] = SplitState(split_range)
+        reader.handle_splits_changes([split_range])
         for _ in range(_MOST_EMPTY_FETCHES):
             fetched = reader.fetch()
             ended = path in fetched.finished or (
@@ -71,7 +71,7 @@ def read_range(
     keeps(
         SplitReader.fetch,
         False,
-        f"comes to an end: split {piece.split.split_id} neither finished nor caught up in "
+        f"comes to an end: split {split_range.split.split_id} neither finished nor caught up in "
         f"{_MOST_EMPTY_FETCHES} fetches",
     )
     raise AssertionError
@@ -91,4 +91,4 @@ def _emit(
         reading.rows += batch.to_pylist()
     reading.positions.append((state.position, len(reading.rows)))
     if isinstance(record, EpochRecord):
-        reading.found += [found.split.path for found in record.found]
+        reading.found += [split.split.path for split in record.found]

@@ -65,7 +65,7 @@ class MicroBatchEngine:
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """What the sink has, in the order of batches."""
+        """The rows of the sink, in the order of batches."""
         return [row for number in sorted(self.sink) for row in self.sink[number]]
 
     def run(self, *, crash_after: Step | None = None, in_batch: int = 0) -> bool:
@@ -78,13 +78,13 @@ class MicroBatchEngine:
             in_batch: the batch in which it does, counted from 0 over all runs.
         """
         self._crash = (crash_after, in_batch) if crash_after else None
-        made = self._configure()
-        coordinator = made.create_coordinator()
+        configured = self._configure()
+        coordinator = configured.create_coordinator()
         try:
             coordinator.prepare_for_available_now()
             initial = coordinator.initial_offset()
             if len(self.offsets) > self._committed:
-                self._execute(made, coordinator, initial)
+                self._execute(configured, coordinator, initial)
             for _ in range(_MOST_BATCHES):
                 start = self._offset(len(self.offsets) - 1, initial)
                 end = coordinator.plan_next(start, limited=True)
@@ -92,7 +92,7 @@ class MicroBatchEngine:
                     return False
                 self._reach(Step.PLANNED, len(self.offsets))
                 self.offsets.append(dumps(end))
-                self._execute(made, coordinator, initial)
+                self._execute(configured, coordinator, initial)
         except CrashError:
             return True
         finally:
@@ -102,21 +102,21 @@ class MicroBatchEngine:
         )
 
     def _execute(
-        self, made: ConfiguredSource, coordinator: SourceCoordinator[Any], initial: JsonObject
+        self, configured: ConfiguredSource, coordinator: SourceCoordinator[Any], initial: JsonObject
     ) -> None:
         number = len(self.offsets) - 1
         self._reach(Step.LOGGED, number)
         rows: list[dict[str, Any]] = []
         for task in coordinator.tasks(self._offset(number - 1, initial), self._offset(number, initial)):
-            rows += self._read(made, task, number)
+            rows += self._read(configured, task, number)
         self._reach(Step.READ, number)
         self.sink[number] = rows
         self._reach(Step.WRITTEN, number)
         self._committed = number + 1
         self._reach(Step.COMMITTED, number)
 
-    def _read(self, made: ConfiguredSource, task: Any, number: int) -> Iterator[dict[str, Any]]:
-        batches = made.read_task(pickle.loads(pickle.dumps(task)))
+    def _read(self, configured: ConfiguredSource, task: Any, number: int) -> Iterator[dict[str, Any]]:
+        batches = configured.read_task(pickle.loads(pickle.dumps(task)))
         for batch in batches:
             yield from batch.to_pylist()
             if self._crash == (Step.READ_PARTLY, number):

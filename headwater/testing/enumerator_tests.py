@@ -1,4 +1,4 @@
-"""What every enumerator promises (`headwater.core.enumerator.SplitEnumerator`).
+"""The promises of every enumerator (`headwater.core.enumerator.SplitEnumerator`).
 
 And a coordinator's side of the conversation, for the test of an enumerator.
 """
@@ -35,7 +35,7 @@ _BACKOFF = Backoff(deadline_ms=30_000)
 
 
 class RecordingContext(PlannedSplitEnumeratorContext[Any, Any], BarrierSplitEnumeratorContext[Any, Any]):
-    """Runs calls at once, on the caller's thread, and remembers what the enumerator said.
+    """Runs calls at once, on the caller's thread, and remembers the calls of the enumerator.
 
     Failures that pass are repeated a few times.
 
@@ -45,9 +45,9 @@ class RecordingContext(PlannedSplitEnumeratorContext[Any, Any], BarrierSplitEnum
         assigned: the splits that are assigned, with their first positions.
         retired: the paths that left.
         out_of_sight: the paths that were set aside.
-        losses: what is lost, by path.
+        losses: lost ranges, by path.
         lost_splits: the ids of whole splits that are not read.
-        events: what was sent to readers.
+        events: events for readers.
     """
 
     def __init__(self) -> None:
@@ -144,11 +144,11 @@ class EnumeratorTests(Subject):
                     )
                     # Splits that are read once and whole leave the query once they were read.
                     drops_what_is_read = isinstance(source, PlannedSource) and source.bounded_splits
-                    gone = [path for path in restored_context.retired if not drops_what_is_read]
+                    retired = [path for path in restored_context.retired if not drops_what_is_read]
                     keeps(
                         SplitEnumerator.refresh,
-                        not gone,
-                        f"retires what is gone; {gone} was retired, and still exists",
+                        not retired,
+                        f"retires what is gone; {retired} was retired, and still exists",
                     )
 
     def test_heads_are_those_of_live_splits_and_not_before_their_starts(self) -> None:
@@ -181,14 +181,14 @@ class EnumeratorTests(Subject):
     def test_a_complete_checkpoint_may_be_told_twice(self) -> None:
         with self._look() as (source, context, enumerator):
             checkpoint = self._checkpoint(source, context, enumerator)
-            before = dumps(enumerator.snapshot_state())
+            state = dumps(enumerator.snapshot_state())
             enumerator.notify_checkpoint_complete(checkpoint)
             once = dumps(enumerator.snapshot_state())
             enumerator.notify_checkpoint_complete(checkpoint)
             keeps(
                 SplitEnumerator.notify_checkpoint_complete,
                 dumps(enumerator.snapshot_state()) == once,
-                f"is idempotent; before: {before}",
+                f"is idempotent; before: {state}",
             )
 
     @contextmanager

@@ -14,7 +14,7 @@ from headwater.core.source import Boundedness
 def configured(
     source: SourceClass | str, options: Mapping[str, str], boundedness: Boundedness | None
 ) -> ConfiguredSource:
-    """Return a source made of its options: keys come lower-cased, and an inferred schema is told to it.
+    """Return a source made of its options: keys come lower-cased, and an inferred schema is passed on.
 
     Args:
         source: the class, or the name of a source that is built in or installed.
@@ -25,5 +25,5 @@ def configured(
         OptionError: the source does not take these options.
     """
     factory = source_factory(source) if isinstance(source, str) else UserSource(source)
-    made = factory({key.lower(): value for key, value in options.items()}, boundedness)
-    return replace(made, source=made.source.with_schema(made.source.schema(), given=False))
+    configured = factory({key.lower(): value for key, value in options.items()}, boundedness)
+    return replace(configured, source=configured.source.with_schema(configured.source.schema(), given=False))

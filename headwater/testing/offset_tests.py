@@ -1,4 +1,4 @@
-"""What must hold of splits and positions, which are written into every offset (`Source`, `Split`)."""
+"""The contracts of splits and positions, which are written into every offset (`Source`, `Split`)."""
 
 from __future__ import annotations
 
@@ -51,19 +51,20 @@ class OffsetTests(Subject):
     def test_positions_are_small_json_and_only_go_forward(self) -> None:
         with self.readable() as configured:
             source = configured.source
-            for piece in self.ranges(configured):
-                last = piece.start
-                for position, _ in read_range(source, piece).positions:
+            for split_range in self.ranges(configured):
+                last = split_range.start
+                for position, _ in read_range(source, split_range).positions:
                     text = dumps(position)
                     keeps(
                         Split,
                         len(text) <= MOST_POSITION_BYTES,
-                        f"a position is small; one of {piece.split.split_id} has {len(text)} characters",
+                        f"a position is small; one of {split_range.split.split_id} has {len(text)} "
+                        "characters",
                     )
                     keeps(
                         Split,
                         not _is_before(source, position, last),
-                        f"positions go forward; split {piece.split.split_id} came from {last!r} to "
+                        f"positions go forward; split {split_range.split.split_id} came from {last!r} to "
                         f"{position!r}",
                     )
                     last = position
@@ -73,40 +74,40 @@ class OffsetTests(Subject):
             source = configured.source
             if not isinstance(source, PlannedSource):
                 return
-            for piece in self.ranges(configured):
-                rows = source.rows_between(piece.start, piece.stop)
+            for split_range in self.ranges(configured):
+                rows = source.rows_between(split_range.start, split_range.stop)
                 keeps(
                     PlannedSource.rows_between,
-                    rows >= 0 and source.rows_between(piece.stop, piece.start) == 0,
-                    f"is 0 if stop is not after start; {piece}",
+                    rows >= 0 and source.rows_between(split_range.stop, split_range.start) == 0,
+                    f"is 0 if stop is not after start; {split_range}",
                 )
                 keeps(
                     PlannedSource.position_after,
-                    source.position_after(piece.start, rows, piece.stop) == piece.stop,
-                    f"comes to the stop of {piece}",
+                    source.position_after(split_range.start, rows, split_range.stop) == split_range.stop,
+                    f"comes to the stop of {split_range}",
                 )
                 for count in {0, 1, rows // 2}:
-                    position = source.position_after(piece.start, count, piece.stop)
-                    between = source.rows_between(piece.start, position)
+                    position = source.position_after(split_range.start, count, split_range.stop)
+                    between = source.rows_between(split_range.start, position)
                     keeps(
                         PlannedSource.position_after,
-                        source.rows_between(position, piece.start) == 0,
-                        f"never before the start of {piece}: {position!r}",
+                        source.rows_between(position, split_range.start) == 0,
+                        f"never before the start of {split_range}: {position!r}",
                     )
                     keeps(
                         PlannedSource.position_after,
                         between <= rows,
-                        f"never after the stop of {piece}: {position!r}",
+                        f"never after the stop of {split_range}: {position!r}",
                     )
                     keeps(
                         PlannedSource.position_after,
                         not rows or not count or between > 0,
-                        f"moves forward for {count} rows of {piece}",
+                        f"moves forward for {count} rows of {split_range}",
                     )
 
     def _splits(self) -> tuple[Source[Any, Any, Any], list[Any]]:
         options = self.options()
-        splits = [piece.split for piece in self.ranges(self.configure(options))]
+        splits = [split_range.split for split_range in self.ranges(self.configure(options))]
         with self.stream_options(options) as more:
             return self.configure(more, Boundedness.CONTINUOUS_UNBOUNDED).source, list(
                 {split.path: split for split in splits}.values()
@@ -124,5 +125,5 @@ def pickles_by_name(source: Source[Any, Any, Any]) -> bool:
 
     Spark pickles others, of a test's function or of ``__main__``, by value.
     """
-    made = type(getattr(source, "user", source))
-    return "<locals>" not in made.__qualname__ and made.__module__ != "__main__"
+    kind = type(getattr(source, "user", source))
+    return "<locals>" not in kind.__qualname__ and kind.__module__ != "__main__"

@@ -1,4 +1,4 @@
-"""What a user sees who makes a mistake in an option (`headwater.connector.options.OptionTable`)."""
+"""The messages about mistakes in options (`headwater.connector.options.OptionTable`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Test doubles: an outside in memory, and a source that does what a test wrote down there.
+"""Test doubles: an outside in memory, and a source that follows the script of a test.
 
 Rows, pauses, errors, an end.
 """
@@ -25,7 +25,7 @@ class MemorySystem:
     Spark's executors.
 
     Attributes:
-        name: what `open` takes; a source has it as an option.
+        name: the argument of `open`; a source has it as an option.
         reads: how often anything was read, to prove that something was not.
     """
 
@@ -80,7 +80,7 @@ class MemorySystem:
         return self._logs[log][first:stop]
 
     def happens(self, log: str, number: int, times: int = 1) -> bool:
-        """Return True so many times for the same row: for what happens once to all readers together."""
+        """Return True a number of times for the same row: for events that all readers share."""
         with self._lock:
             self._happened[log, number] = self._happened.get((log, number), 0) + 1
             return self._happened[log, number] <= times
@@ -98,21 +98,21 @@ class MemorySystem:
 
 @dataclass(frozen=True)
 class Rows:
-    """Yield a page with so many numbers."""
+    """Yield a page with this many numbers."""
 
     count: int
 
 
 @dataclass(frozen=True)
 class Pause:
-    """Say once that there is more after so long."""
+    """Say once that there is more after a delay."""
 
     after_ms: int
 
 
 @dataclass(frozen=True)
 class Fail:
-    """Raise an error, so many times."""
+    """Raise an error, a number of times."""
 
     error: Exception
     times: int = 1

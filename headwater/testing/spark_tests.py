@@ -1,4 +1,4 @@
-"""What a query promises, through Spark. The only suite that needs pyspark."""
+"""The promises of a query, through Spark. The only suite that needs pyspark."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class SparkTests(Subject):
 
     def _load(self, reader: Any, options: Mapping[str, str]) -> DataFrame:
         if isinstance(self.source, str):
-            named = reader.format("headwater").option("source", self.source)
+            loader = reader.format("headwater").option("source", self.source)
         else:
             from pyspark.sql import SparkSession
 
@@ -57,8 +57,8 @@ class SparkTests(Subject):
             session = SparkSession.getActiveSession()
             assert session is not None
             register(session, self.source)
-            named = reader.format(self.source.name)
-        frame: DataFrame = named.options(**options).load()
+            loader = reader.format(self.source.name)
+        frame: DataFrame = loader.options(**options).load()
         return frame
 
     def _stream(self, spark: SparkSession, options: Mapping[str, str], folder: str) -> None:

@@ -22,10 +22,10 @@ from headwater.testing.making import configured
 
 
 class Subject:
-    """The base of all suites: a test class inherits from a suite and says what is under test.
+    """The base of all suites: a test class inherits from a suite and names the source under test.
 
-    Every test asks for its own world with `options`. What a suite needs beyond that is optional: a test whose
-    hook is missing is skipped, and says which. What the source can do is read off the source: its mode, its
+    Every test asks for its own world with `options`. Further hooks are optional: a test whose
+    hook is missing is skipped, and names it. The abilities are read off the source: its mode, its
     abilities, its options.
     """
 
@@ -68,7 +68,7 @@ class Subject:
         )
 
     def many_splits(self, count: int) -> Mapping[str, str]:
-        """Make a world with so many splits, each with a few rows, and return the options that read it."""
+        """Make a world with a number of splits, each with a few rows, and return the options that read it."""
         raise unittest.SkipTest(f"{type(self).__name__} has no method many_splits: the scale is not tested")
 
     def configure(
@@ -76,7 +76,7 @@ class Subject:
     ) -> ConfiguredSource:
         """Make the source as Spark's planner process does.
 
-        Option keys come lower-cased, and a schema that is inferred is told to the source.
+        Option keys come lower-cased, and an inferred schema is passed to the source.
         """
         return configured(self.source, {**options, **more}, boundedness)
 
@@ -84,7 +84,7 @@ class Subject:
     def readable(self) -> Iterator[ConfiguredSource]:
         """Make a world, and yield the source as the suites read its splits, more than once: a batch's.
 
-        Of a source that stages what it reads (`BarrierSource.is_staged`) only a query promises that: it comes
+        For a source that stages its rows (`BarrierSource.is_staged`) only a query promises that: it comes
         as a stream's, with a state location and a folder of one query, where each reading finds what those
         before it staged.
         """
@@ -134,13 +134,13 @@ class Subject:
             options: of the source.
             due: the rows of a batch read.
             come: those in the sink.
-            when: what happened before, for the message.
-            contract: what is broken otherwise.
+            when: the situation, for the message.
+            contract: the contract that is broken otherwise.
         """
-        wanted = self.count_rows(options, due)
-        found = self.count_rows(options, come)
-        lost = wanted - found
-        double = found - wanted
+        expected = self.count_rows(options, due)
+        actual = self.count_rows(options, come)
+        lost = expected - actual
+        double = actual - expected
         keeps(
             contract,
             not lost and not double,
@@ -159,14 +159,14 @@ class Subject:
         return [row for row in options_of_class(self.source).rows if row.name in own]
 
     def ranges(self, configured: ConfiguredSource) -> list[SplitRange[Any, Any]]:
-        """Return what a batch reads, split by split."""
+        """Return the rows of a batch, split by split."""
         with closing(configured.create_coordinator()) as coordinator:
             if isinstance(coordinator, PlannedCoordinator):
                 # As a stream plans it: a batch read leaves ends open, and then finds more each time.
                 start = coordinator.initial_offset()
                 planned = coordinator.tasks(start, coordinator.plan_next(start, limited=False))
-                return [piece for task in planned for piece in task.ranges]
-            return [piece for task in coordinator.plan_all() for piece in task.ranges]
+                return [split_range for task in planned for split_range in task.ranges]
+            return [split_range for task in coordinator.plan_all() for split_range in task.ranges]
 
     def some_range(self, configured: ConfiguredSource) -> SplitRange[Any, Any]:
         """Return the range with the most rows."""
@@ -174,4 +174,4 @@ class Subject:
 
         ranges = self.ranges(configured)
         assert ranges, "options() must make a world with some rows: the batch read has no split with any"
-        return max(ranges, key=lambda piece: len(read_range(configured.source, piece).rows))
+        return max(ranges, key=lambda split_range: len(read_range(configured.source, split_range).rows))

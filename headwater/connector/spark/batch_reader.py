@@ -18,7 +18,7 @@ from headwater.connector.spark.handover import acknowledge, show_log
 def planned_rows(
     configured: ConfiguredSource, task: Any, planned: pa.Schema
 ) -> Generator[pa.RecordBatch, None, None]:
-    """Yield what a task reads. On an executor. An error on the way is readable.
+    """Yield the rows of a task. On an executor. An error on the way is readable.
 
     Args:
         configured: the source, with the schema that Spark plans with.
@@ -26,7 +26,7 @@ def planned_rows(
         planned: that schema, as Spark's workers send it to the JVM.
 
     Raises:
-        HeadwaterError: what reading raises, or a value that Spark's type does not hold.
+        HeadwaterError: any error of reading, or a value that Spark's type does not hold.
     """
     return readable_rows(_rows(configured, task, planned))
 

@@ -1,7 +1,7 @@
-"""``format("headwater")``: what Spark sees. Translates; decides nothing.
+"""``format("headwater")``: Spark's view of it. Translates; decides nothing.
 
 Imported by Spark in every process that looks for Python data sources, also by versions of Spark that are too
-old: so this module imports only what every version has, and next to nothing of headwater.
+old: so this module imports only names that every version has, and next to nothing of headwater.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class HeadwaterDataSource(DataSource):
             return self._factory(options)(options, boundedness)
 
     def _factory(self, options: dict[str, Any]) -> SourceFactory:
-        """Return what makes the source, and take the option that names it."""
+        """Return the factory of the source, and take the option that names it."""
         from headwater.connector.sources.registry import source_factory
 
         if self._schema_is_given:
@@ -134,7 +134,7 @@ def _refuse_inferred(inferred: Mapping[str, str]) -> None:
 
 
 def _require_arrow() -> None:
-    """Say at once that Arrow is missing: Spark's own processes need it too, and do not say what to do."""
+    """Say at once that Arrow is missing: Spark's own processes need it too, and name no remedy."""
     if find_spec("pyarrow") is None:
         raise InstallationError(
             "headwater needs pyarrow, which is not installed in this Python (driver and every executor need "

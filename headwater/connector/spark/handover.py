@@ -22,7 +22,7 @@ _LOOPBACK = ("127.", "::1", "::ffff:127.")
 
 
 def acknowledge() -> None:
-    """Acknowledge at once what has arrived on this process's TCP connections over the loopback interface.
+    """Acknowledge at once the data that has arrived on TCP connections over the loopback interface.
 
     Called when a reader is unpickled, so once for each task, on its thread. Takes some microseconds for each
     open file. The option is not a lasting one, and changes nothing but the moment of an acknowledgement: so

@@ -1,4 +1,4 @@
-"""How far a query is behind, and what it has lost.
+"""How far a query is behind, and its losses.
 
 Spark keeps no metrics of Python sources, so this reads them off the query's progress, which has the offsets.
 """
@@ -32,11 +32,11 @@ class QueryLag:
         query: its name, or its id if it has none.
         batch_id: the micro-batch reported on.
         rows_per_second: how fast that batch was processed.
-        splits: by split, how many positions lie between what was read and the head at the time.
+        splits: by split, how many positions lie between the position and the head at the time.
         lost_rows: how many records were gone when a batch was planned that should have read them, since the
             checkpoint was new. Exact in positions: where the log had gaps, fewer records were there.
-        lost_at_least_rows: how many more were gone when a task came to read them. At least so many: a task's
-            report may not arrive, and one that has arrived counts from the next batch on.
+        lost_at_least_rows: how many more were gone when a task came to read them. This is a lower bound: a
+            task's report may not arrive, and one that has arrived counts from the next batch on.
         lost_ranges: the last 100 ranges of all: ``split``, ``first`` (the position of the first record that
             is gone), ``until`` (the position after the last one; both are None for a whole split), ``found``
             (``planning`` or ``task``) and ``time_ms`` (since 1970).
@@ -45,7 +45,7 @@ class QueryLag:
             ``maxEventTimeSkew`` that has a backlog, else empty. In barrier mode of the splits that hold
             others back.
         unread: splits of which nothing was read yet: in barrier mode the others wait for them, too.
-        late_rows: how many rows of splits that were found late were older than what was read by more than
+        late_rows: how many rows of splits that were found late were older than the rows read by more than
             ``eventTimeDelay``, since the checkpoint was new.
         late_in_column: about how many rows were late by the column ``eventTimeColumn`` in this run: sources
             in planned mode are aligned by the times of records.
@@ -208,7 +208,7 @@ def _html(lag: QueryLag) -> str:
 
 
 def query_lag(progress: Any) -> QueryLag | None:
-    """Return what a progress report says about sources of headwater; None if the query reads from none.
+    """Return the lag of the sources of headwater in a progress report; None if the query reads from none.
 
     Args:
         progress: a `StreamingQueryProgress`, of a classic session or of Spark Connect.
@@ -227,7 +227,7 @@ def query_lag(progress: Any) -> QueryLag | None:
 def lag_of(
     query: str, batch_id: int, rows_per_second: float, offsets: Sequence[tuple[Reported, Reported]]
 ) -> QueryLag | None:
-    """Return what the offsets of a query say; None if none is of headwater.
+    """Return the lag by the offsets of a query; None if none is of headwater.
 
     Args:
         query: its name.

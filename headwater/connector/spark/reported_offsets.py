@@ -43,7 +43,7 @@ def positions_by_split(offset: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def leaves(node: Any) -> Iterator[tuple[str, Any]]:
-    """Yield what stands in a tree of names, each leaf by the id of its split."""
+    """Yield the leaves of a tree of names, each by the id of its split."""
     return (("-".join(path), leaf) for path, leaf in _leaves(node))
 
 

@@ -95,7 +95,7 @@ def configure(builder: SparkSession.Builder, *, parallelism: int | None = None) 
     chosen a Python (``PYSPARK_PYTHON``, ``PYSPARK_DRIVER_PYTHON``, ``spark-submit``), and for a master that
     is not ``local``: there the same path may be another Python, or none.
 
-    Called on the driver, before Spark starts: a session that runs already keeps what it has.
+    Called on the driver, before Spark starts: a session that runs already keeps its settings.
 
     Args:
         builder: as the user made it.
@@ -127,7 +127,7 @@ def session(
 
     Args:
         name: of the application.
-        master: as in ``SparkSession.builder.master``; None for what ``spark-submit`` or Spark's files say,
+        master: as in ``SparkSession.builder.master``; None for the one of ``spark-submit`` or Spark's files,
             else ``local[*]``.
         conf: other settings, by name.
         parallelism: how many tasks the cluster runs at once, as for `recommended_environment`.

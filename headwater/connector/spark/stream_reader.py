@@ -48,7 +48,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
         """Return the limit that Spark hands back with every trigger.
 
-        Except Once, which passes ReadAllAvailable: that is how Once is told apart.
+        Except Once, which passes ReadAllAvailable: that is how Once is recognized.
         """
         return self._configured.read_limit()
 
@@ -91,7 +91,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._get_coordinator().commit(end)
 
     def stop(self) -> None:
-        """Close what is open.
+        """Close the coordinator.
 
         Spark calls this only after an error; on an ordinary stop it kills the process.
         """

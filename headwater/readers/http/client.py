@@ -65,7 +65,7 @@ class IdlePools:
             pools.close()
 
     def give_back(self, pools: ConnectionPools) -> None:
-        """Take pools back that nobody uses any more."""
+        """Take pools back from a reader that has ended."""
         idle = self._kept.setdefault(pools.tls, [])
         if self._is_young(pools) and len(idle) < _MOST:
             idle.append(pools)
@@ -113,7 +113,7 @@ class HttpClient:
     certificate of this client are for their origins only: scheme, host and port.
 
     Args:
-        settings: what the user says.
+        settings: the user's settings.
     """
 
     def __init__(self, settings: HttpSettings) -> None:

@@ -20,7 +20,7 @@ _ZSTD_MAGIC: Final = b"\x28\xb5\x2f\xfd"
 
 
 class TooLargeError(Exception):
-    """The content is larger than the limit. What more there is was not decompressed."""
+    """The content is larger than the limit. The rest was not decompressed."""
 
 
 def _zlib(content: bytes, most_bytes: int, window_bits: int) -> bytes:

@@ -89,7 +89,7 @@ os.register_at_fork(after_in_child=LOOKUPS.clear)
 _LEAST_S: Final = 0.001
 """A time limit of nothing would be none."""
 _UNDER_WAY: Final = threading.local()
-"""The exchange of each thread: what connections tell which socket they use."""
+"""The exchange of each thread: connections tell it their socket."""
 
 
 class Exchange:
@@ -122,7 +122,7 @@ class Exchange:
 
     @contextlib.contextmanager
     def within(self, timeout_s: float) -> Iterator[None]:
-        """Break off what this thread asks if it takes longer as a whole, however slowly it goes on."""
+        """Break off the request of this thread if it takes longer as a whole, however slowly it goes on."""
         self._until_s = time.monotonic() + timeout_s
         timer = threading.Timer(timeout_s, self.break_off)
         timer.daemon = True
@@ -242,7 +242,7 @@ class ConnectionPools:
         self._managers: dict[tuple[str | None, bool, bool], urllib3.PoolManager] = {}
 
     def manager(self, url: str, *, is_named: bool) -> urllib3.PoolManager:
-        """Return what asks for a URL.
+        """Return the pool for a URL.
 
         Args:
             url: which.

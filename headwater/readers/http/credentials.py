@@ -1,4 +1,4 @@
-"""Who asks: what requests carry to the hosts that the user named, and to no other."""
+"""Credentials: requests carry them to the hosts that the user named, and to no other."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ TOKENS: Final = TokenCache()
 
 
 _SHOWN: Final = 400
-"""So many characters of a refusal are shown."""
+"""How many characters of a refusal are shown."""
 _LEAST_SECRET: Final = 4
 """Fewer characters are no secret, and stand in many words."""
 _PLAIN: Final = frozenset({"accept", "accept-language", "content-type", "user-agent"})
@@ -89,7 +89,7 @@ class Credentials:
         self._secrets: set[str] = set()
 
     def read(self) -> tuple[Mapping[str, str], Mapping[str, str]]:
-        """Return the headers of a request, and what is added to its query.
+        """Return the headers of a request, and the parameters added to its query.
 
         Raises:
             SourceError: a secret cannot be read in this process, or no token is given out.
@@ -123,7 +123,7 @@ class Credentials:
         return (self._headers(), self._parameters()) != self._sent
 
     def hidden(self, text: str) -> str:
-        """Return a text without secrets: some servers repeat in an answer what they were asked with."""
+        """Return a text without secrets: some servers repeat the request in an answer."""
         for secret in sorted(self._secrets, key=len, reverse=True):
             text = text.replace(secret, "***")
         return text
@@ -180,7 +180,7 @@ class Credentials:
         )
 
     def _token_request(self, oauth: OAuthSettings) -> tuple[dict[str, str], list[tuple[str, str]]]:
-        """Return headers and form. What the user gives comes in place of what OAuth's client sends."""
+        """Return headers and form. The user's parameters replace those of OAuth."""
         client = resolved_secret(oauth.client_id, "option 'oauthClientId'")
         secret = resolved_secret(oauth.client_secret, "option 'oauthClientSecret'")
         self._note_secrets(secret)

@@ -1,4 +1,4 @@
-"""A list while a task reads it: where it is, what to ask next, and what was left out on the way."""
+"""A list while a task reads it: its position, the next page, and the pages that were skipped."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class OpenList:
 
     Attributes:
         split: the list.
-        at: the position after what was handed over.
+        at: the position after the rows that were handed over.
         ask: the page to ask for: that of ``at``, or the one behind it, if the page of ``at`` may still grow.
         stop: where an earlier reading of the epoch stopped; None if this is the first.
         pending: pages that were left out since ``at``, each with the reason.
@@ -45,14 +45,14 @@ class OpenList:
 
     @classmethod
     def of(cls, split_range: SplitRange[HttpSplit, JsonValue], kind: Paging) -> OpenList:
-        """Begin a range. What was left out before it counts no more."""
+        """Begin a range. Pages that were skipped before it count no more."""
         at = replace(PagePosition.from_json(split_range.start), skipped=())
         stop = None if split_range.stop is None else PagePosition.from_json(split_range.stop)
         return cls(split_range.split, at, at.place, stop, kind, page_size=at.size, seen=at.seen)
 
     @property
     def asked(self) -> PageLink:
-        """What to ask for."""
+        """The page to ask for."""
         return PageLink(self.ask.url, self.ask.cursor)
 
     @property

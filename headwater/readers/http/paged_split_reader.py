@@ -1,4 +1,4 @@
-"""The base of all readers of a REST API: turns, the rate, and what follows from an answer."""
+"""The base of all readers of a REST API: turns, the rate, and the treatment of answers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from headwater.readers.http.urls import without_parameters
 log = logging.getLogger(__name__)
 
 MOST_LEFT_OUT: Final = 10
-"""So many pages in a row that cannot be read are the end of a list whose pages are counted."""
+"""This number of pages in a row that cannot be read is the end of a list whose pages are counted."""
 _IDLE_MS: Final = 100
 _MOST_WAIT_MS: Final = 5_000
 """The longest pause within an epoch. After a longer one the split comes up in a later epoch."""
@@ -46,7 +46,7 @@ class PagedSplitReader(BarrierSplitReader[HttpSplit, JsonValue], Generic[OpenT])
     that time. A wake-up ends every wait.
 
     Args:
-        settings: what the user says.
+        settings: the user's settings.
         clock: time.
         rate: of the task.
     """
@@ -70,11 +70,11 @@ class PagedSplitReader(BarrierSplitReader[HttpSplit, JsonValue], Generic[OpenT])
 
     @abstractmethod
     def _without_request(self, current: OpenT) -> EpochRecords | None:
-        """Return what comes next where no page is asked for; None if one is to be."""
+        """Return the next records where no page is asked for; None if one is to be."""
 
     @abstractmethod
     def _read(self, current: OpenT, answer: HttpResponse) -> EpochRecords:
-        """Return what is in the page that was asked for.
+        """Return the records of the page that was asked for.
 
         Raises:
             CorruptRecordError: it cannot be read.
@@ -181,7 +181,7 @@ class PagedSplitReader(BarrierSplitReader[HttpSplit, JsonValue], Generic[OpenT])
         return self._take(current, answer)
 
     def _take(self, current: OpenT, answer: HttpResponse) -> EpochRecords:
-        """Do with an answer what its status says.
+        """Treat an answer by its status.
 
         Raises:
             TransientSourceError: it is to be asked again.
@@ -245,7 +245,7 @@ class PagedSplitReader(BarrierSplitReader[HttpSplit, JsonValue], Generic[OpenT])
     def _bad_page(
         self, current: OpenT, error: CorruptRecordError | DataLossError, url: str, text: str = ""
     ) -> EpochRecords:
-        """Do with a page that cannot be read what the user says.
+        """Treat a page that cannot be read by the option badPages.
 
         Raises:
             CorruptRecordError: that is to fail.
@@ -278,14 +278,14 @@ class PagedSplitReader(BarrierSplitReader[HttpSplit, JsonValue], Generic[OpenT])
             )
 
     def _leave_alone(self, current: OpenT, pause_ms: int, events: tuple[JsonValue, ...] = ()) -> EpochRecords:
-        """Obey a server that asks to be left alone for so long. The driver and other tasks hear of it."""
+        """Obey a server that asks to be left alone for a time. The driver and other tasks hear of it."""
         if pause_ms > _MOST_WAIT_MS and self._settings.follows_growth and not current.is_second_reading:
             del self._open[current.split.path]
             return EpochRecords(caught_up={current.split.path: pause_ms}, events=events)
         return EpochRecords(paused={current.split.path: pause_ms}, events=events)
 
     def _following(self, current: OpenT, page: HttpPage, answer: HttpResponse) -> NextPage:
-        """Return what follows a page; nothing, if it is empty and names itself: nobody has more to say.
+        """Return the page after a page; none, if it is empty and names itself: then there is no more.
 
         Raises:
             CorruptRecordError: the link leads nowhere, or in a circle.
@@ -311,7 +311,7 @@ class PagedSplitReader(BarrierSplitReader[HttpSplit, JsonValue], Generic[OpenT])
         return replace(following, link=link)
 
     def _without_secrets(self, url: str) -> str:
-        """Return a link as it may be kept: many APIs repeat in it what they were asked with."""
+        """Return a link as it may be kept: many APIs repeat the request's parameters in it."""
         if origin(url) not in self._settings.origins:
             return url
         return without_parameters(url, self._settings.credentials.parameters)

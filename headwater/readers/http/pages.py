@@ -1,4 +1,4 @@
-"""What is in a page: its items, as the bytes they are, and links to lists that items name."""
+"""The content of a page: its items, as bytes, and links to lists that items name."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def raw_at(fields: Fields, name: str) -> msgspec.Raw | None:
 
 
 def value_at(fields: Fields, name: str) -> Any:
-    """Return what is at a name with dots, None if nothing is.
+    """Return the value at a name with dots, None if there is none.
 
     Raises:
         CorruptRecordError: that cannot be read.
@@ -226,7 +226,7 @@ def _check_error(fields: Fields, name: str | None) -> None:
 def _is_empty(fields: Fields, answer: HttpResponse, paging: PagingSettings) -> bool:
     """Whether a page without its list has no items: many servers leave an empty list out (proto3, omitempty).
 
-    It has what tells of the next page, though that may say that there is none; or it is a counted page, and
+    It has the field about the next page, though that may say that there is none; or it is a counted page, and
     empty as a whole. A page with a list elsewhere may be one whose itemsField is misspelt.
     """
     if paging.kind != "link" and not fields:
@@ -267,7 +267,7 @@ def _utf8(answer: HttpResponse) -> bytes:
 
 
 def _charset(name: str) -> str:
-    """Return Python's name of an encoding of the web; UTF-8, as JSON is (RFC 8259), for what is none.
+    """Return Python's name of an encoding of the web; UTF-8, as JSON is (RFC 8259), for an unknown one.
 
     Python knows more by such names: encodings of host names, whose time grows with the square of the size.
     """

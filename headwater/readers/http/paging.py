@@ -1,4 +1,4 @@
-"""Where the next page of a list is, and what is no end."""
+"""Where the next page of a list is, and which answers are no end."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class PageLink:
 
     Attributes:
         url: of the page, without secrets.
-        cursor: what goes into the body of the request, None if nothing does.
+        cursor: the part of the request's body that changes, None if there is none.
     """
 
     url: str
@@ -41,7 +41,7 @@ class PageLink:
 
 @dataclass(frozen=True)
 class NextPage:
-    """What follows a page.
+    """The page after a page.
 
     Attributes:
         link: the next page; None if this is the last one.
@@ -53,7 +53,7 @@ class NextPage:
 
 
 def warn_of_absent(first: PageLink, page: HttpPage, paging: PagingSettings) -> None:
-    """Say that the first page of a list lacks what tells whether there is another one.
+    """Say that the first page of a list lacks the field that tells whether there is another one.
 
     Many APIs leave it out on their last page. But a name that is misspelt looks the same.
     """
@@ -94,7 +94,7 @@ class CircleGuard:
 
 
 def next_page(current: PageLink, page: HttpPage, answer: HttpResponse, paging: PagingSettings) -> NextPage:
-    """Return what follows a page.
+    """Return the page after a page.
 
     Raises:
         CorruptRecordError: the link leads nowhere, or is no link, or there should be one.

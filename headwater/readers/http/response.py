@@ -1,4 +1,4 @@
-"""The answer of a server, what its status means, and how long the server asks to be left alone."""
+"""The answer of a server, the meaning of its status, and how long the server asks to be left alone."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _LATEST_S: Final = 10**9
 
 
 def action_of(answer: HttpResponse, settings: HttpSettings) -> StatusAction:
-    """Return what to do with an answer: what the user says, or what is usual."""
+    """Return the treatment of an answer: the user's, or the usual one."""
     status = answer.status
     action = settings.on_status.get(str(status)) or settings.on_status.get(f"{status // 100}xx")
     if action is not None:

@@ -23,7 +23,7 @@ from headwater.readers.http.response import HttpResponse
 log = logging.getLogger(__name__)
 
 _MOST_EMPTY: Final = 10
-"""After so many pages in a row without items a stream looks again later."""
+"""After this number of pages in a row without items a stream looks again later."""
 _MOST_EMPTY_IN_BATCH: Final = 1_000
 
 
@@ -44,7 +44,7 @@ class HttpSplitReader(PagedSplitReader[OpenList]):
         return None if reason is None else self._leave_out(current, reason)
 
     def _read(self, current: OpenList, answer: HttpResponse) -> EpochRecords:
-        """Hand over the items of a page, up to the stop, and find out what to ask next.
+        """Hand over the items of a page, up to the stop, and find the next page to ask for.
 
         Raises:
             CorruptRecordError: the page cannot be read.
@@ -87,7 +87,7 @@ class HttpSplitReader(PagedSplitReader[OpenList]):
         return self._done(current, records, events, may_grow=current.split.is_root)
 
     def _seen(self, current: OpenList, page: HttpPage) -> str | None:
-        """Return what tells a page from every other one, where pages or items are counted.
+        """Return a digest that distinguishes a page from every other one, where pages or items are counted.
 
         Raises:
             CorruptRecordError: it is the one before once more.
@@ -128,7 +128,7 @@ class HttpSplitReader(PagedSplitReader[OpenList]):
         return pa.Table.from_batches(pieces).combine_chunks().to_batches()[0] if current.pending else whole
 
     def _events(self, current: OpenList) -> tuple[JsonValue, ...]:
-        """Tell the driver what was left out. A second reading tells nothing."""
+        """Tell the driver of skipped pages. A second reading tells nothing."""
         return tuple(reason for _, reason in current.pending) if current.stop is None else ()
 
     def _leave_out(self, current: OpenList, reason: str) -> EpochRecords:
@@ -176,7 +176,7 @@ class HttpSplitReader(PagedSplitReader[OpenList]):
     def _found(
         self, current: OpenList, page: HttpPage, rows: range
     ) -> tuple[tuple[FoundSplit, ...], tuple[JsonValue, ...]]:
-        """Return the lists that the items of a page name, and what the driver is told of those left out."""
+        """Return the lists that the items of a page name, and the message about skipped ones."""
         paging = self._settings.paging
         if not paging.has_children:
             return (), ()

@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, quote, urlencode, urljoin, urlsplit, urlunsp
 from headwater.enumerators.http.origins import origin
 
 _LEGAL: Final = "!#$%&'()*+,/:;=?@[]~-._"
-"""What stands in a URL as it is: everything else is written as per cent."""
+"""Characters that stay in a URL: all others are percent-encoded."""
 _MOST_CHARACTERS: Final = 16_384
 
 

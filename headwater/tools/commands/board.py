@@ -36,7 +36,7 @@ _FIRST_BATCHES: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class _Logged:
-    """What an entry says of all its sources.
+    """An entry of the offset log, for all its sources.
 
     Attributes:
         positions: of each split, by its id.
@@ -56,7 +56,7 @@ class CheckpointWatcher:
 
     Args:
         histories: where it writes.
-        folder: what the query has as ``checkpointLocation``.
+        folder: the query's ``checkpointLocation``.
         ask_ends: None where no broker is known; then no lag is either.
     """
 
@@ -73,7 +73,7 @@ class CheckpointWatcher:
         self._after: _Logged = _Logged({}, frozenset(), frozenset())
 
     def look(self) -> None:
-        """Take what is new. What cannot be read is said on the board, and tried again at the next look."""
+        """Take new batches. An error of reading is shown on the board, and the next call tries again."""
         message = ""
         reports: list[BatchReport] = []
         # Not under the lock of the histories: a page must not wait for a store or a broker.
@@ -88,9 +88,9 @@ class CheckpointWatcher:
                 history.add(report)
 
     def _news(self) -> list[BatchReport]:
-        seen = self._checkpoint.batches()
-        logged, committed = seen
-        if seen == self._seen:
+        numbers = self._checkpoint.batches()
+        logged, committed = numbers
+        if numbers == self._seen:
             # The head moves while nothing is logged.
             entry = self._checkpoint.entry(self._last)
             return (
@@ -107,22 +107,22 @@ class CheckpointWatcher:
                 self._last = batch_id
             is_newest = batch_id == logged[-1]
             reports.append(self._report(batch_id, entry, is_done=batch_id <= committed, ask=is_newest))
-        self._seen = seen
+        self._seen = numbers
         return reports
 
     def _report(
         self, batch_id: int, entry: OffsetLogEntry, *, is_done: bool, ask: bool = True
     ) -> BatchReport:
-        after = self._after
-        ends = self._ask_ends(after.kafka) if ask and self._ask_ends and after.kafka else {}
+        end = self._after
+        ends = self._ask_ends(end.kafka) if ask and self._ask_ends and end.kafka else {}
         lags = {
             split: max(0, ends[split] - position)
-            for split, position in after.positions.items()
+            for split, position in end.positions.items()
             if split in ends and isinstance(position, int)
         }
         offsets = [(reported_offset(text), None) for text in entry.offsets.values()]
         lag = lag_of(self._name, batch_id, 0.0, offsets)
-        splits = split_reports(self._before, after.positions, lags, {}, after.kept)
+        splits = split_reports(self._before, end.positions, lags, {}, end.kept)
         moved = [each.moved for each in splits.values() if each.moved is not None]
         return BatchReport(
             batch_id,
@@ -137,19 +137,19 @@ class CheckpointWatcher:
 
 def _logged(entry: OffsetLogEntry) -> _Logged:
     positions: dict[str, JsonValue] = {}
-    kept: set[str] = set()
+    unavailable: set[str] = set()
     kafka: set[str] = set()
-    for found in positions_by_source(entry).values():
-        positions |= _positions(found)
-        kept |= found.kept
-        if "kafka" in found.source:
-            kafka |= found.positions.keys()
-    return _Logged(positions, frozenset(kept), frozenset(kafka))
+    for logged in positions_by_source(entry).values():
+        positions |= _positions(logged)
+        unavailable |= logged.kept
+        if "kafka" in logged.source:
+            kafka |= logged.positions.keys()
+    return _Logged(positions, frozenset(unavailable), frozenset(kafka))
 
 
-def _positions(found: LoggedPositions) -> Mapping[str, JsonValue]:
+def _positions(logged: LoggedPositions) -> Mapping[str, JsonValue]:
     # In barrier mode an offset has the positions before its epoch.
-    return found.positions or positions_by_split(reported_offset(found.raw))
+    return logged.positions or positions_by_split(reported_offset(logged.raw))
 
 
 def _time_ms(entry: OffsetLogEntry, name: str) -> int | None:
@@ -189,16 +189,16 @@ def add_board(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     parser.set_defaults(run=_run)
 
 
-def _run(given: argparse.Namespace) -> int:
+def _run(arguments: argparse.Namespace) -> int:
     histories = QueryHistories(now_ms)
 
     def view(request: ViewRequest) -> JsonObject:
         return board_view(histories, request, {}, now_ms())
 
-    ask_ends = partial(kafka_ends, given.broker) if given.broker else None
+    ask_ends = partial(kafka_ends, arguments.broker) if arguments.broker else None
     try:
-        folders = [open_folder(path, given.storage_options) for path in given.paths]
-        server = BoardServer(view, host=given.host, port=given.port, token=None)
+        folders = [open_folder(path, arguments.storage_options) for path in arguments.paths]
+        server = BoardServer(view, host=arguments.host, port=arguments.port, token=None)
     except (FolderError, HeadwaterError) as error:
         sys.stderr.write(f"headwater board: {error}\n")
         return 1

@@ -1,4 +1,4 @@
-"""What the commands of ``headwater checkpoint`` that say something about one checkpoint have in common."""
+"""The common part of the commands of ``headwater checkpoint`` about one checkpoint."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ CheckpointCommand: TypeAlias = Callable[[SparkCheckpoint, argparse.Namespace], I
 def add_checkpoint_command(
     commands: argparse._SubParsersAction[argparse.ArgumentParser],
     name: str,
-    told: str,
-    told_all: str,
+    summary: str,
+    description: str,
     command: CheckpointCommand,
 ) -> argparse.ArgumentParser:
     """Add a command that takes the path of a checkpoint, and return its parser.
@@ -30,11 +30,11 @@ def add_checkpoint_command(
     Args:
         commands: those of ``headwater checkpoint``.
         name: of the command.
-        told: what the list of commands says.
-        told_all: what the help of the command says.
-        command: what it does.
+        summary: for the list of commands.
+        description: for the help of the command.
+        command: the function.
     """
-    parser = commands.add_parser(name, help=told, description=told_all)
+    parser = commands.add_parser(name, help=summary, description=description)
     parser.add_argument("path", metavar="PATH", help="the query's checkpointLocation: a folder, or s3a://...")
     parser.add_argument(
         "--storage-options",
@@ -43,7 +43,7 @@ def add_checkpoint_command(
         metavar="JSON",
         help="for an object store: options of its fsspec file system",
     )
-    parser.set_defaults(run=lambda given: _run(name, command, given))
+    parser.set_defaults(run=lambda arguments: _run(name, command, arguments))
     return parser
 
 
@@ -58,12 +58,12 @@ def logged_batch(batch_id: int, logged: list[int]) -> int:
     return batch_id
 
 
-def _run(name: str, command: CheckpointCommand, given: argparse.Namespace) -> int:
+def _run(name: str, command: CheckpointCommand, arguments: argparse.Namespace) -> int:
     try:
-        checkpoint = SparkCheckpoint(open_folder(given.path, given.storage_options))
-        for line in command(checkpoint, given):
+        checkpoint = SparkCheckpoint(open_folder(arguments.path, arguments.storage_options))
+        for line in command(checkpoint, arguments):
             sys.stdout.write(f"{line}\n")
     except (CheckpointError, FolderError, HeadwaterError) as error:
-        sys.stderr.write(f"headwater checkpoint {name}: {given.path}: {error}\n")
+        sys.stderr.write(f"headwater checkpoint {name}: {arguments.path}: {error}\n")
         return 1
     return 0

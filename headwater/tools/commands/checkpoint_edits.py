@@ -2,7 +2,7 @@
 
 Both change the end of the last committed batch in the offset log, which is where the next one begins. The
 ids of batches do not go back: a sink that remembers them, as Spark's file sink and Delta do, would leave out
-what comes with an id that it has seen.
+a batch whose id it has seen.
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ def add_edits(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         )
 
 
-def _rewind(checkpoint: SparkCheckpoint, given: argparse.Namespace) -> Iterator[str]:
-    seen = checkpoint.batches()
+def _rewind(checkpoint: SparkCheckpoint, arguments: argparse.Namespace) -> Iterator[str]:
+    numbers = checkpoint.batches()
     last = checkpoint.last_committed()
-    target = logged_batch(given.to_batch, seen[0])
+    target = logged_batch(arguments.to_batch, numbers[0])
     if target == last:
         raise CheckpointError(f"batch {target} is the last one: there is nothing behind it")
     now = checkpoint.entry(last)
@@ -83,29 +83,31 @@ def _rewind(checkpoint: SparkCheckpoint, given: argparse.Namespace) -> Iterator[
         for batch_id in (last - 1, last)
         if batch_id > target
     }
-    yield from _write(checkpoint, changed, seen, given)
+    yield from _write(checkpoint, changed, numbers, arguments)
 
 
-def _skip(checkpoint: SparkCheckpoint, given: argparse.Namespace) -> Iterator[str]:
-    seen = checkpoint.batches()
-    logged, committed = seen
+def _skip(checkpoint: SparkCheckpoint, arguments: argparse.Namespace) -> Iterator[str]:
+    numbers = checkpoint.batches()
+    logged, committed = numbers
     batches = {batch_id: checkpoint.entry(batch_id) for batch_id in logged if batch_id >= committed}
-    name = _source(given.source, batches[logged[-1]])
+    name = _source(arguments.source, batches[logged[-1]])
     for entry in batches.values():
         require_positions(name, entry.offsets[name])
-    found = _beginning(name, given.split, batches, committed)
-    if not isinstance(found.position, int):
-        raise CheckpointError(f"{given.split} is at {found.position!r}, which is no number")
-    if given.to <= found.position:
-        raise CheckpointError(f"{given.split} is at {found.position} already, and --to must lie behind it")
+    beginning = _beginning(name, arguments.split, batches, committed)
+    if not isinstance(beginning.position, int):
+        raise CheckpointError(f"{arguments.split} is at {beginning.position!r}, which is no number")
+    if arguments.to <= beginning.position:
+        raise CheckpointError(
+            f"{arguments.split} is at {beginning.position} already, and --to must lie behind it"
+        )
     if logged[-1] > committed:
-        _require_before_end(name, given, logged[-1], batches[logged[-1]])
-    left_out = f"{given.to - found.position:,} positions from {found.position} on are left out"
-    yield f"{given.split} goes on at {given.to}: {left_out}"
-    edit = with_start if found.is_new else with_position
-    entry = batches[found.batch_id]
-    changed = entry.with_offsets({name: edit(entry.offsets[name], given.split, given.to)})
-    yield from _write(checkpoint, {found.batch_id: changed}, seen, given)
+        _require_before_end(name, arguments, logged[-1], batches[logged[-1]])
+    left_out = f"{arguments.to - beginning.position:,} positions from {beginning.position} on are left out"
+    yield f"{arguments.split} goes on at {arguments.to}: {left_out}"
+    edit = with_start if beginning.is_new else with_position
+    entry = batches[beginning.batch_id]
+    changed = entry.with_offsets({name: edit(entry.offsets[name], arguments.split, arguments.to)})
+    yield from _write(checkpoint, {beginning.batch_id: changed}, numbers, arguments)
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,7 @@ class _Beginning:
 
     Attributes:
         batch_id: the entry that says so.
-        position: what it says.
+        position: the position.
         is_new: whether the entry is that of the pending batch itself, in which the split is new.
     """
 
@@ -124,7 +126,7 @@ class _Beginning:
 
 
 def _beginning(name: str, split: str, batches: Mapping[int, OffsetLogEntry], committed: int) -> _Beginning:
-    known: set[str] = set()
+    ids: set[str] = set()
     for batch_id, entry in batches.items():
         positions = positions_by_source(entry)[name].positions
         if batch_id == committed and split in positions:
@@ -132,42 +134,44 @@ def _beginning(name: str, split: str, batches: Mapping[int, OffsetLogEntry], com
         start = start_in(entry.offsets[name], split) if batch_id > committed else None
         if start is not None:
             return _Beginning(batch_id, start, is_new=True)
-        known.update(positions)
-    if split in known:
+        ids.update(positions)
+    if split in ids:
         raise CheckpointError(
             f"batch {max(batches)} is pending, and Spark's Kafka source does not log where {split} begins in "
             "it: begin a query with a new checkpoint and startingOffsets"
         )
-    raise CheckpointError(f"source {name} has no split {split!r}, but {', '.join(sorted(known))}")
+    raise CheckpointError(f"source {name} has no split {split!r}, but {', '.join(sorted(ids))}")
 
 
-def _require_before_end(name: str, given: argparse.Namespace, batch_id: int, entry: OffsetLogEntry) -> None:
-    end = positions_by_source(entry)[name].positions.get(given.split)
-    if isinstance(end, int) and given.to > end:
+def _require_before_end(
+    name: str, arguments: argparse.Namespace, batch_id: int, entry: OffsetLogEntry
+) -> None:
+    end = positions_by_source(entry)[name].positions.get(arguments.split)
+    if isinstance(end, int) and arguments.to > end:
         raise CheckpointError(
             f"batch {batch_id} is pending, and will be read again as it is logged: to {end} of "
-            f"{given.split}. Skip to {end} at the most; once that batch is committed, skip more"
+            f"{arguments.split}. Skip to {end} at the most; once that batch is committed, skip more"
         )
 
 
-def _source(asked: str | None, entry: OffsetLogEntry) -> str:
-    if asked is None and len(entry.offsets) == 1:
+def _source(name: str | None, entry: OffsetLogEntry) -> str:
+    if name is None and len(entry.offsets) == 1:
         return next(iter(entry.offsets))
-    if asked is None or asked not in entry.offsets:
+    if name is None or name not in entry.offsets:
         raise CheckpointError(
-            f"{'there is no source ' + repr(asked) if asked else 'say which source, with --source'}: this "
+            f"{'there is no source ' + repr(name) if name else 'say which source, with --source'}: this "
             f"query has {', '.join(sorted(entry.offsets))}"
         )
-    return asked
+    return name
 
 
 def _compared(then: Mapping[str, LoggedPositions], now: Mapping[str, LoggedPositions]) -> Iterator[str]:
-    for name, found in now.items():
+    for name, position in now.items():
         earlier = then[name]
-        yield f"source {name}: {found.source}"
+        yield f"source {name}: {position.source}"
         rows = [
-            (split, found.positions.get(split, "unknown"), earlier.positions.get(split, "new again"))
-            for split in sorted({*found.positions, *earlier.positions})
+            (split, position.positions.get(split, "unknown"), earlier.positions.get(split, "new again"))
+            for split in sorted({*position.positions, *earlier.positions})
         ]
         yield from (f"  {line}" for line in text_table(("split", "now", "then"), rows, widest_cell=_WIDEST))
 
@@ -175,16 +179,16 @@ def _compared(then: Mapping[str, LoggedPositions], now: Mapping[str, LoggedPosit
 def _write(
     checkpoint: SparkCheckpoint,
     changed: Mapping[int, OffsetLogEntry],
-    seen: tuple[list[int], int],
-    given: argparse.Namespace,
+    numbers: tuple[list[int], int],
+    arguments: argparse.Namespace,
 ) -> Iterator[str]:
-    if not given.yes:
+    if not arguments.yes:
         yield "nothing was written: stop the query, and say --yes"
         return
     backup = checkpoint.back_up(sorted(changed))
     restoring = f"to go back: {checkpoint.restoring(backup)}"
     try:
-        checkpoint.replace(changed, seen)
+        checkpoint.replace(changed, numbers)
     except FolderError as error:
         raise FolderError(f"{error}; start this command again, or {restoring}") from error
     yield "done"
@@ -202,7 +206,7 @@ def require_positions(name: str, logged: str) -> None:
     """
     if logged == VOID:
         raise CheckpointError(f"source {name} has no offset yet: there is nothing to change")
-    found = logged_positions(logged)
+    positions = logged_positions(logged)
     value = _parsed(logged)
     source = value.get("source") if isinstance(value, dict) else None
     if source == _FILES:
@@ -212,10 +216,11 @@ def require_positions(name: str, logged: str) -> None:
         )
     if source is not None and isinstance(value, dict) and "positions" not in value:
         raise CheckpointError(
-            f"source {name} is {found.source}, in barrier mode: its positions lie in manifests beside the "
-            "checkpoint, and staged rows are released once they are read. They cannot be changed from here"
+            f"source {name} is {positions.source}, in barrier mode: its positions lie in manifests beside "
+            "the checkpoint, and staged rows are released once they are read. They cannot be changed "
+            "from here"
         )
-    if not found.positions:
+    if not positions.positions:
         raise CheckpointError(
             f"source {name} is neither headwater's nor Spark's Kafka source: {logged[:200]}"
         )

@@ -27,7 +27,7 @@ _OBJECT_STORES: Final = {
 
 
 class FolderError(Exception):
-    """A checkpoint's folder cannot be reached, read or written. The message says what to do."""
+    """A checkpoint's folder cannot be reached, read or written. The message has the remedy."""
 
 
 class CheckpointFolder(ABC):
@@ -42,7 +42,7 @@ class CheckpointFolder(ABC):
 
     @abstractmethod
     def names(self, folder: str) -> list[str]:
-        """Return what a folder holds, sorted, without hidden files; nothing if there is none."""
+        """Return the names in a folder, sorted, without hidden files; nothing if there is none."""
 
     @abstractmethod
     def read(self, name: str) -> bytes | None:
@@ -166,10 +166,10 @@ class ObjectFolder(CheckpointFolder):
     def names(self, folder: str) -> list[str]:
         with _asked(f"{self._url}/{folder}"):
             try:
-                found = self._fs.ls(f"{self._root}/{folder}", detail=False)
+                paths = self._fs.ls(f"{self._root}/{folder}", detail=False)
             except FileNotFoundError:
                 return []
-        names = {path.rstrip("/").rpartition("/")[2] for path in found}
+        names = {path.rstrip("/").rpartition("/")[2] for path in paths}
         return sorted(name for name in names if not name.startswith("."))
 
     def read(self, name: str) -> bytes | None:

@@ -1,4 +1,4 @@
-"""``headwater checkpoint show | positions | diff PATH``: what a checkpoint of Spark says, in words."""
+"""``headwater checkpoint show | positions | diff PATH``: the content of a checkpoint of Spark, in words."""
 
 from __future__ import annotations
 
@@ -46,26 +46,26 @@ def add_views(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
 def _add(
     commands: argparse._SubParsersAction[argparse.ArgumentParser],
     name: str,
-    told: str,
+    summary: str,
     view: CheckpointCommand,
 ) -> argparse.ArgumentParser:
-    told_all = f"Shows {told}. Changes nothing."
-    return add_checkpoint_command(commands, name, f"show {told}", told_all, view)
+    description = f"Shows {summary}. Changes nothing."
+    return add_checkpoint_command(commands, name, f"show {summary}", description, view)
 
 
-def _show(checkpoint: SparkCheckpoint, given: argparse.Namespace) -> Iterator[str]:
+def _show(checkpoint: SparkCheckpoint, arguments: argparse.Namespace) -> Iterator[str]:
     logged, committed = checkpoint.batches()
-    shown = logged[-max(1, given.batches) :]
+    shown_ids = logged[-max(1, arguments.batches) :]
     rows = []
-    before: Mapping[str, LoggedPositions] = {}
-    for batch_id in logged[-max(1, given.batches) - 1 :]:
+    previous: Mapping[str, LoggedPositions] = {}
+    for batch_id in logged[-max(1, arguments.batches) - 1 :]:
         entry = checkpoint.entry(batch_id)
-        found = positions_by_source(entry)
-        if batch_id in shown:
+        positions = positions_by_source(entry)
+        if batch_id in shown_ids:
             state = "committed" if batch_id <= committed else "pending"
-            came = "; ".join(_came(name, each, before.get(name)) for name, each in found.items())
+            came = "; ".join(_came(name, each, previous.get(name)) for name, each in positions.items())
             rows.append((batch_id, _planned_at(entry), _watermark(entry), state, came))
-        before = found
+        previous = positions
     yield from text_table(
         ("batch", "planned (UTC)", "watermark (UTC)", "state", "sources"), rows, widest_cell=120
     )
@@ -76,30 +76,34 @@ def _show(checkpoint: SparkCheckpoint, given: argparse.Namespace) -> Iterator[st
         yield f"the next start plans batch {last + 1}, from the positions of batch {last}"
 
 
-def _came(name: str, found: LoggedPositions, before: LoggedPositions | None) -> str:
-    moved = found.moved_since(before)
-    splits = f", {len(found.positions)} splits" if found.positions else ""
-    out_of_sight = f", {len(found.kept)} of them out of sight" if found.kept else ""
-    return f"{name}: {found.source}{splits}{out_of_sight}{'' if moved is None else f', {moved:+,}'}"
+def _came(name: str, positions: LoggedPositions, previous: LoggedPositions | None) -> str:
+    moved = positions.moved_since(previous)
+    splits = f", {len(positions.positions)} splits" if positions.positions else ""
+    out_of_sight = f", {len(positions.kept)} of them out of sight" if positions.kept else ""
+    return f"{name}: {positions.source}{splits}{out_of_sight}{'' if moved is None else f', {moved:+,}'}"
 
 
-def _positions(checkpoint: SparkCheckpoint, given: argparse.Namespace) -> Iterator[str]:
+def _positions(checkpoint: SparkCheckpoint, arguments: argparse.Namespace) -> Iterator[str]:
     logged, _ = checkpoint.batches()
-    batch_id = logged[-1] if given.batch is None else logged_batch(given.batch, logged)
-    for name, found in positions_by_source(checkpoint.entry(batch_id)).items():
-        yield f"source {name}: {found.source}, after batch {batch_id}"
-        if not found.positions:
-            yield f"  positions are not known from the offset log: {found.raw[:_RAW]}"
+    batch_id = logged[-1] if arguments.batch is None else logged_batch(arguments.batch, logged)
+    for name, positions in positions_by_source(checkpoint.entry(batch_id)).items():
+        yield f"source {name}: {positions.source}, after batch {batch_id}"
+        if not positions.positions:
+            yield f"  positions are not known from the offset log: {positions.raw[:_RAW]}"
             continue
-        ends = kafka_ends(given.broker, found.positions) if given.broker and "kafka" in found.source else {}
+        ends = (
+            kafka_ends(arguments.broker, positions.positions)
+            if arguments.broker and "kafka" in positions.source
+            else {}
+        )
         names = ("split", "position", *(("end", "behind") if ends else ()), "")
-        rows = [_position_row(split, found, ends) for split in sorted(found.positions)]
+        rows = [_position_row(split, positions, ends) for split in sorted(positions.positions)]
         yield from (f"  {line}" for line in text_table(names, rows, widest_cell=_WIDEST))
 
 
-def _position_row(split: str, found: LoggedPositions, ends: Mapping[str, int]) -> tuple[object, ...]:
-    position = found.positions[split]
-    remark = "out of sight" if split in found.kept else ""
+def _position_row(split: str, positions: LoggedPositions, ends: Mapping[str, int]) -> tuple[object, ...]:
+    position = positions.positions[split]
+    remark = "out of sight" if split in positions.kept else ""
     if not ends:
         return split, position, remark
     end = ends.get(split)
@@ -107,24 +111,29 @@ def _position_row(split: str, found: LoggedPositions, ends: Mapping[str, int]) -
     return split, position, "unknown" if end is None else end, behind, remark
 
 
-def _diff(checkpoint: SparkCheckpoint, given: argparse.Namespace) -> Iterator[str]:
+def _diff(checkpoint: SparkCheckpoint, arguments: argparse.Namespace) -> Iterator[str]:
     logged, _ = checkpoint.batches()
-    before = positions_by_source(checkpoint.entry(logged_batch(given.before, logged)))
-    after = positions_by_source(checkpoint.entry(logged_batch(given.after, logged)))
-    for name, found in after.items():
+    starts = positions_by_source(checkpoint.entry(logged_batch(arguments.before, logged)))
+    ends = positions_by_source(checkpoint.entry(logged_batch(arguments.after, logged)))
+    for name, positions in ends.items():
         names = ("split", "before", "after", "moved")
-        earlier = before.get(name, LoggedPositions("nothing yet", {}))
-        yield f"source {name}: {found.source}, from batch {given.before} to batch {given.after}"
+        earlier = starts.get(name, LoggedPositions("nothing yet", {}))
+        yield f"source {name}: {positions.source}, from batch {arguments.before} to batch {arguments.after}"
         rows = [
-            (split, earlier.positions.get(split), found.positions.get(split), _moved(split, earlier, found))
-            for split in sorted({*earlier.positions, *found.positions})
+            (
+                split,
+                earlier.positions.get(split),
+                positions.positions.get(split),
+                _moved(split, earlier, positions),
+            )
+            for split in sorted({*earlier.positions, *positions.positions})
         ]
         yield from (f"  {line}" for line in text_table(names, rows, widest_cell=_WIDEST))
 
 
-def _moved(split: str, before: LoggedPositions, after: LoggedPositions) -> str:
-    start = before.positions.get(split)
-    stop = after.positions.get(split)
+def _moved(split: str, earlier: LoggedPositions, later: LoggedPositions) -> str:
+    start = earlier.positions.get(split)
+    stop = later.positions.get(split)
     if start is None:
         return "new"
     if stop is None:
@@ -144,8 +153,8 @@ def _watermark(entry: OffsetLogEntry) -> str:
 
 def _time(entry: OffsetLogEntry, name: str) -> str:
     try:
-        said = json.loads(entry.metadata)[name]
-        moment = datetime.fromtimestamp(said / 1000, UTC) if said else None
+        value = json.loads(entry.metadata)[name]
+        moment = datetime.fromtimestamp(value / 1000, UTC) if value else None
     except (ValueError, TypeError, KeyError, OverflowError):
         return "unknown"
     return "none" if moment is None else f"{moment:%Y-%m-%d %H:%M:%S}"

@@ -1,4 +1,4 @@
-"""``headwater compile``: compiles what decodes records, before the first query on a host has to."""
+"""``headwater compile``: compiles the kernels, before the first query on a host has to."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MODULES: Final[Mapping[str, str]] = {
     "avro": "headwater.readers.formats.avro.decoder",
     "protobuf": "headwater.readers.formats.protobuf.decoder",
 }
-"""By what it decodes: the module that has a ``KERNEL``."""
+"""By its records: the module that has a ``KERNEL``."""
 
 
 def add_compile(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -41,15 +41,15 @@ def add_compile(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     parser.set_defaults(run=_run)
 
 
-def _run(given: argparse.Namespace) -> int:
-    unknown = [name for name in given.what if name not in _MODULES]
+def _run(arguments: argparse.Namespace) -> int:
+    unknown = [name for name in arguments.what if name not in _MODULES]
     if unknown:
         return _refused(f"there is no {unknown[0]!r}, but {', '.join(_MODULES)}")
     folder = cache_folder()
     if folder is None:
         return _refused("there is no folder that could keep it: set XDG_CACHE_HOME to one of your own")
     try:
-        for name in given.what or _MODULES:
+        for name in arguments.what or _MODULES:
             began = time.perf_counter()
             _load(name)
             sys.stdout.write(f"{name}: ready in {folder} after {time.perf_counter() - began:.1f} s\n")

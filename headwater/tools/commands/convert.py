@@ -91,15 +91,22 @@ def add_convert(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     parser.set_defaults(run=_run)
 
 
-def _run(given: argparse.Namespace) -> int:
-    to = OffsetForm(given.to)
-    kept = Kept(given.kept) if given.kept else None
+def _run(arguments: argparse.Namespace) -> int:
+    to = OffsetForm(arguments.to)
+    unavailable = Kept(arguments.kept) if arguments.kept else None
     try:
-        convert(given.path, to, given.source, kept, given.storage_options, dry_run=given.dry_run)
+        convert(
+            arguments.path,
+            to,
+            arguments.source,
+            unavailable,
+            arguments.storage_options,
+            dry_run=arguments.dry_run,
+        )
     except PendingBatchError as error:
-        return _refused(given.path, f"{error}. {_after_pending(to, error)}")
+        return _refused(arguments.path, f"{error}. {_after_pending(to, error)}")
     except (CheckpointError, FolderError, OffsetError) as error:
-        return _refused(given.path, str(error))
+        return _refused(arguments.path, str(error))
     return 0
 
 
@@ -116,20 +123,20 @@ def convert(
     path: str,
     to: OffsetForm,
     sources: Iterable[str],
-    kept: Kept | None,
+    unavailable: Kept | None,
     storage_options: Mapping[str, Any],
     *,
     dry_run: bool,
 ) -> None:
-    """Rewrite a checkpoint, and say on stdout what was done.
+    """Rewrite a checkpoint, and report on stdout.
 
     Args:
         path: the checkpoint.
         to: the wanted form.
         sources: the ids of the sources to convert; none for the only one that can be.
-        kept: what becomes of positions of partitions that are out of sight.
+        unavailable: the treatment of positions of unavailable partitions.
         storage_options: for an object store.
-        dry_run: whether to say only what would be done.
+        dry_run: whether to report only, and change nothing.
 
     Raises:
         CheckpointError: the checkpoint cannot be converted as it is, or not without another argument.
@@ -137,37 +144,39 @@ def convert(
         OffsetError: an offset of headwater cannot be read.
     """
     checkpoint = SparkCheckpoint(open_folder(path, storage_options))
-    seen = checkpoint.batches()
+    numbers = checkpoint.batches()
     last = checkpoint.last_committed()
     # Spark reads the entry before the last one too, should somebody take back the last commit.
     entries = {batch_id: checkpoint.entry(batch_id) for batch_id in (last, last - 1) if batch_id >= 0}
-    chosen = _chosen(entries[last], to, list(sources))
+    names = _chosen(entries[last], to, list(sources))
     changed = {}
     for batch_id, entry in entries.items():
-        wanted = [name for name in chosen if _form(entry, name) is _OPPOSITE[to]]
-        conversions = {name: _converted(entry.offsets[name], to, kept) for name in wanted}
+        to_convert = [name for name in names if _form(entry, name) is _OPPOSITE[to]]
+        conversions = {name: _converted(entry.offsets[name], to, unavailable) for name in to_convert}
         if conversions:
-            changed[batch_id] = entry.with_offsets({name: made.text for name, made in conversions.items()})
-        for name, made in conversions.items():
-            _say(f"batch {batch_id}, source {name}, to {to.value}: {'; '.join(made.notes)}")
+            changed[batch_id] = entry.with_offsets(
+                {name: conversion.text for name, conversion in conversions.items()}
+            )
+        for name, conversion in conversions.items():
+            _say(f"batch {batch_id}, source {name}, to {to.value}: {'; '.join(conversion.notes)}")
     if not changed:
         _say(f"nothing to do: batch {last} is in the form of {to.value} already")
     elif dry_run:
         _say("nothing was written (--dry-run)")
     else:
-        _rewrite(checkpoint, changed, seen, to)
+        _rewrite(checkpoint, changed, numbers, to)
 
 
 def _rewrite(
     checkpoint: SparkCheckpoint,
     changed: Mapping[int, OffsetLogEntry],
-    seen: tuple[list[int], int],
+    numbers: tuple[list[int], int],
     to: OffsetForm,
 ) -> None:
     backup = checkpoint.back_up(sorted(changed))
     restoring = f"to go back: {checkpoint.restoring(backup)}"
     try:
-        checkpoint.replace(changed, seen)
+        checkpoint.replace(changed, numbers)
     except FolderError as error:
         raise FolderError(
             f"{error}; start this command again, which goes on where it stopped, or {restoring}"
@@ -208,11 +217,11 @@ def _form(entry: OffsetLogEntry, name: str) -> OffsetForm:
     return form_of(entry.offsets[name]) if name in entry.offsets else OffsetForm.OTHER
 
 
-def _converted(logged: str, to: OffsetForm, kept: Kept | None) -> Conversion:
+def _converted(logged: str, to: OffsetForm, unavailable: Kept | None) -> Conversion:
     if to is OffsetForm.HEADWATER:
         return to_headwater(logged)
     try:
-        return to_spark_kafka(logged, kept)
+        return to_spark_kafka(logged, unavailable)
     except KeptPositionsError as error:
         raise CheckpointError(
             f"the offset keeps positions of partitions that are out of sight: {error}. With --kept include "

@@ -1,4 +1,4 @@
-"""``headwater doctor``: what is missing before a first query, each with the command that mends it."""
+"""``headwater doctor``: the obstacles to a first query, each with the command that mends it."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def add_doctor(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.set_defaults(run=_run)
 
 
-def _run(given: argparse.Namespace) -> int:
+def _run(arguments: argparse.Namespace) -> int:
     is_well = True
-    for finding in _findings(given):
+    for finding in _findings(arguments):
         is_well = is_well and finding.mend is None
         mark = "ok    " if finding.mend is None else "not ok"
-        sys.stdout.write(f"{mark}  {finding.subject}: {finding.said}\n")
+        sys.stdout.write(f"{mark}  {finding.subject}: {finding.text}\n")
         if finding.mend is not None:
             sys.stdout.write(f"        mend it: {finding.mend}\n")
         # A check may take a minute: what was found before is shown meanwhile.
@@ -53,19 +53,19 @@ def _run(given: argparse.Namespace) -> int:
     return 0 if is_well else 1
 
 
-def _findings(given: argparse.Namespace) -> Iterator[Finding]:
+def _findings(arguments: argparse.Namespace) -> Iterator[Finding]:
     yield check_python()
     yield check_pyspark()
     yield from check_spark_pythons(os.environ)
     yield check_java(os.environ)
     yield from check_extras()
     yield check_kernel_cache()
-    if given.state_location is not None:
-        yield check_state_location(given.state_location)
-    if given.broker is not None:
-        yield check_broker(given.broker)
-    if given.url is not None:
-        yield check_url(given.url)
+    if arguments.state_location is not None:
+        yield check_state_location(arguments.state_location)
+    if arguments.broker is not None:
+        yield check_broker(arguments.broker)
+    if arguments.url is not None:
+        yield check_url(arguments.url)
 
 
 _OLDEST_JAVA: Final = 17
@@ -86,7 +86,7 @@ NEEDED_FOR: Final = {
     "msk": "Kafka on AWS with IAM",
     "s3": "files and checkpoints on S3",
 }
-"""The extras of this package, and what they are for."""
+"""The extras of this package, and their uses."""
 
 _PROGRAM: Final = (
     "import sys, headwater; print('%d.%d' % sys.version_info[:2], headwater.__version__, sys.executable)"
@@ -95,23 +95,23 @@ _PROGRAM: Final = (
 
 @dataclass(frozen=True)
 class Finding:
-    """What one check found.
+    """The result of one check.
 
     Attributes:
-        subject: what was looked at.
-        said: what was found.
+        subject: the thing that was checked.
+        text: its state.
         mend: the command that mends it; None if nothing has to be mended.
     """
 
     subject: str
-    said: str
+    text: str
     mend: str | None = None
 
 
 def check_python() -> Finding:
     """The Python of this process, which would be the driver's."""
-    found = "{}.{}.{}".format(*sys.version_info[:3])
-    return Finding("Python", f"{found}, {sys.executable}")
+    release = "{}.{}.{}".format(*sys.version_info[:3])
+    return Finding("Python", f"{release}, {sys.executable}")
 
 
 def check_spark_pythons(environment: Mapping[str, str]) -> Iterator[Finding]:
@@ -144,8 +144,8 @@ def _check_spark_python(command: str) -> Finding:
     if python != ours:
         return Finding(subject, f"{command} is Python {python}, the driver's is {ours}", mend)
     if headwater != version("headwater"):
-        said = f"{command} has headwater {headwater}, the driver has {version('headwater')}"
-        return Finding(subject, said, mend)
+        mismatch = f"{command} has headwater {headwater}, the driver has {version('headwater')}"
+        return Finding(subject, mismatch, mend)
     return Finding(subject, f"{command}: {executable.strip()}")
 
 
@@ -153,14 +153,14 @@ def check_pyspark() -> Finding:
     """PySpark's version."""
     mend = f"{sys.executable} -m pip install {REQUIREMENT!r}"
     try:
-        found = version("pyspark")
+        release = version("pyspark")
     except PackageNotFoundError:
         return Finding("PySpark", "not installed", mend)
     try:
-        require_spark(found)
+        require_spark(release)
     except HeadwaterError as error:
         return Finding("PySpark", str(error), mend)
-    return Finding("PySpark", found)
+    return Finding("PySpark", release)
 
 
 def check_java(environment: Mapping[str, str]) -> Finding:
@@ -176,24 +176,24 @@ def check_java(environment: Mapping[str, str]) -> Finding:
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         return Finding("Java", f"{command} does not start: {error}", mend)
-    found = re.search(r'version "(?:1\.)?(\d+)[^"]*"', ran.stderr)
-    if found is None:
+    match = re.search(r'version "(?:1\.)?(\d+)[^"]*"', ran.stderr)
+    if match is None:
         return Finding("Java", f"{command} does not say its version: {ran.stderr[:200]}", mend)
-    said = f"{found[0].removeprefix('version ')}, {command}"
-    return Finding("Java", said, mend if int(found[1]) < _OLDEST_JAVA else None)
+    description = f"{match[0].removeprefix('version ')}, {command}"
+    return Finding("Java", description, mend if int(match[1]) < _OLDEST_JAVA else None)
 
 
 def check_extras() -> Iterator[Finding]:
     """Whether the libraries of each extra are there. None has to be: who uses the source needs it."""
     missing: dict[str, list[str]] = {}
     for requirement in requires("headwater") or ():
-        found = re.match(r'([\w.-]+).*extra == "([^"]+)"', requirement)
-        if found and found[2] != "test":
-            missing.setdefault(found[2], []).extend(name for name in [found[1]] if not _is_installed(name))
+        match = re.match(r'([\w.-]+).*extra == "([^"]+)"', requirement)
+        if match and match[2] != "test":
+            missing.setdefault(match[2], []).extend(name for name in [match[1]] if not _is_installed(name))
     for extra, names in missing.items():
-        said = f"not installed: {', '.join(names)}" if names else "installed"
+        state = f"not installed: {', '.join(names)}" if names else "installed"
         need = f"for {NEEDED_FOR[extra]}: {sys.executable} -m pip install 'headwater[{extra}]'"
-        yield Finding(f"extra {extra}", f"{said}; {need}" if names else said)
+        yield Finding(f"extra {extra}", f"{state}; {need}" if names else state)
 
 
 def _is_installed(name: str) -> bool:
@@ -212,11 +212,11 @@ def check_kernel_cache() -> Finding:
     folder = cache_folder()
     if folder is None:
         return Finding(subject, "no folder can keep compiled ones", "export XDG_CACHE_HOME=A_FOLDER_OF_YOURS")
-    kept = len(list(folder.glob("kernel-*")))
-    if not kept:
-        said = f"none in {folder}: the first query compiles them, or now: headwater compile"
-        return Finding(subject, said)
-    return Finding(subject, f"{kept} compiled in {folder}")
+    count = len(list(folder.glob("kernel-*")))
+    if not count:
+        empty = f"none in {folder}: the first query compiles them, or now: headwater compile"
+        return Finding(subject, empty)
+    return Finding(subject, f"{count} compiled in {folder}")
 
 
 def check_state_location(url: str) -> Finding:
@@ -237,7 +237,7 @@ def check_state_location(url: str) -> Finding:
 
 @contextmanager
 def _without_new_folders(folder: Path) -> Iterator[None]:
-    """Remove at the end what was made of a folder and those around it, unless something lies there now."""
+    """Remove at the end new folders of a path, unless something lies there now."""
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
     try:
         yield

@@ -1,4 +1,4 @@
-"""What an entry of an offset log says about positions, whichever source wrote it."""
+"""The positions of an entry of an offset log, for every source."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class LoggedPositions:
     """The positions of one source in one entry.
 
     Attributes:
-        source: what logged them, as a person names it.
+        source: the source that logged them, as a person names it.
         positions: of each split, the next record to read, by the split's id; empty if the entry has none.
         kept: the ids of those among them that are out of sight.
         raw: the logged text, where positions are not known from it.
@@ -29,16 +29,16 @@ class LoggedPositions:
     kept: frozenset[str] = field(default_factory=frozenset)
     raw: str = ""
 
-    def moved_since(self, before: LoggedPositions | None) -> int | None:
+    def moved_since(self, earlier: LoggedPositions | None) -> int | None:
         """Return by how much all positions together have moved since an entry before this one.
 
         None where they are no numbers, or one of them was not there before.
         """
-        if before is None or not self.positions:
+        if earlier is None or not self.positions:
             return None
         moved = 0
         for split, position in self.positions.items():
-            start = before.positions.get(split)
+            start = earlier.positions.get(split)
             if not isinstance(position, int) or not isinstance(start, int):
                 return None
             moved += position - start
@@ -71,8 +71,10 @@ def _of_headwater(value: Mapping[str, JsonValue], logged: str) -> LoggedPosition
     # In barrier mode positions lie in manifests, and an offset has those before its epoch.
     if "positions" not in value:
         return LoggedPositions(source, {}, raw=logged)
-    kept = dict(_leaves(value.get("kept", {}), is_kept=True))
-    return LoggedPositions(source, {**dict(_leaves(value["positions"])), **kept}, frozenset(kept))
+    unavailable = dict(_leaves(value.get("kept", {}), is_kept=True))
+    return LoggedPositions(
+        source, {**dict(_leaves(value["positions"])), **unavailable}, frozenset(unavailable)
+    )
 
 
 def _leaves(
@@ -102,16 +104,16 @@ def kafka_ends(broker: str, splits: Iterable[str]) -> dict[str, int]:
         from headwater.enumerators.kafka.client.client_config import ClientConfig
         from headwater.enumerators.kafka.client.cluster import Cluster
         from headwater.enumerators.kafka.client.metadata import LATEST, TopicPartition
-    wanted = {split: TopicPartition(*_topic_and_partition(split)) for split in splits}
+    partitions = {split: TopicPartition(*_topic_and_partition(split)) for split in splits}
     with closing(Cluster(ClientConfig.from_options({"kafka.bootstrap.servers": broker}))) as cluster:
-        there = cluster.metadata({tp.topic for tp in wanted.values()})
-        known = {
+        there = cluster.metadata({tp.topic for tp in partitions.values()})
+        known_partitions = {
             TopicPartition(name, number)
             for name, topic in there.topics.items()
             for number in topic.partitions
         }
-        ends = cluster.list_offsets(dict.fromkeys(known.intersection(wanted.values()), LATEST))
-    return {split: end for split, tp in wanted.items() if (end := ends.get(tp)) is not None}
+        ends = cluster.list_offsets(dict.fromkeys(known_partitions.intersection(partitions.values()), LATEST))
+    return {split: end for split, tp in partitions.items() if (end := ends.get(tp)) is not None}
 
 
 def _topic_and_partition(split: str) -> tuple[str, int]:

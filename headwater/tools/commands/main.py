@@ -33,10 +33,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add_views(views)
     add_edits(views)
     add_convert(views)
-    given = parser.parse_args(arguments)
-    run: Callable[[argparse.Namespace], int] = given.run
+    namespace = parser.parse_args(arguments)
+    run: Callable[[argparse.Namespace], int] = namespace.run
     try:
-        return run(given)
+        return run(namespace)
     except BrokenPipeError:
         # Whoever read the output has seen enough: `| head`. What is still to be flushed goes nowhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

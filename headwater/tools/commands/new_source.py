@@ -123,7 +123,7 @@ def new_source(name: str, parent: Path) -> Path:
     """Write the project of a new source, and return its folder.
 
     Args:
-        name: what users will write in ``option("source", ...)``, for example ``my-source``.
+        name: the name in ``option("source", ...)``, for example ``my-source``.
         parent: where the folder is made, which gets the same name.
 
     Raises:
@@ -170,9 +170,9 @@ def add_new_source(commands: argparse._SubParsersAction[argparse.ArgumentParser]
     parser.set_defaults(run=_run)
 
 
-def _run(given: argparse.Namespace) -> int:
+def _run(arguments: argparse.Namespace) -> int:
     try:
-        folder = new_source(given.name, given.folder)
+        folder = new_source(arguments.name, arguments.folder)
     except (ValueError, OSError) as error:
         sys.stderr.write(f"headwater new-source: {error}\n")
         return 1

@@ -14,7 +14,7 @@ from headwater.tools.commands.offset_log import VOID
 
 
 class OffsetForm(enum.Enum):
-    """Who logged an offset. The values are what a user writes in ``--to``."""
+    """Who logged an offset. The values are those of ``--to``."""
 
     HEADWATER = "headwater"
     SPARK_KAFKA = "spark-kafka"
@@ -22,14 +22,14 @@ class OffsetForm(enum.Enum):
 
 
 class Kept(enum.Enum):
-    """What becomes of positions of partitions that are out of sight. The values are those of ``--kept``."""
+    """The treatment of positions of unavailable partitions. The values are those of ``--kept``."""
 
     INCLUDE = "include"
     DROP = "drop"
 
 
 class KeptPositionsError(ValueError):
-    """An offset keeps positions of partitions that are out of sight, and it was not said what to do.
+    """An offset keeps positions of unavailable partitions, and ``--kept`` is missing.
 
     Args:
         splits: which partitions.
@@ -45,8 +45,8 @@ class Conversion:
     """An offset in its new form.
 
     Attributes:
-        text: what to log.
-        notes: what a user should know of it, one sentence each.
+        text: the offset to log.
+        notes: remarks for the user, one sentence each.
     """
 
     text: str
@@ -72,15 +72,15 @@ def to_headwater(logged: str) -> Conversion:
     return Conversion(json.dumps(_codec().encode(offset)), (_counted(len(positions)),))
 
 
-def to_spark_kafka(logged: str, kept: Kept | None) -> Conversion:
+def to_spark_kafka(logged: str, unavailable: Kept | None) -> Conversion:
     """Return an offset of headwater's Kafka source as Spark's own logs it.
 
     Args:
         logged: the offset.
-        kept: what to do with positions of partitions that are out of sight.
+        unavailable: the treatment of positions of unavailable partitions.
 
     Raises:
-        KeptPositionsError: there are some, and ``kept`` is None.
+        KeptPositionsError: there are some, and ``unavailable`` is None.
         OffsetError: a later version of headwater wrote the offset, or it was changed by hand.
     """
     value = _json(logged)
@@ -92,12 +92,12 @@ def to_spark_kafka(logged: str, kept: Kept | None) -> Conversion:
     notes = [_counted(len(positions))]
     if offset.kept:
         splits = [entry.split.split_id for _, entry in sorted(offset.kept.items())]
-        if kept is None:
+        if unavailable is None:
             raise KeptPositionsError(splits)
-        if kept is Kept.INCLUDE:
+        if unavailable is Kept.INCLUDE:
             positions |= {path: entry.position for path, entry in offset.kept.items()}
         notes.append(
-            f"{'with' if kept is Kept.INCLUDE else 'without'} those out of sight: {', '.join(splits)}"
+            f"{'with' if unavailable is Kept.INCLUDE else 'without'} those out of sight: {', '.join(splits)}"
         )
     lost = offset.losses.rows + offset.losses.at_least_rows
     if lost:

@@ -28,7 +28,7 @@ from typing import Final
 from headwater.connector.compat import OFFSET_LOG_LAYOUTS
 
 VOID: Final = "-"
-"""What stands in the place of the offset of a source that has none yet."""
+"""The text in place of the offset of a source that has none yet."""
 
 
 class LayoutError(ValueError):
@@ -37,7 +37,7 @@ class LayoutError(ValueError):
 
 @dataclass(frozen=True)
 class OffsetLogEntry:
-    """What Spark logs for one batch.
+    """The entry of one batch in Spark's offset log.
 
     Attributes:
         layout: ``v1`` or ``v2``.
@@ -60,9 +60,9 @@ class OffsetLogEntry:
         layout, *lines = text.removesuffix("\n").split("\n")
         if layout not in OFFSET_LOG_LAYOUTS:
             if layout[:1] == "v" and layout[1:].isdigit():
-                known = " and ".join(OFFSET_LOG_LAYOUTS)
+                layouts = " and ".join(OFFSET_LOG_LAYOUTS)
                 raise LayoutError(
-                    f"has the layout {layout}, and this headwater knows {known}: install a newer one"
+                    f"has the layout {layout}, and this headwater knows {layouts}: install a newer one"
                 )
             raise LayoutError("does not begin with a version, as Spark's offset log does")
         if len(lines) < 2:
@@ -80,7 +80,7 @@ class OffsetLogEntry:
         return replace(self, offsets={**self.offsets, **changed})
 
     def text(self) -> str:
-        """Return what Spark would write for this entry. The inverse of `parse`."""
+        """Return the text that Spark would write for this entry. The inverse of `parse`."""
         lines = (
             [f"{name}:{offset}" for name, offset in self.offsets.items()]
             if self.layout == "v2"

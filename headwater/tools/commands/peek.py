@@ -1,4 +1,4 @@
-"""``headwater peek SOURCE -o key=value``: what a source has, without Spark."""
+"""``headwater peek SOURCE -o key=value``: the splits and first rows of a source, without Spark."""
 
 from __future__ import annotations
 
@@ -57,11 +57,11 @@ def add_peek(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     parser.set_defaults(run=_run)
 
 
-def _run(given: argparse.Namespace) -> int:
+def _run(arguments: argparse.Namespace) -> int:
     # As `python -m` does: a class of the user is found where the user is.
     sys.path.insert(0, str(Path.cwd()))
     try:
-        for line in peek(given.source, dict(given.option), given.rows, given.seconds):
+        for line in peek(arguments.source, dict(arguments.option), arguments.rows, arguments.seconds):
             sys.stdout.write(f"{line}\n")
             sys.stdout.flush()
     except HeadwaterError as error:
@@ -71,7 +71,7 @@ def _run(given: argparse.Namespace) -> int:
 
 
 def peek(source: str, options: Mapping[str, str], rows: int, seconds: float) -> Iterator[str]:
-    """Yield lines that say what a source has, as they become known.
+    """Yield lines about the content of a source, as they become known.
 
     Opens connections while it is iterated, and has closed them when it ends or is closed.
 
@@ -106,15 +106,15 @@ def configured_for_batch(source: str, options: Mapping[str, str]) -> ConfiguredS
     lowered = {key.lower(): value for key, value in options.items()}
     factory = source_factory(source)
     # Spark asks for the schema first and tells the source what it was: the same here.
-    asked = factory(lowered, None)
-    schema = asked.schema()
-    inferred = {key.lower(): value for key, value in asked.inferred.items()}
+    unbound = factory(lowered, None)
+    schema = unbound.schema()
+    inferred = {key.lower(): value for key, value in unbound.inferred.items()}
     configured = factory({**lowered, **inferred}, Boundedness.BOUNDED)
     return configured.with_schema(schema, given=False)
 
 
 class _Tally:
-    """What was read so far: the first rows, and how many there were.
+    """The rows read so far: the first ones, and how many there were.
 
     Args:
         rows: how many rows to keep.
@@ -128,8 +128,8 @@ class _Tally:
     def add(self, batch: pa.RecordBatch) -> None:
         self.count += batch.num_rows
         # As values, not as Arrow: a batch is valid until the next one is asked for.
-        kept = batch.slice(0, self._missing).to_pydict()
-        self.first += zip(*kept.values(), strict=True)
+        columns = batch.slice(0, self._missing).to_pydict()
+        self.first += zip(*columns.values(), strict=True)
         self._missing = max(0, self._missing - batch.num_rows)
 
 

@@ -15,7 +15,7 @@ _BACKUPS = "headwater-backup"
 
 
 class CheckpointError(Exception):
-    """A checkpoint that cannot be rewritten as it is. The message says what to do."""
+    """A checkpoint that cannot be rewritten as it is. The message has the remedy."""
 
 
 class PendingBatchError(CheckpointError):
@@ -37,7 +37,7 @@ class SparkCheckpoint:
     is done.
 
     Args:
-        folder: what the query has as ``checkpointLocation``.
+        folder: the query's ``checkpointLocation``.
     """
 
     def __init__(self, folder: CheckpointFolder) -> None:
@@ -89,7 +89,7 @@ class SparkCheckpoint:
         return logged, max(self._batches("commits"), default=-1)
 
     def entry(self, batch_id: int) -> OffsetLogEntry:
-        """Return what is logged for a batch.
+        """Return the logged entry of a batch.
 
         Raises:
             CheckpointError: the entry cannot be read.
@@ -118,10 +118,10 @@ class SparkCheckpoint:
         return backup
 
     def restoring(self, backup: str) -> str:
-        """Return the command that undoes what was done after `back_up`."""
+        """Return the command that undoes all changes after `back_up`."""
         return self._folder.copying(backup, "offsets")
 
-    def replace(self, entries: Mapping[int, OffsetLogEntry], seen: tuple[list[int], int]) -> None:
+    def replace(self, entries: Mapping[int, OffsetLogEntry], numbers: tuple[list[int], int]) -> None:
         """Replace entries of the offset log, the oldest first.
 
         After a kill between any two steps each entry is the old one or the new one, and Spark can read it:
@@ -129,13 +129,13 @@ class SparkCheckpoint:
 
         Args:
             entries: by their batches.
-            seen: what `batches` returned when they were made.
+            numbers: the result of `batches` when they were made.
 
         Raises:
             CheckpointError: the query has gone on meanwhile; nothing was changed.
             FolderError: a file cannot be read or written.
         """
-        if self.batches() != seen:
+        if self.batches() != numbers:
             raise CheckpointError("the query has gone on meanwhile: stop it first")
         for batch_id in sorted(entries):
             name = f"offsets/{batch_id}"

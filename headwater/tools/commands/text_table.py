@@ -35,8 +35,8 @@ def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
 def _cell(value: object, widest: int) -> str:
     text = _text(value) if isinstance(value, bytes) else "null" if value is None else str(value)
     # One row is one line, whatever it holds.
-    shown = "".join(character if character.isprintable() else " " for character in text)
-    return shown if len(shown) <= widest else f"{shown[: widest - 3]}..."
+    line = "".join(character if character.isprintable() else " " for character in text)
+    return line if len(line) <= widest else f"{line[: widest - 3]}..."
 
 
 def _text(value: bytes) -> str:

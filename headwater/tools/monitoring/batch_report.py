@@ -44,10 +44,10 @@ class BatchReport:
         batch_id: its id.
         started_ms: when it began, in ms since 1970.
         duration_ms: how long it took; None if it is not over, or not known.
-        phases_ms: what of that each step took, by Spark's names (``addBatch``, ``walCommit``, ...).
+        phases_ms: the part of each step, by Spark's names (``addBatch``, ``walCommit``, ...).
         rows: how many rows it read; None where that is not known.
         splits: by their ids.
-        lag: what `LagListener` shows; None if the query reads from no source of headwater.
+        lag: as `LagListener` shows it; None if the query reads from no source of headwater.
         watermark_ms: in ms since 1970; None if there is none.
         calls_carried: calls of asynchronous I/O that are in flight at its end, in Spark's state.
         epochs: of each source in barrier mode, the statistics of its last complete checkpoint.
@@ -74,8 +74,8 @@ class BatchReport:
     @property
     def total_lag(self) -> int | None:
         """The lag of all splits together; None where that of no split is known."""
-        known = [split.lag for split in self.splits.values() if split.lag is not None]
-        return sum(known) if known else None
+        lags = [split.lag for split in self.splits.values() if split.lag is not None]
+        return sum(lags) if lags else None
 
     @property
     def front_ms(self) -> int | None:
@@ -86,7 +86,7 @@ class BatchReport:
 
 
 def batch_report(progress: Any) -> BatchReport:
-    """Return what a progress report says.
+    """Return the report of a batch.
 
     Args:
         progress: a `StreamingQueryProgress`, of a classic session or of Spark Connect.
@@ -111,30 +111,30 @@ def batch_report(progress: Any) -> BatchReport:
 
 
 def split_reports(
-    before: Mapping[str, Any],
-    after: Mapping[str, Any],
+    starts: Mapping[str, Any],
+    ends: Mapping[str, Any],
     lags: Mapping[str, int],
     fronts_ms: Mapping[str, int],
-    kept: frozenset[str] = frozenset(),
+    unavailable: frozenset[str] = frozenset(),
 ) -> dict[str, SplitReport]:
-    """Return what splits are after a batch.
+    """Return the reports of splits after a batch.
 
     Args:
-        before: the position of each split before it.
-        after: the same after it.
+        starts: the position of each split before it.
+        ends: the same after it.
         lags: as far as they are known.
         fronts_ms: the same.
-        kept: the splits that are out of sight.
+        unavailable: the splits that are out of sight.
     """
     return {
         split: SplitReport(
             position,
             lags.get(split),
-            _moved(before.get(split), position),
+            _moved(starts.get(split), position),
             fronts_ms.get(split),
-            split in kept,
+            split in unavailable,
         )
-        for split, position in after.items()
+        for split, position in ends.items()
     }
 
 
@@ -148,13 +148,13 @@ def milliseconds(time: str | None) -> int | None:
 
 
 def _splits(progress: Any, lag: QueryLag | None) -> dict[str, SplitReport]:
-    found: dict[str, SplitReport] = {}
+    reports: dict[str, SplitReport] = {}
     for source in progress.sources:
-        before = positions_by_split(reported_offset(source.startOffset))
-        after = positions_by_split(reported_offset(source.endOffset))
-        found |= split_reports(before, after, lag.splits if lag else {}, lag.fronts_ms if lag else {})
-    return found
+        starts = positions_by_split(reported_offset(source.startOffset))
+        ends = positions_by_split(reported_offset(source.endOffset))
+        reports |= split_reports(starts, ends, lag.splits if lag else {}, lag.fronts_ms if lag else {})
+    return reports
 
 
-def _moved(before: Any, after: Any) -> int | None:
-    return after - before if isinstance(before, int) and isinstance(after, int) else None
+def _moved(start: Any, end: Any) -> int | None:
+    return end - start if isinstance(start, int) and isinstance(end, int) else None

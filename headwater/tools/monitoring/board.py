@@ -37,7 +37,7 @@ class Board:
         print(board.url)    # http://127.0.0.1:4140/
 
     Queries with their rate and lag, each split of headwater's sources, event time, how long each step of a
-    batch takes, checkpoints, losses and failures. It begins with what happens after it was made. It lives in
+    batch takes, checkpoints, losses and failures. It begins with the events after it was made. It lives in
     the driver's process, on threads of its own, and ends with `stop` or with the process.
 
     Only this host can open it, unless ``host`` says otherwise; then its address has a token. There is no

@@ -52,9 +52,10 @@ class BoardApp:
     """Answers GET requests, and changes nothing. Called on threads of the server, several at once.
 
     Args:
-        view: returns what the page shows now.
-        token: what a browser must show, once in the address and then as a cookie; None if there is none.
-            Then only names of this host are answered: a page of the web whose name leads to 127.0.0.1 is not.
+        view: returns the present content of the page.
+        token: the secret that a browser must send, once in the address and then as a cookie; None if there is
+            none. Then only names of this host are answered: a page of the web whose name leads to 127.0.0.1
+            is not.
     """
 
     def __init__(self, view: Callable[[ViewRequest], JsonObject], token: str | None) -> None:
@@ -73,28 +74,28 @@ class BoardApp:
         return [] if environ["REQUEST_METHOD"] == "HEAD" else [body]
 
     def _answer(self, environ: dict[str, Any]) -> Answer:
-        given = dict(parse_qsl(environ.get("QUERY_STRING", "")))
+        parameters = dict(parse_qsl(environ.get("QUERY_STRING", "")))
         path = environ.get("PATH_INFO") or "/"
-        refused = self._refusal(environ, given)
+        refused = self._refusal(environ, parameters)
         if refused is not None:
             return refused
         if path == _VIEW:
-            view = json.dumps(self._view(ViewRequest.parse(given)), default=str, allow_nan=False)
+            view = json.dumps(self._view(ViewRequest.parse(parameters)), default=str, allow_nan=False)
             return HTTPStatus.OK, [("Content-Type", "application/json")], view.encode()
         if path in self._page:
             body, kind = self._page[path]
             return HTTPStatus.OK, [("Content-Type", kind)], body
         return _told(HTTPStatus.NOT_FOUND, "no such page")
 
-    def _refusal(self, environ: dict[str, Any], given: Mapping[str, str]) -> Answer | None:
-        """Return what to answer where the page is not for this request; None where it is."""
+    def _refusal(self, environ: dict[str, Any], parameters: Mapping[str, str]) -> Answer | None:
+        """Return the refusal of a request; None where the page is for it."""
         if environ["REQUEST_METHOD"] not in ("GET", "HEAD"):
             return _told(HTTPStatus.METHOD_NOT_ALLOWED, "the board only shows", ("Allow", "GET, HEAD"))
         if self._token is None:
             if _host_name(environ) in _LOCAL_NAMES:
                 return None
             return _told(HTTPStatus.FORBIDDEN, "without a token the board answers to localhost only")
-        if self._is_token(given.get("token", "")):
+        if self._is_token(parameters.get("token", "")):
             # The token leaves the address bar, and with it the history.
             cookie = f"{_cookie_name(environ)}={self._token}; HttpOnly; SameSite=Strict; Path=/"
             return _told(HTTPStatus.SEE_OTHER, "", ("Location", "/"), ("Set-Cookie", cookie))
@@ -102,12 +103,12 @@ class BoardApp:
             return None
         return _told(HTTPStatus.FORBIDDEN, "open the address that the board gave, with its token")
 
-    def _is_token(self, given: str) -> bool:
-        return self._token is not None and hmac.compare_digest(given.encode(), self._token.encode())
+    def _is_token(self, text: str) -> bool:
+        return self._token is not None and hmac.compare_digest(text.encode(), self._token.encode())
 
 
-def _told(status: HTTPStatus, told: str, *headers: tuple[str, str]) -> Answer:
-    return status, [("Content-Type", "text/plain; charset=utf-8"), *headers], f"{told}\n".encode()
+def _told(status: HTTPStatus, message: str, *headers: tuple[str, str]) -> Answer:
+    return status, [("Content-Type", "text/plain; charset=utf-8"), *headers], f"{message}\n".encode()
 
 
 def _host_name(environ: Mapping[str, Any]) -> str:
@@ -122,10 +123,10 @@ def _cookie_name(environ: dict[str, Any]) -> str:
 
 def _cookie(environ: dict[str, Any]) -> str:
     try:
-        found = SimpleCookie(environ.get("HTTP_COOKIE", "")).get(_cookie_name(environ))
+        cookie = SimpleCookie(environ.get("HTTP_COOKIE", "")).get(_cookie_name(environ))
     except CookieError:
         return ""
-    return "" if found is None else found.value
+    return "" if cookie is None else cookie.value
 
 
 _THREADS: Final = 2
@@ -136,10 +137,11 @@ class BoardServer:
     """The board's address, and the thread that answers there. It begins at once.
 
     Args:
-        view: returns what the page shows now; called on threads of the server.
+        view: returns the present content of the page; called on threads of the server.
         host: the address to listen at.
         port: 0 for any that is free.
-        token: what a browser must show; None for none at an address of this host alone, else for a new one.
+        token: the secret that a browser must send; None for none at an address of this host alone, else for a
+            new one.
 
     Attributes:
         url: where a browser finds it, with the token if there is one.
@@ -171,9 +173,9 @@ class BoardServer:
         )
         # Waitress warns when more requests wait than it has threads: a page asks once a second.
         logging.getLogger("waitress.queue").setLevel(logging.ERROR)
-        shown = f"[{host}]" if ":" in host else host
+        display_host = f"[{host}]" if ":" in host else host
         bound_port = listening.getsockname()[1]
-        self.url = f"http://{shown}:{bound_port}/" + (f"?token={token}" if token else "")
+        self.url = f"http://{display_host}:{bound_port}/" + (f"?token={token}" if token else "")
         self._thread = threading.Thread(target=self._server.run, name="headwater-board", daemon=True)
         self._thread.start()
 
@@ -193,9 +195,9 @@ def _listening(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port), family=family)
     except OSError as error:
-        said = os.strerror(error.errno) if error.errno and error.errno > 0 else error
+        reason = os.strerror(error.errno) if error.errno and error.errno > 0 else error
         raise OptionError(
-            f"cannot listen at {host}, port {port}: {said}. Give another port, or 0 for any that is free",
+            f"cannot listen at {host}, port {port}: {reason}. Give another port, or 0 for any that is free",
             option="port",
         ) from error
 

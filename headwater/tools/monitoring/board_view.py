@@ -1,4 +1,4 @@
-"""What the board's page shows, as JSON: all queries in short, and one of them in full."""
+"""The content of the board's page, as JSON: all queries in short, and one of them in full."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from headwater.tools.monitoring.query_history import QueryHistories, QueryHistor
 SplitOrder: TypeAlias = Literal["lag", "rate", "front", "split"]
 
 _PAGE: Final = 50
-"""How many splits are shown at once: a page with thousands of them would be slow, and nobody reads it."""
+"""How many splits are shown at once: a page with thousands of them would be slow."""
 
 _POINTS: Final = 60
 _LOST_SHOWN: Final = 20
@@ -25,7 +25,7 @@ _POSITION_CHARACTERS: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class ViewRequest:
-    """What of it a page asks for.
+    """The part of it that a page asks for.
 
     Attributes:
         query: the id of the query to show in full; the first one if there is none of this id.
@@ -40,14 +40,14 @@ class ViewRequest:
     first: int = 0
 
     @classmethod
-    def parse(cls, given: Mapping[str, str]) -> ViewRequest:
-        """Return the request that the parameters of a URL make. What makes no sense is left out."""
-        order = given.get("order", "lag")
-        first = given.get("first", "0")
+    def parse(cls, parameters: Mapping[str, str]) -> ViewRequest:
+        """Return the request in the parameters of a URL. Invalid ones are skipped."""
+        order = parameters.get("order", "lag")
+        first = parameters.get("first", "0")
         return cls(
-            given.get("query", ""),
+            parameters.get("query", ""),
             cast("SplitOrder", order) if order in get_args(SplitOrder) else "lag",
-            given.get("find", ""),
+            parameters.get("find", ""),
             int(first) if first.isascii() and first.isdecimal() and len(first) < 10 else 0,
         )
 
@@ -55,23 +55,23 @@ class ViewRequest:
 def board_view(
     histories: QueryHistories, request: ViewRequest, calls: Mapping[str, Mapping[str, float]], now_ms: int
 ) -> JsonObject:
-    """Return what a page shows now.
+    """Return the present content of a page.
 
     Args:
         histories: of the queries.
-        request: what of it.
+        request: the part of it.
         calls: the counts of asynchronous I/O, by the name of the operator.
         now_ms: in ms since 1970.
     """
     failures = histories.failures()
-    with histories.reading() as known:
-        queries = sorted(known, key=lambda each: (each.state in ("failed", "stopped"), each.name))
-        shown = next((each for each in queries if each.query_id == request.query), None)
-        shown = shown or (queries[0] if queries else None)
+    with histories.reading() as active:
+        queries = sorted(active, key=lambda each: (each.state in ("failed", "stopped"), each.name))
+        selected = next((each for each in queries if each.query_id == request.query), None)
+        selected = selected or (queries[0] if queries else None)
         return {
             "now_ms": now_ms,
             "queries": [_query(each) for each in queries],
-            "shown": None if shown is None else _details(shown, request),
+            "shown": None if selected is None else _details(selected, request),
             "calls": [{"name": name, **counts} for name, counts in calls.items()],
             "failures": [cast("JsonObject", asdict(each)) for each in reversed(failures)],
         }
@@ -85,13 +85,11 @@ def rates(batches: Sequence[BatchReport], count: Callable[[BatchReport], int | N
 
     Args:
         batches: consecutive ones, the oldest first.
-        count: what came in with a batch.
+        count: of a batch: its rows or bytes.
     """
     if len(batches) == 1:
         return [_per_second(count(batches[0]), batches[0].duration_ms or 0)]
-    since = [
-        _per_second(count(after), after.started_ms - before.started_ms) for before, after in pairwise(batches)
-    ]
+    since = [_per_second(count(end), end.started_ms - start.started_ms) for start, end in pairwise(batches)]
     return [None, *since] if batches else []
 
 
@@ -160,15 +158,15 @@ def _splits(history: QueryHistory, request: ViewRequest) -> JsonObject:
         return {"total": 0, "found": 0, "first": 0, "rows": [], "most_lag": 0, "most_rate": 0}
     reports = batches[-1].splits
     rate = {split: rates(batches[-2:], partial(_moved, split))[-1] for split in reports}
-    wanted = request.find.casefold()
-    found = [split for split in reports if wanted in split.casefold()]
-    found.sort(key=lambda split: _rank(request.order, split, reports[split], rate[split]))
-    first = request.first if request.first < len(found) else 0
+    pattern = request.find.casefold()
+    matches = [split for split in reports if pattern in split.casefold()]
+    matches.sort(key=lambda split: _rank(request.order, split, reports[split], rate[split]))
+    first = request.first if request.first < len(matches) else 0
     return {
         "total": len(reports),
-        "found": len(found),
+        "found": len(matches),
         "first": first,
-        "rows": [_split(split, batches, rate[split]) for split in found[first : first + _PAGE]],
+        "rows": [_split(split, batches, rate[split]) for split in matches[first : first + _PAGE]],
         "most_lag": max((each.lag or 0 for each in reports.values()), default=0),
         "most_rate": max((each or 0 for each in rate.values()), default=0),
     }
@@ -190,7 +188,7 @@ def _split(split: str, batches: Sequence[BatchReport], rate: float | None) -> Js
 
 
 def _rank(order: SplitOrder, split: str, report: SplitReport, rate: float | None) -> tuple[float, str]:
-    """Return what splits are sorted by: those that a person looks for come first."""
+    """Return the sort key of splits: the most important come first."""
     match order:
         case "lag":
             return -(report.lag if report.lag is not None else -1), split

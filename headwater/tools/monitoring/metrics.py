@@ -1,4 +1,4 @@
-"""What is exported of queries: names, units and values, for whichever library brings them outside."""
+"""The exported metrics of queries: names, units and values, for any library."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class Metric:
 
     Attributes:
         name: without prefix, unit and suffix.
-        kind: a counter only grows while a query is watched; a gauge is what is now.
-        told: what it is, in one sentence.
+        kind: a counter only grows while a query is watched; a gauge is the present value.
+        description: one sentence.
         unit: of its values; empty for counts.
         labels: their names.
         samples: values, by those of the labels.
@@ -44,7 +44,7 @@ class Metric:
 
     name: str
     kind: MetricKind
-    told: str
+    description: str
     unit: Unit = ""
     labels: tuple[str, ...] = ("query",)
     samples: dict[tuple[str, ...], float] = field(default_factory=dict)
@@ -60,14 +60,14 @@ class _Measure:
     """How a metric is read off a query.
 
     Attributes:
-        name, kind, told, unit: as of the metric.
+        name, kind, description, unit: as of the metric.
         read: returns the value, or the values by those of ``label``; None or nothing where it is not known.
         label: that it has beside the query.
     """
 
     name: str
     kind: MetricKind
-    told: str
+    description: str
     read: Callable[[QueryHistory], _Value]
     unit: Unit = ""
     label: str = ""
@@ -82,7 +82,7 @@ class _Measure:
                 samples |= {(query.name, label): each for label, each in value.items()}
             elif value is not None:
                 samples[query.name,] = value
-        return Metric(self.name, self.kind, self.told, self.unit, labels, samples)
+        return Metric(self.name, self.kind, self.description, self.unit, labels, samples)
 
 
 def metrics_of(
@@ -92,15 +92,15 @@ def metrics_of(
 
     Args:
         histories: of the queries.
-        calls: what operators of asynchronous I/O counted, by their names.
+        calls: the counts of operators of asynchronous I/O, by their names.
         per_split: whether those of single splits are among them.
     """
-    with histories.reading() as known:
+    with histories.reading() as active:
         # A name stands for one query: a running one, else the newest. Two would be the same time series.
-        queries = {each.name: each for each in sorted(known, key=_is_running)}
+        queries = {each.name: each for each in sorted(active, key=_is_running)}
         measures = [each for each in _MEASURES if per_split or each.label != "split"]
-        found = [each.metric(queries.values()) for each in measures]
-    return [*found, *_of_calls(calls)]
+        metrics = [each.metric(queries.values()) for each in measures]
+    return [*metrics, *_of_calls(calls)]
 
 
 def _is_running(query: QueryHistory) -> bool:
@@ -108,7 +108,7 @@ def _is_running(query: QueryHistory) -> bool:
 
 
 def _now(read: Callable[[BatchReport], _Value]) -> Callable[[QueryHistory], _Value]:
-    """Read what is now, which nobody knows of a query that has ended."""
+    """Read the present value, which is unknown of a query that has ended."""
     return lambda query: read(query.last) if query.last and _is_running(query) else None
 
 
@@ -245,15 +245,15 @@ _MEASURES: Final = (
 
 
 def _of_calls(calls: Mapping[str, MetricsSnapshot]) -> Iterator[Metric]:
-    for name, told in _CALL_COUNTS.items():
+    for name, description in _CALL_COUNTS.items():
         samples: dict[tuple[str, ...], float] = {
-            (operator,): getattr(found, name) for operator, found in calls.items()
+            (operator,): getattr(counts, name) for operator, counts in calls.items()
         }
-        yield Metric(f"async_{name}", "counter", told, labels=("operator",), samples=samples)
+        yield Metric(f"async_{name}", "counter", description, labels=("operator",), samples=samples)
     quantiles: dict[tuple[str, ...], float] = {
-        (operator, str(share)): found.percentile_ms(share) / 1000
-        for operator, found in calls.items()
+        (operator, str(share)): counts.percentile_ms(share) / 1000
+        for operator, counts in calls.items()
         for share in _QUANTILES
     }
-    told = "How long attempts took: what this share of them did not exceed."
-    yield Metric("async_latency", "gauge", told, "seconds", ("operator", "quantile"), quantiles)
+    description = "How long attempts took: what this share of them did not exceed."
+    yield Metric("async_latency", "gauge", description, "seconds", ("operator", "quantile"), quantiles)

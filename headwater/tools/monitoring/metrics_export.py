@@ -1,4 +1,4 @@
-"""``hw.export_metrics``: what queries do, for Prometheus and OpenTelemetry.
+"""``hw.export_metrics``: metrics of queries, for Prometheus and OpenTelemetry.
 
 Prometheus scrapes through its own client library; an application's OpenTelemetry reader observes through the
 API.
@@ -48,7 +48,7 @@ class PrometheusExport:
         port: 0 for any that is free.
 
     Attributes:
-        url: what to scrape.
+        url: the address to scrape.
 
     Raises:
         MissingDependencyError: prometheus-client is not installed.
@@ -97,7 +97,7 @@ class _Collector:
 
         for metric in self._collect():
             kind = CounterMetricFamily if metric.kind == "counter" else GaugeMetricFamily
-            family = kind(metric.full_name, metric.told, labels=metric.labels)
+            family = kind(metric.full_name, metric.description, labels=metric.labels)
             for labels, value in metric.samples.items():
                 family.add_metric(labels, value)
             yield family
@@ -133,7 +133,7 @@ class OtelExport:
                 f"headwater.{metric.name}",
                 callbacks=[self._observing(metric.name)],
                 unit=_UNITS[metric.unit],
-                description=metric.told,
+                description=metric.description,
             )
 
     def close(self) -> None:
@@ -157,7 +157,7 @@ class MetricsExport:
     """The metrics of a session on their way outside, until `stop`. Made by `export_metrics`.
 
     Attributes:
-        url: what Prometheus scrapes; None without it.
+        url: the address that Prometheus scrapes; None without it.
     """
 
     def __init__(
@@ -213,7 +213,7 @@ def export_metrics(
     calls: Mapping[str, AsyncMetrics] | None = None,
     per_split: bool = True,
 ) -> MetricsExport:
-    """Export what a session's queries do: lag, rows, bytes, triggers, retries, losses, asynchronous calls.
+    """Export metrics of a session's queries: lag, rows, bytes, triggers, retries, losses, asynchronous calls.
 
     ::
 

@@ -1,4 +1,4 @@
-"""What is known of each query: its state, and its last batches."""
+"""The history of each query: its state, and its last batches."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class QueryFailure:
 
 @dataclass(slots=True, eq=False)
 class QueryTotals:
-    """What only grows while a query is watched, a trigger that is run again counted again.
+    """Counters, which only grow while a query is watched; a trigger that is run again counts again.
 
     Attributes:
         rows: that were read.
@@ -63,7 +63,7 @@ class QueryTotals:
 
 @dataclass(slots=True, eq=False)
 class RunCounter:
-    """What sources count from zero in each run of their query, over all runs.
+    """Counts of sources that begin at zero in each run of their query, over all runs.
 
     Attributes:
         before: of the runs before this one.
@@ -94,8 +94,8 @@ class QueryHistory:
 
     Attributes:
         query_id: Spark's id of the query, or the path of its checkpoint.
-        name: what a person calls it.
-        state: what it does now.
+        name: the query's name.
+        state: its present state.
         runs: how often it was started while it was watched.
         run_id: of its last run.
         started_ms: when that began, in ms since 1970; None if that was before it was watched.
@@ -104,9 +104,9 @@ class QueryHistory:
         retries: how often sources asked the outside again while planning.
         read_bytes: how many bytes of Arrow tasks have handed to Spark.
         failures: how often it ended with an error.
-        message: a line of what is wrong, or to be known.
+        message: a line about a fault, or a remark.
         batches: the last ones, the oldest first.
-        totals: what metrics count.
+        totals: the counters of metrics.
     """
 
     query_id: str
@@ -144,8 +144,8 @@ class QueryHistory:
     def add(self, batch: BatchReport) -> None:
         """Take a batch. One that was reported before is replaced: so is a progress report without a batch."""
         if self.batches and self.batches[-1].batch_id == batch.batch_id:
-            before = self.batches.pop()
-            self.rows -= before.rows or 0
+            previous = self.batches.pop()
+            self.rows -= previous.rows or 0
         self.rows += batch.rows or 0
         self.retries.take(batch.retries)
         self.read_bytes.take(batch.read_bytes)

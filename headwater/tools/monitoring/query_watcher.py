@@ -61,5 +61,5 @@ class QueryWatcher(SessionListener):
 
 
 def _one_line(error: str) -> str:
-    """Return what headwater says of an error; else its first line."""
+    """Return headwater's message of an error; else its first line."""
     return said_in(error) or error.strip().partition("\n")[0]

@@ -60,7 +60,7 @@ def test_what_is_not_well_is_told_with_what_mends_it(
 def test_a_python_that_spark_cannot_use_is_not_well(tmp_path: Path, text: str, said: str) -> None:
     python = program(tmp_path, "python", text)
     (finding,) = checks.check_spark_pythons({"PYSPARK_PYTHON": python})
-    assert finding.said.startswith(f"{python} {said}")
+    assert finding.text.startswith(f"{python} {said}")
     assert finding.mend
 
 
@@ -90,7 +90,7 @@ def test_java_must_be_17_or_newer(tmp_path: Path, version: str, is_well: bool) -
 def test_without_java_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     missing = checks.check_java({})
-    assert missing.said.startswith("not on the path")
+    assert missing.text.startswith("not on the path")
     assert "openjdk" in (missing.mend or "")
     assert checks.check_java({"JAVA_HOME": str(tmp_path)}).mend
 
@@ -104,7 +104,7 @@ def test_a_missing_extra_is_no_fault_but_its_line_is_told(monkeypatch: pytest.Mo
     (finding,) = checks.check_extras()
     assert finding.subject == "extra kafka"
     command = f"{sys.executable} -m pip install 'headwater[kafka]'"
-    assert finding.said == f"not installed: no-such-library; for the source kafka: {command}"
+    assert finding.text == f"not installed: no-such-library; for the source kafka: {command}"
     assert finding.mend is None
 
 
@@ -115,9 +115,9 @@ def test_each_extra_says_who_needs_it() -> None:
 
 def test_kernels_need_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert "headwater compile" in checks.check_kernel_cache().said
+    assert "headwater compile" in checks.check_kernel_cache().text
     (tmp_path / "headwater" / "kernel-1").touch()
-    assert checks.check_kernel_cache().said == f"1 compiled in {tmp_path}/headwater"
+    assert checks.check_kernel_cache().text == f"1 compiled in {tmp_path}/headwater"
 
 
 def test_a_state_location_is_tried(tmp_path: Path) -> None:
@@ -139,9 +139,9 @@ def test_trying_a_state_location_leaves_nothing_behind_and_takes_nothing_away(tm
 
 @pytest.mark.slow
 def test_a_broker_is_asked(kafka: LocalKafka) -> None:
-    assert checks.check_broker(kafka.bootstrap_servers).said.startswith("answers; ")
+    assert checks.check_broker(kafka.bootstrap_servers).text.startswith("answers; ")
     missing = checks.check_broker("127.0.0.1:1")
-    assert "nothing listens there" in missing.said
+    assert "nothing listens there" in missing.text
     assert missing.mend
 
 
@@ -149,7 +149,7 @@ def test_a_url_is_asked() -> None:
     api = Api(0, items=1, page=1)
     serving(api)
     try:
-        assert checks.check_url(api.url).said == "answers, with status 200"
+        assert checks.check_url(api.url).text == "answers, with status 200"
         assert checks.check_url(f"{api.url}/nowhere").mend is None
     finally:
         api.shutdown()

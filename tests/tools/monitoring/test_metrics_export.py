@@ -124,7 +124,7 @@ def test_names_follow_the_conventions_of_prometheus() -> None:
     for metric in metrics_of(QueryHistories(lambda: 0), {}, per_split=True):
         assert re.fullmatch(r"headwater(_[a-z]+)+", metric.full_name)
         assert metric.full_name.endswith(metric.unit)
-        assert metric.told.endswith(".")
+        assert metric.description.endswith(".")
 
 
 def test_opentelemetry_collects_the_same_numbers_in_its_own_units() -> None:

@@ -1,1 +1,1 @@
-"""Lists that change, read round by round: each round asks for what changed since the one before."""
+"""Lists that change, read round by round: each round asks for the changes since the one before."""

@@ -36,11 +36,11 @@ from headwater.readers.http.settings import HttpSettings
 from headwater.readers.http.urls import with_parameters
 
 _MOST_UNWRITTEN: Final = 10
-"""After so many pages that bring nothing new the log learns where the round stands."""
+"""After this number of pages without a new item the log gets the state of the round."""
 _MOST_UNWRITTEN_MS: Final = 1_000
 """Or after this time."""
 _MOST_EMPTY: Final = 100
-"""So many pages in a row without items are no list."""
+"""This number of pages in a row without items is no list."""
 _MOST_SAME: Final = 10
 
 
@@ -60,7 +60,7 @@ class OpenRounds:
         written: where it stands durably: a crash leads back there.
         written_ms: when that was written.
         asked: the page to ask for.
-        steps: what the log holds already.
+        steps: the content of the log.
         known: the versions that were read.
         guard: notices pages that lead in a circle.
         seen: tells the last page that was read from every other one, where pages or items are counted.
@@ -84,8 +84,8 @@ class OpenRounds:
         """Take a page that has items.
 
         Raises:
-            CorruptRecordError: again and again it is the one before. Once it may be: what changes meanwhile
-                moves items on.
+            CorruptRecordError: again and again it is the one before. Once it may be: items that change
+                meanwhile moves items on.
         """
         digest = page.digest
         self.same_pages = self.same_pages + 1 if digest == self.seen else 0
@@ -95,18 +95,18 @@ class OpenRounds:
 
 
 class IncrementalReader(PagedSplitReader[OpenRounds]):
-    """A list that changes cannot be read again: what a task emits is durable in the log of the list.
+    """A list that changes cannot be read again: rows that a task emits are durable in the log of the list.
 
     A list without a stop is read by the one attempt that has claimed the task. It becomes the log's writer,
-    which fences the one before; hands on what the log holds already; then asks for page after page, leaves
-    out what was read, and appends the rest together with where the round stands. After a crash the next
+    which fences the one before; hands on the content of the log; then asks for page after page, leaves
+    out known items, and appends the rest together with where the round stands. After a crash the next
     attempt goes on behind the last segment. When a round is over, the list is caught up until the next one is
     due.
 
     A list with a stop is read from the log alone.
 
     Args:
-        settings: what the user says.
+        settings: the user's settings.
         incremental: how rounds are read.
         clock: time.
         rate: of the task.
@@ -176,7 +176,7 @@ class IncrementalReader(PagedSplitReader[OpenRounds]):
         return None
 
     def _take_over(self, current: OpenRounds, start: LogPosition) -> Generator[EpochRecord, None, None]:
-        """Yield what an earlier attempt appended behind the start; find out where the list stands."""
+        """Yield the records of earlier attempts behind the start; restore the state of the list."""
         for logged in current.log.take_over(start):
             current.round = current.written = logged.round
             current.known.add(logged.versions)
@@ -197,7 +197,7 @@ class IncrementalReader(PagedSplitReader[OpenRounds]):
         return PageLink(with_parameters(current.split.url, parameters))
 
     def _read(self, current: OpenRounds, answer: HttpResponse) -> EpochRecords:
-        """Append what is new in a page, and where the list stands after it; then hand it over."""
+        """Append the new items of a page, and where the list stands after it; then hand it over."""
         page = parse_page(answer, self._settings.paging)
         following = self._following(current, page, answer)
         if self._settings.paging.kind != "link" and page.items:

@@ -1,4 +1,4 @@
-"""Which versions of items were read: what tells an item that comes again from one that changed."""
+"""Which versions of items were read: it tells an item that comes again from one that changed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from headwater.readers.http.pages import Fields, raw_at
 
 DIGEST_BYTES: Final = 16
 _RECENT: Final = 10_000
-"""So many items that were read last are always kept: pages may shift while they are read."""
+"""How many of the last items are always kept: pages may shift while they are read."""
 _MOST: Final = 1_000_000
 """About 150 MB."""
 _NUMBER_STARTS: Final = b"-0123456789"
@@ -39,7 +39,7 @@ class Version:
 
     @property
     def ranked(self) -> Ranked:
-        """What is kept of it."""
+        """The version of an item, as it is kept."""
         return self.digest, self.value.rank
 
 

@@ -25,26 +25,26 @@ from headwater.readers.http.paging import PageLink
 from headwater.readers.runtime.partitions.segment_log import SegmentLog
 
 _MOST_WITHOUT_ORDER: Final = 100_000
-"""From so many items on, a round without a moment when it began relies on the order of its items."""
+"""From this number of items on, a round without a moment when it began relies on the order of its items."""
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What is known after a page, and stored with its rows.
+    """The state after a page, stored with its rows.
 
-    What changes while a round is read may be missed by it: its item may stand on a page that was read. So the
+    A change while a round is read may be missed by it: its item may stand on a page that was read. So the
     next round does not begin at the largest value, but at one that is surely before every change made since
     this round began: the moment then, by the API's clock, or the largest value of all rounds before. Where
     neither is known, the first round is read again as a whole; or, if it is long, its items must come in
-    order: then what changes moves behind them.
+    order: then changed items move behind them.
 
     Attributes:
         pages: how many pages were read in all rounds; numbers the next one.
-        since: what this round asked for, or what the next one will; None for everything.
+        since: the value that this round asked for, or that the next one will; None for everything.
         before: the largest value of all rounds before this one, or where the user wants to begin; None if
             there is neither.
         largest: the largest value of all rounds; None if there was no item yet.
-        began: when this round began, by the API's clock; None if that said nothing, or between rounds.
+        began: when this round began, by the API's clock; None if that is unknown, or between rounds.
         last: of the values of this round, as long as they come in order; None at its beginning.
         in_order: whether they do.
         relies_on_order: whether items of this round were forgotten that only their order keeps from coming
@@ -95,7 +95,7 @@ class Round:
         return replace(self, largest=largest, last=last, in_order=in_order)
 
     def bound(self, order: ValueOrder, versions: int) -> tuple[Round, FieldValue | None]:
-        """Return the value before which no later round begins, whatever comes in this one; None if unknown.
+        """Return the value before which no later round begins, with any content of this one; None if unknown.
 
         Args:
             order: of the values.
@@ -136,7 +136,7 @@ class Round:
 
     @classmethod
     def from_json(cls, value: JsonValue, order: ValueOrder) -> Round:
-        """Return what `to_json` wrote."""
+        """Return the state that `to_json` wrote."""
         fields = cast("dict[str, Any]", value)
 
         def field_value(name: str) -> FieldValue | None:
@@ -159,7 +159,7 @@ class Round:
     def _quiet(self, order: ValueOrder, largest: FieldValue) -> FieldValue | None:
         """Return a value that is before every change made since this round began, None if none is known.
 
-        The largest value, if that is smaller: what a clock says counts only as far as there were changes.
+        The largest value, if that is smaller: a clock counts only as far as there were changes.
         """
         began = None if self.began is None else order.at(self.began, largest)
         bounds = [value for value in (self.before, began) if value is not None]
@@ -177,7 +177,7 @@ _RANK: Final = "__rank"
 _ROUND: Final = b"headwater.round"
 _FOLDER_BYTES: Final = 16
 _MOST_SINCE_KNOWN: Final = 64
-"""After so many segments the versions that are known are written anew: a reader that begins reads no more."""
+"""After this number of segments the known versions are written anew: a new reader reads no more."""
 
 
 def log_folder(query: str, path: SplitPath) -> str:
@@ -226,7 +226,7 @@ class RoundLog:
         self._at = LogPosition()
 
     def take_over(self, start: LogPosition) -> Iterator[Logged]:
-        """Become the writer, which fences every earlier attempt; yield what the log holds.
+        """Become the writer, which fences every earlier attempt; yield the content of the log.
 
         From the versions that were known at the start on, so that these are complete; the first segments may
         lie before the start.
@@ -241,7 +241,7 @@ class RoundLog:
         self._at = LogPosition(end, self._at.known)
 
     def between(self, start: LogPosition, stop: LogPosition) -> Iterator[Logged]:
-        """Yield what the log holds between two positions."""
+        """Yield the content of the log between two positions."""
         if self._log is not None:
             yield from self._records(self._log, start, stop.segment)
 

@@ -1,4 +1,4 @@
-"""Values of the field by which an API tells what changed: how they compare, and how they are asked with."""
+"""Values of the field by which an API marks changes: how they compare, and their form in requests."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class FieldValue:
 
     Attributes:
         text: as the API writes it, without quotes.
-        rank: what it is compared by; of one type for all values of an order.
+        rank: the key of comparisons; of one type for all values of an order.
     """
 
     text: str
@@ -35,7 +35,7 @@ class ValueOrder(ABC):
 
     @abstractmethod
     def value(self, text: str) -> FieldValue:
-        """Return what a text says.
+        """Return the value of a text.
 
         Raises:
             ValueError: it is no value of this order.
@@ -68,7 +68,7 @@ class ValueOrder(ABC):
 class TimeOrder(ValueOrder):
     """Times and dates in ISO 8601: compared as moments, to the microsecond.
 
-    Those without a zone are taken as UTC. What the API means by them is unknown, so they are not compared
+    Those without a zone are taken as UTC. Their meaning is unknown, so they are not compared
     with its clock.
 
     Attributes:
@@ -100,7 +100,7 @@ class TimeOrder(ValueOrder):
 
 @dataclass(frozen=True)
 class NumberOrder(ValueOrder):
-    """Numbers: compared exactly, whatever they count.
+    """Numbers: compared exactly, without rounding.
 
     Attributes:
         overlap: see `ValueOrder.back`.
@@ -152,7 +152,7 @@ def _moment(text: str) -> datetime:
 
 
 def _written(moment: datetime, like: str) -> str:
-    """Return a moment with the parts that a text has; what these cannot say is cut off."""
+    """Return a moment with the parts that a text has; other parts are cut off."""
     if len(like) <= _DATE_CHARACTERS:
         return moment.strftime("%Y-%m-%d" if "-" in like else "%Y%m%d")
     fraction = _FRACTION.search(like)
@@ -170,12 +170,12 @@ def _written(moment: datetime, like: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class IncrementalSettings:
-    """What tells changes. Picklable; opens nothing. Names have dots between them.
+    """How changes are recognized. Picklable; opens nothing. Names have dots between them.
 
     Attributes:
         parameter: of the query; takes the value from which on a round reads.
         value_field: where an item has the value that grows with each change.
-        key_fields: what names an item.
+        key_fields: the fields that identify an item.
         order: how values compare, and how far rounds overlap.
         starting_value: where the first round begins; None for everything there is.
     """
