@@ -89,7 +89,7 @@ class Losses:
     ranges: Sequence[LostRange] = ()
     splits: int = 0
 
-    def plus(self, ranges: Iterable[LostRange], rows_between: RowsBetween) -> Losses:
+    def plus(self, more: Iterable[LostRange], rows_between: RowsBetween) -> Losses:
         """Return these losses and more.
 
         A range of planning counts as it is: it is reported once, because the position moves past it in the
@@ -97,13 +97,13 @@ class Losses:
         task, and replays of its batch, find the same range again, or a longer one.
 
         Args:
-            ranges: in the order in which they were found.
+            more: ranges in the order in which they were found.
             rows_between: of the source.
         """
         rows = self.rows
         at_least_rows = self.at_least_rows
         ranges = list(self.ranges)
-        for lost in ranges:
+        for lost in more:
             pieces = [lost] if lost.found == "planning" else _uncovered(lost, ranges)
             count = sum(rows_between(piece.first, piece.until) for piece in pieces)
             if lost.found == "planning":

@@ -44,8 +44,8 @@ class SplitFailures:
         self._clock = clock
         now_ms = clock.monotonic_ms()
         self._troubles = {
-            path: _Trouble(failing.failures, failing.lasting_ms, now_ms, failing.reason)
-            for path, failing in failing.items()
+            path: _Trouble(earlier.failures, earlier.lasting_ms, now_ms, earlier.reason)
+            for path, earlier in failing.items()
         }
 
     def failed(self, path: SplitPath, position: JsonValue, error: TransientSourceError) -> None:
