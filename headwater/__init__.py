@@ -12,6 +12,8 @@ The names that most programs need are here; the rest is in seven modules that ar
 * `headwater.read` and `headwater.read_stream`: the built-in sources as typed functions;
 * `headwater.testing`: conformance suites for sources.
 
+The floors below, from the ground up: `core`, `enumerators`, `readers`, `connector`, `tools` (docs/design.md).
+
 Each name is loaded when it is first used. Spark imports this package in every Python process that it starts,
 and such a process must load only the modules of its step (``tests/test_cold_start.py``).
 """

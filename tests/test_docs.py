@@ -106,3 +106,34 @@ def _all_tests() -> dict[str, set[str]]:
         }
         for path in (ROOT / "tests").rglob("test_*.py")
     }
+
+
+def rooms_of(package: Path) -> set[str]:
+    """Return the names of the modules and packages inside a package."""
+    modules = {file.stem for file in package.glob("*.py")} - {"__init__"}
+    return modules | {file.parent.name for file in package.glob("*/__init__.py")}
+
+
+def names_in(text: str) -> set[str]:
+    return set(re.findall(r"\w+", text))
+
+
+def test_the_docstring_of_each_package_names_its_rooms() -> None:
+    show(
+        f"{init.relative_to(ROOT)}: {room}"
+        for init in sorted((ROOT / "headwater").rglob("__init__.py"))
+        for room in sorted(
+            rooms_of(init.parent) - names_in(ast.get_docstring(ast.parse(init.read_text())) or "")
+        )
+    )
+
+
+def test_the_picture_of_the_design_names_each_folder_of_a_floor() -> None:
+    picture = (ROOT / "docs" / "design.md").read_text().split("```")[1]
+    floors = {names[0]: names for block in re.split(r"\n -+\n", picture) if (names := block.split()[1:])}
+    show(
+        f"{floor}: {folder.parent.name}"
+        for floor in ("core", "enumerators", "readers", "connector", "tools")
+        for folder in sorted((ROOT / "headwater" / floor).glob("*/__init__.py"))
+        if folder.parent.name not in floors[floor]
+    )

@@ -8,6 +8,23 @@ rows; pytest runs it, and so does every runner that knows ``test_`` methods of p
     class TestOrders(testing.SourceTests):
         source = Orders
         options = staticmethod(make_database)
+
+* `checkpoint_tests`: the promises of a query: every row once, also after crashes. In this process, without
+  Spark;
+* `contracts`: failures that name the contract, and where it is written;
+* `driving`: drives a split reader and an emitter by hand, as a task's loop does, and looks at every answer;
+* `engine`: Spark's micro-batch loop in this process, without Spark: an offset log, a sink, and crashes on
+  demand;
+* `enumerator_tests`: the promises of every enumerator (`headwater.core.enumerator.SplitEnumerator`);
+* `making`: a source from its class or name, as Spark's planner process makes it;
+* `offset_tests`: the contracts of splits and positions, which are written into every offset (`Source`,
+  `Split`);
+* `option_tests`: the messages about mistakes in options (`headwater.connector.options.OptionTable`);
+* `reader_tests`: the promises of every split reader and its emitter (`headwater.core.reader`,
+  `headwater.core.emitter`);
+* `scripted`: test doubles: an outside in memory, and a source that follows the script of a test;
+* `spark_tests`: the promises of a query, through Spark. The only suite that needs pyspark;
+* `subject`: the source under test, and the world that its author makes for it.
 """
 
 from __future__ import annotations

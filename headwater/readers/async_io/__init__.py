@@ -38,4 +38,6 @@ A call, on the loop's thread:
 * ``failure_policy``: whether and when to ask again (``Retry-After``), and the consequence of a failure.
 * ``deadlines``: the timeouts of all calls, and the calls that outlive theirs.
 * ``result_cache``: results that the process knows already; one call for all rows with equal keys.
+
+* `setting_checks`: what the values of settings may be.
 """

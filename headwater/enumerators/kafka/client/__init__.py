@@ -12,4 +12,6 @@ From the ground up::
     connection      one broker
     cluster         all brokers: metadata, offsets      pool            connections that outlive tasks
     consumer_group  a group's committed offsets, and its three requests
+
+* `msk_iam`: AWS's IAM as a log-in to Amazon MSK: a signed token, sent with OAUTHBEARER.
 """
