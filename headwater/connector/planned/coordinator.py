@@ -21,8 +21,8 @@ from headwater.connector.planned.offsets import (
     within_limits,
 )
 from headwater.connector.planned.planning import PlanningHints, ReadTask, plan_tasks
-from headwater.connector.planned.report_listener import TaskLosses
 from headwater.connector.planned.task_count import TaskCounts
+from headwater.connector.planned.task_losses import TaskLosses
 from headwater.connector.time_column import check_time_column
 from headwater.core.clock import Clock, SystemClock
 from headwater.core.enumerator import KeptSplit, PlannedSplitEnumerator, SplitRequest

@@ -12,8 +12,7 @@ import pyarrow as pa
 import pytest
 
 from headwater.connector.planned import report_listener
-from headwater.connector.planned.report_listener import ReportListener, TaskLosses
-from headwater.core.losses import LostRange
+from headwater.connector.planned.report_listener import ReportListener
 from headwater.core.split import Split, SplitPath
 from headwater.readers.runtime.loss_reports import LossReport, LossReports
 from headwater.readers.runtime.task_reports import ReadCounter, ReportAddress
@@ -148,24 +147,3 @@ def test_a_driver_out_of_reach_costs_a_task_nothing() -> None:
         gone.bind(("127.0.0.1", 0))
         port = gone.getsockname()[1]
     tell(ReportAddress(("127.0.0.1", "::1", "192.0.2.1"), port, b"token"), batch(10))
-
-
-ONE = LostRange("a", 0, 5, "task", 1)
-TWO = LostRange("a", 9, 12, "task", 2)
-
-
-def test_what_a_committed_offset_counts_waits_no_longer() -> None:
-    losses = TaskLosses()
-    losses.add([ONE])
-    assert losses.waiting({"batch": 1}) == [ONE]
-    losses.planned({"batch": 2}, 1)
-    losses.add([TWO])
-    assert losses.waiting({"batch": 2}) == [TWO]
-
-
-def test_a_plan_that_was_given_up_counts_for_nothing() -> None:
-    losses = TaskLosses()
-    losses.add([ONE])
-    losses.waiting({"batch": 1})
-    losses.planned({"batch": 2}, 1)
-    assert losses.waiting({"batch": 1}) == [ONE]
