@@ -58,6 +58,7 @@ BY_BROTLI = bytes.fromhex("8b0b807b226974656d73223a205b312c20225c7530306539225d7
         ("br", BY_BROTLI),
         ("zstd", zstandard.compress(BODY)),
     ],
+    ids=["gzip", "deflate", "br", "zstd"],
 )
 def test_answers_may_be_encoded(server: Scripted, encoding: str, encoded: bytes) -> None:
     server.say("/a", encoded, Content_Encoding=encoding)
