@@ -66,12 +66,12 @@ def test_of_files_that_differ_a_smallest_one_is_shown() -> None:
     parity = ScriptedParity(rows, rows_but(b"x", []))
     with pytest.raises(
         AssertionError,
-        # How small it becomes within the reads depends on what else was drawn in this process.
-        match=r"files differ; a small one:\nheadwater's rows differ from Spark's, of b'[^']{0,40}x",
+        match=re.escape("files differ; a small one:\nheadwater's rows differ from Spark's, of b'x'"),
     ):
         DrawnFiles(parity, 1).same(HOW, TEXTS, 300)
     assert parity.reads[0] == 300
-    assert set(parity.reads[1:]) == {1}
+    # What is drawn depends on the modules that are loaded: the smallest one may be among the first files.
+    assert set(parity.reads[1:]) <= {1}
     assert len(parity.reads) <= 101
 
 
