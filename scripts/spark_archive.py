@@ -23,7 +23,7 @@ from spark_kafka_jars import AVRO, spark_format_jar, spark_kafka_jars
 
 __all__ = ["QUICK", "jars", "jvm_options", "make_archive"]
 
-QUICK = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Duser.timezone=UTC"
+QUICK = "-Xss4m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Duser.timezone=UTC"
 """A test ends long before the optimising compiler has paid off."""
 
 TYPICAL = """
