@@ -142,7 +142,8 @@ if not TYPE_CHECKING:  # with it, type checkers would accept any name
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    """Return the public names: what the module imports for itself would show at a prompt otherwise."""
+    return sorted({*(name for name in globals() if name.startswith("__")), *__all__})
 
 
 def _unknown(name: str) -> AttributeError:

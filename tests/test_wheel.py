@@ -39,6 +39,7 @@ def test_the_wheel_names_its_version_license_links_and_extras(distributions: Dis
         "Source",
     }
     assert set(re.findall(r"^Provides-Extra: (.*)$", metadata, re.MULTILINE)) == {
+        "async",
         "avro",
         "board",
         "carry-over",

@@ -326,10 +326,15 @@ def _paragraph(row: ShownOption) -> str:
     told = [row.default.replace("`", ""), "" if row.mode == _BOTH else f"{row.mode} only"]
     between = ", ".join(filter(None, told))
     first = f"{row.name} ({between})" if between else row.name
-    return f"{first}\n{fill(row.meaning, initial_indent=_INDENT, subsequent_indent=_INDENT)}"
+    return f"{first}\n{fill(_without_links(row.meaning), initial_indent=_INDENT, subsequent_indent=_INDENT)}"
+
+
+def _without_links(text: str) -> str:
+    """Return Markdown without the targets of its links, which lead nowhere outside of the docs."""
+    return re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text)
 
 
 def _html_cell(text: str) -> str:
     """Return a cell with the little Markdown that there is as HTML: code, and nothing else."""
-    content = re.sub(r"`([^`]*)`", r"<code>\1</code>", html.escape(text, quote=False))
+    content = re.sub(r"`([^`]*)`", r"<code>\1</code>", html.escape(_without_links(text), quote=False))
     return f'<td style="text-align: left">{content}</td>'

@@ -118,8 +118,11 @@ def test_a_table_shows_itself_at_a_prompt_and_in_a_notebook() -> None:
 
 
 def test_a_help_text_is_no_html() -> None:
-    table = OptionTable([Option("a", text, None, "Less is `x < y` & <b>more</b>.", required=True)])
-    assert "Less is <code>x &lt; y</code> &amp; &lt;b&gt;more&lt;/b&gt;." in table._repr_html_()
+    help_text = "Less is `x < y` & <b>more</b>, see [the page](page.md)."
+    table = OptionTable([Option("a", text, None, help_text, required=True)])
+    shown = "Less is <code>x &lt; y</code> &amp; &lt;b&gt;more&lt;/b&gt;, see the page."
+    assert shown in table._repr_html_()
+    assert "see the page." in repr(table)
     assert repr(table).startswith("a (required)\n")
 
 

@@ -14,6 +14,7 @@ from headwater.connector.async_io.options import AsyncOptions
 from headwater.connector.program_arguments import checked_frame, checked_names
 from headwater.connector.readable import readable
 from headwater.core.errors import OptionError
+from headwater.core.imports import require
 from headwater.readers.async_io.settings import OutputMode
 
 if TYPE_CHECKING:
@@ -195,6 +196,8 @@ def _most_tasks(df: DataFrame, carry_over: str | None) -> int | None:
 def _mapped(df: DataFrame, planned: Planned, options: AsyncOptions) -> DataFrame:
     if "carried_bytes" in options:
         raise OptionError("means nothing without carry_over", option="carried_bytes")
+    # Spark's mapInArrow looks for it, and hands over Arrow alone.
+    require("pandas", needed_for="asynchronous I/O", extra="async")
     limited = df if planned.tasks is None else df.coalesce(planned.tasks)
     return limited.mapInArrow(planned.wait.run, planned.output)
 

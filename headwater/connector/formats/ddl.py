@@ -1,15 +1,17 @@
-"""Schemas as users write them: Spark's DDL (``id long, tags array<string>``) or Spark's JSON.
+"""Schemas as users write them: Spark's DDL (``id long, tags array<string>``), its JSON, or a StructType.
 
 PySpark parses DDL with the JVM, which the processes that load a source do not have.
 """
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from collections.abc import Callable
 from typing import Final
 
+from pyspark.sql import types
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
@@ -64,7 +66,13 @@ def schema(raw: str) -> StructType:
     Raises:
         ValueError: it is no schema, or has types that no format makes.
     """
-    fields = _from_json(raw) if raw.lstrip().startswith("{") else _Parser(raw).schema()
+    text = raw.strip()
+    if text.startswith("{"):
+        fields = _from_json(text)
+    elif text.startswith("StructType("):
+        fields = _from_repr(text)
+    else:
+        fields = _Parser(raw).schema()
     check_types(fields)
     return fields
 
@@ -74,6 +82,29 @@ def _from_json(raw: str) -> StructType:
         return StructType.fromJson(json.loads(raw))
     except (ValueError, KeyError, TypeError, AttributeError, AssertionError) as error:
         raise ValueError(f"is not a schema in Spark's JSON: {error!r}") from None
+
+
+def _from_repr(raw: str) -> StructType:
+    """Return the fields of a StructType that was given as an option: Spark passes on its ``repr``."""
+    try:
+        fields = _value(ast.parse(raw, mode="eval").body)
+    except (SyntaxError, ValueError, TypeError, AttributeError, AssertionError, RecursionError):
+        fields = None
+    if isinstance(fields, StructType):
+        return fields
+    raise ValueError("is not a StructType as Python shows it: pass its .json(), or Spark's DDL")
+
+
+def _value(node: ast.expr) -> object:
+    """Return the value of an expression that only calls Spark's types, with literals and lists of those."""
+    if isinstance(node, ast.List):
+        return [_value(item) for item in node.elts]
+    if not isinstance(node, ast.Call):
+        return ast.literal_eval(node)
+    kind = getattr(types, node.func.id) if isinstance(node.func, ast.Name) else None
+    if isinstance(kind, type) and issubclass(kind, DataType | StructField) and not node.keywords:
+        return kind(*map(_value, node.args))
+    raise TypeError("not a type of Spark's")
 
 
 class _Parser:

@@ -81,6 +81,7 @@ NEEDED_FOR: Final = {
     "formats": "files of CSV and JSON, typed values, schema registries",
     "event-time": "maxEventTimeSkew of sources other than kafka",
     "http": "the source http",
+    "async": "hw.unordered_wait, hw.ordered_wait and hw.keyed_wait",
     "carry-over": "asynchronous calls that are carried over to the next batch",
     "mqtt": "the source mqtt",
     "msk": "Kafka on AWS with IAM",

@@ -181,6 +181,10 @@ class MetricsExport:
         # Last: it is told of each query that starts from here on.
         self._streams.addListener(self._watcher)
 
+    def __repr__(self) -> str:
+        where = [self.url or "", "" if self._otel is None else "OpenTelemetry"]
+        return f"MetricsExport({', '.join(filter(None, where))})"
+
     def stop(self) -> None:
         """Export no more. Idempotent."""
         with suppress(Exception):  # the session may have ended before, each kind of it in another way

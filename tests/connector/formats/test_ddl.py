@@ -26,6 +26,8 @@ TEXTS = [
 def test_it_means_what_spark_means(text: str, spark: SparkSession) -> None:
     assert schema(text).simpleString() == StructType.fromDDL(text).simpleString()
     assert schema(StructType.fromDDL(text).json()).simpleString() == schema(text).simpleString()
+    # What .option("valueSchema", a StructType) passes on.
+    assert schema(str(StructType.fromDDL(text))).simpleString() == schema(text).simpleString()
 
 
 @pytest.mark.parametrize(
@@ -46,6 +48,9 @@ def test_it_means_what_spark_means(text: str, spark: SparkSession) -> None:
         ("a " + "array<" * 70 + "int" + ">" * 70, "more than 64"),
         ('{"type": "struct"}', "is not a schema in Spark's JSON"),
         ("{", "is not a schema in Spark's JSON"),
+        ("StructType([StructField('a', LongType(), True)", "is not a StructType as Python shows it"),
+        ("StructType([StructField('a', open('x'), True)])", "is not a StructType as Python shows it"),
+        ("StructType(__import__('os').listdir('.'))", "is not a StructType as Python shows it"),
     ],
 )
 def test_what_is_no_schema_is_refused_with_the_place(text: str, reason: str) -> None:
