@@ -40,8 +40,8 @@ def service() -> Iterator[SlowService]:
 @pytest.fixture
 def job_of(
     spark: SparkSession, spark_conf: dict[str, Any], tmp_path: Path, api: Api, service: SlowService
-) -> Callable[[str], BarrierJob]:
-    """Make the job, with barriers of this mode."""
+) -> Callable[..., BarrierJob]:
+    """Make the job, with barriers of this mode, and more options."""
     options = {
         "source": "http",
         "url": api.url,
@@ -53,11 +53,10 @@ def job_of(
         "asyncQueueSize": "40",
     }
 
-    def make(mode: str) -> BarrierJob:
+    def make(mode: str, **more: str) -> BarrierJob:
         columns = ["item", "answer"]
-        return BarrierJob(
-            spark, spark_conf, tmp_path, {**options, "barrierMode": mode}, columns, "local-cluster[1,2,512]"
-        )
+        whole = {**options, "barrierMode": mode, **more}
+        return BarrierJob(spark, spark_conf, tmp_path, whole, columns, "local-cluster[1,2,512]")
 
     return make
 
@@ -93,12 +92,29 @@ def check(job: BarrierJob, api: Api, service: SlowService) -> None:
 
 
 @pytest.mark.crash
+@pytest.mark.slow
+def test_a_call_that_was_under_way_when_the_query_was_killed_has_its_whole_timeout(
+    job_of: Callable[..., BarrierJob], api: Api, service: SlowService
+) -> None:
+    # Each slow call takes a second. That is longer than what was left of its timeout when the time between
+    # epochs, and that of the restart, counted.
+    job = job_of("unaligned", asyncTimeout="1500ms", barrierRows="60")
+    job.kill_when(lambda: _stored_calls(job.folder / "state"), "rows whose calls are under way")
+    check(job, api, service)
+
+
+def _stored_calls(state: Path) -> bool:
+    """Return whether the second epoch, or a later one, has stored rows, of the only split there is."""
+    return any(int(rows.parent.name.split("-")[1]) > 1 for rows in state.glob("*/epoch-*/*.rows-*"))
+
+
+@pytest.mark.crash
 @pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.timeout(600 + 90 * ROUNDS)
 @pytest.mark.parametrize("mode", ["aligned", "unaligned"])
 def test_however_often_it_is_killed_no_row_is_lost_or_asked_after_its_commit(
-    mode: str, job_of: Callable[[str], BarrierJob], rng: random.Random, api: Api, service: SlowService
+    mode: str, job_of: Callable[..., BarrierJob], rng: random.Random, api: Api, service: SlowService
 ) -> None:
     job = job_of(mode)
     assert job.kill_rounds(ROUNDS, rng) == {"Python worker": ROUNDS, "executor": ROUNDS, "driver": ROUNDS}

@@ -63,7 +63,7 @@ class ArrowWaitTask:
     @property
     def is_busy(self) -> bool:
         """Whether any row is not out."""
-        return bool(self._batches())
+        return bool(self.unfinished())
 
     def process(
         self, batches: Iterable[pa.RecordBatch | Watermark | None], wait_policy: WaitPolicy | None = None
@@ -87,31 +87,19 @@ class ArrowWaitTask:
         """Take a watermark between rows that are restored."""
         self._operator.restore([watermark])
 
-    def restore(self, batch: pa.RecordBatch, waited_s: Sequence[float]) -> None:
-        """Ask rows again that an earlier task left: before any others."""
-        start = 0
+    def restore(self, batch: pa.RecordBatch) -> None:
+        """Ask rows again that an earlier task left: before any others, with their whole timeout."""
         for part in self._gathering.pieces(batch):
-            stop = start + part.num_rows
-            self._operator.restore([self._asking(part)], [max(waited_s[start:stop], default=0.0)])
-            start = stop
+            self._operator.restore([self._asking(part)])
 
-    def unfinished(self) -> list[tuple[pa.RecordBatch, list[float]]]:
-        """Return the input of the rows that are not out and for how long each has waited.
-
-        As in `AsyncWaitTask.unfinished`.
-        """
-        waits = zip(self._operator.values(), self._operator.waited_s(), strict=True)
-        waited = {id(self._given.get(id(question))): waited_s for question, waited_s in waits}
-        return [(batch, [waited.get(id(batch), 0.0)] * batch.num_rows) for batch in self._batches()]
-
-    def _batches(self) -> list[pa.RecordBatch]:
-        """Return all batches that are not out."""
+    def unfinished(self) -> list[pa.RecordBatch]:
+        """Return the input of the rows that are not out, as `AsyncWaitTask.unfinished`."""
         due = [batch for batch, _ in self._due]
         pending = [self._given[id(question)] for question in self._operator.rows()]
         return [*due, *pending, *self._gathering.held]
 
     def _has_room(self) -> bool:
-        return sum(batch.nbytes for batch in self._batches()) < self._most_bytes
+        return sum(batch.nbytes for batch in self.unfinished()) < self._most_bytes
 
     def _joined(self, questions: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
         return joined([self._given[id(question)] for question in questions])

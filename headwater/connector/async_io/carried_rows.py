@@ -20,9 +20,9 @@ from headwater.readers.runtime.epoch.calls import BOOKKEEPING
 MOST_BYTES = 1 << 20
 _MOST_ROWS = 1024
 _VERSION_KEY = b"headwater.carried_rows"
-_VERSION = 2  # 1 had no time of the first attempt
+_VERSION = 2
+"""Version 2 had the time of the first attempt as well, which is not used any more. So 1 is written again."""
 _ROUNDS = BOOKKEEPING + "rounds"
-_ASKED = BOOKKEEPING + "asked_ms"
 
 
 def pack(batch: pa.RecordBatch) -> Iterator[bytes]:
@@ -42,7 +42,7 @@ def unpack(packed_rows: bytes) -> pa.RecordBatch:
 class CarriedRows:
     """Stores rows that are not out, and takes them up again.
 
-    Two columns go with them: how often a row was carried over, and when it was first asked.
+    A column goes with them: how often a row was carried over.
 
     Args:
         schema: the columns of the input as they are now.
@@ -54,15 +54,13 @@ class CarriedRows:
     def new(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return rows that were not carried over yet, in the form of carried ones."""
         never = pa.array([0] * batch.num_rows, pa.int32())
-        return self._joined(batch, never, pa.nulls(batch.num_rows, pa.int64()))
+        return self._joined(batch, never)
 
-    def carried(self, rows: pa.RecordBatch, waited_s: Sequence[float], now_ms: int) -> pa.RecordBatch:
-        """Return rows as they are stored: carried over once more, with the seconds since they were asked."""
-        columns = rows.drop_columns([_ROUNDS, _ASKED])
+    def carried(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """Return rows as they are stored: carried over once more."""
         rounds = pc.add(rows.column(_ROUNDS), pa.scalar(1, pa.int32()))
-        asked_ms = [now_ms - round(waited * 1000) if waited > 0 else None for waited in waited_s]
-        carried = columns.append_column(_ROUNDS, rounds).append_column(_ASKED, pa.array(asked_ms, pa.int64()))
-        stored: pa.RecordBatch = carried.replace_schema_metadata({_VERSION_KEY: str(_VERSION)})
+        carried = rows.drop_columns([_ROUNDS]).append_column(_ROUNDS, rounds)
+        stored: pa.RecordBatch = carried.replace_schema_metadata({_VERSION_KEY: b"1"})
         return stored
 
     def taken_up(self, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -78,25 +76,16 @@ class CarriedRows:
                 f"{version}, this one reads up to {_VERSION}): go back to that version, or start "
                 "with a new checkpoint"
             )
-        first_asked_ms = batch.column(_ASKED) if version > 1 else pa.nulls(batch.num_rows, pa.int64())
-        return self._joined(batch, batch.column(_ROUNDS), first_asked_ms)
+        return self._joined(batch, batch.column(_ROUNDS))
 
     def rounds(self, batches: Sequence[pa.RecordBatch]) -> int:
         """Return how often the row was carried over that was so most often."""
         return max((pc.max(batch.column(_ROUNDS)).as_py() for batch in batches), default=0)
 
-    def waited_s(self, batch: pa.RecordBatch, now_ms: int) -> list[float]:
-        """Return for each row how many seconds ago it was first asked; 0 if it was not."""
-        asked_ms = batch.column(_ASKED).to_pylist()
-        return [0.0 if first_ms is None else max(0, now_ms - first_ms) / 1000 for first_ms in asked_ms]
-
-    def _joined(
-        self, batch: pa.RecordBatch, rounds: pa.Array[Any], first_asked_ms: pa.Array[Any]
-    ) -> pa.RecordBatch:
+    def _joined(self, batch: pa.RecordBatch, rounds: pa.Array[Any]) -> pa.RecordBatch:
         # New rows and old ones get the very same schema: the rows of a task are gathered together.
         columns = [self._column(batch, field) for field in self._schema]
-        names = [*self._schema.names, _ROUNDS, _ASKED]
-        return pa.RecordBatch.from_arrays([*columns, rounds, first_asked_ms], names=names)
+        return pa.RecordBatch.from_arrays([*columns, rounds], names=[*self._schema.names, _ROUNDS])
 
     def _column(self, batch: pa.RecordBatch, field: pa.Field[Any]) -> pa.Array[Any]:
         if batch.schema.get_field_index(field.name) < 0:

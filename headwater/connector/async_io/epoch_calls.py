@@ -23,16 +23,15 @@ from headwater.readers.runtime.epoch.calls import AsyncCalls, CallPace
 from headwater.readers.runtime.epoch.event_time import TaskAlignment, time_span
 
 _MOST_DOUBLINGS = 20
-_LEAST_LEFT_S = 1.0
-"""So much of its timeout a row has left at least: a query that stood still asks about it once more."""
 
 
 class EpochCalls(AsyncCalls):
     """See `AsyncCalls`.
 
-    Rows that are stored come with the number of epochs in which they were unanswered, and with the time of
-    their first attempt: so a timeout runs over epochs. A row that was stored n times is waited for 2^n times
-    as long as its epoch took: so a call that takes longer than an epoch ends all the same.
+    Rows that are stored come with the number of epochs in which they were unanswered. A row that was stored
+    n times is waited for 2^n times as long as its epoch took: so a call that takes longer than an epoch ends
+    all the same, by its answer or by its timeout. Each epoch asks with the whole timeout: time between
+    epochs, and before a restart, does not count.
 
     Where splits are aligned by event time, watermarks go in between the rows: a row that comes
     out is no later than one that is stored, by the skew at most.
@@ -68,7 +67,7 @@ class EpochCalls(AsyncCalls):
             if isinstance(part, Watermark):
                 self._task.restore_watermark(part)
             else:
-                self._task.restore(part, self._waited_s(part))
+                self._task.restore(part)
         self._stored = []
         new = (None if batch is None else self._rows.new(batch) for batch in batches)
         rows = chain.from_iterable((None,) if batch is None else parted(batch) for batch in new)
@@ -77,7 +76,7 @@ class EpochCalls(AsyncCalls):
     def unanswered(self) -> list[pa.RecordBatch]:
         if self._task is None:
             return self._stored
-        return [self._rows.carried(rows, waited_s, _now_ms()) for rows, waited_s in self._task.unfinished()]
+        return [self._rows.carried(rows) for rows in self._task.unfinished()]
 
     def close(self) -> None:
         self._resources.close()
@@ -89,14 +88,6 @@ class EpochCalls(AsyncCalls):
         if alignment is None or self._wait.settings.mode is OutputMode.ORDERED:
             return lambda batch: (batch,)
         return EventTimeSegments(alignment.column, alignment.max_skew_ms).parted
-
-    def _waited_s(self, batch: pa.RecordBatch) -> list[float]:
-        waited_s = self._rows.waited_s(batch, _now_ms())
-        timeout_ms = self._wait.settings.timeout_ms
-        if timeout_ms is None:
-            return waited_s
-        most_s = max(0.0, timeout_ms / 1000 - _LEAST_LEFT_S)
-        return [min(waited, most_s) for waited in waited_s]
 
 
 class _EpochWaitPolicy(WaitPolicy):
@@ -130,10 +121,6 @@ class _EpochWaitPolicy(WaitPolicy):
 
 def _joined(batches: Sequence[pa.RecordBatch]) -> list[pa.RecordBatch]:
     return pa.Table.from_batches(batches).combine_chunks().to_batches() if batches else []
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000
 
 
 class EventTimeSegments:

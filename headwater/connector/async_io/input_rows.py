@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import keyword
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from operator import itemgetter
 from types import NoneType
-from typing import Any, TypeVar
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import Row
 
-T = TypeVar("T")
 _SHIFT = 10
 MOST_ROWS = 1 << _SHIFT
 """Of a piece."""
@@ -70,14 +69,9 @@ class InputRows:
         self._places.update(zip(map(id, rows), range(first, first + len(rows)), strict=True))
         return rows
 
-    def left(self, moments: Mapping[int, T], otherwise: T) -> tuple[pa.RecordBatch, list[T]]:
-        """Return all input columns of the rows that wait, one at least, in the order of their admission.
-
-        Args:
-            moments: something about rows, by their identities.
-            otherwise: the same of rows that are not among them.
-        """
-        return self._taken(list(self._places.values())), [moments.get(row, otherwise) for row in self._places]
+    def unfinished(self) -> pa.RecordBatch:
+        """Return all input columns of the rows that wait, one at least, in the order of their admission."""
+        return self._taken(list(self._places.values()))
 
     def gather(self, rows: Sequence[Any]) -> pa.RecordBatch:
         """Return all input columns of some rows, in their order. A row may come more than once."""

@@ -160,29 +160,18 @@ class AsyncWaitTask:
         self._is_parted = True
         self._operator.restore([watermark])
 
-    def restore(self, batch: pa.RecordBatch, waited_s: Sequence[float]) -> None:
-        """Ask rows again that an earlier task left: before any others.
-
-        Args:
-            batch: their input.
-            waited_s: how much of its timeout each has used up.
-        """
-        start = 0
+    def restore(self, batch: pa.RecordBatch) -> None:
+        """Ask rows again that an earlier task left: before any others, with their whole timeout."""
         for part in _pieces(batch):
-            rows = self._rows.admit(part)
-            self._operator.restore(rows, waited_s[start : start + len(rows)])
-            start += len(rows)
+            self._operator.restore(self._rows.admit(part))
 
-    def unfinished(self) -> list[tuple[pa.RecordBatch, list[float]]]:
-        """Return the input of the rows that are not out, and for how long each has waited.
+    def unfinished(self) -> list[pa.RecordBatch]:
+        """Return the input of the rows that are not out.
 
-        At any time while the operator is open; exact whenever `process` yields, or was closed.
+        At any time; exact whenever `process` yields, or was closed.
         """
-        unfinished = [(part, [0.0] * part.num_rows) for part in self._not_admitted]
-        if self._rows:
-            waited = zip(map(id, self._operator.values()), self._operator.waited_s(), strict=True)
-            unfinished.insert(0, self._rows.left(dict(waited), 0.0))
-        return unfinished
+        admitted = [self._rows.unfinished()] if self._rows else []
+        return [*admitted, *self._not_admitted]
 
     def _has_room(self) -> bool:
         return self._rows.nbytes < self._wait.queue_bytes

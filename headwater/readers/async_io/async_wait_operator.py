@@ -267,40 +267,26 @@ class AsyncWaitOperator:
     def values(self) -> list[Any]:
         """Return every row and watermark that went in and has not come out, done or not, in their order.
 
-        A snapshot stores it, with `waited_s`.
+        A snapshot stores it.
         """
-        return [value for value, _ in self._asked()]
+        elements = self._queue.elements()
+        queued = bulk_values(elements) if self._settings.batching else [each.value for each in elements]
+        not_fed: list[Any] = []
+        for batch in self._not_fed:
+            not_fed += [batch] if isinstance(batch, Watermark) else batch
+        return [*queued, *self._intake.values(), *not_fed]
 
     def rows(self) -> list[InputRow]:
         """Return `values` without watermarks."""
         return [value for value in self.values() if not isinstance(value, Watermark)]
 
-    def waited_s(self) -> list[float]:
-        """Return for each of `values` how many seconds ago it was first asked; 0 if it was not."""
-        now = self._host.loop.time()
-        return [0.0 if asked_at is None else now - asked_at for _, asked_at in self._asked()]
-
-    def restore(self, values: Sequence[Any], waited_s: Sequence[float] | None = None) -> None:
+    def restore(self, values: Sequence[Any]) -> None:
         """Ask again the rows of `values`, room or not, before anything that is fed later.
 
-        Args:
-            values: in their order.
-            waited_s: the result of `waited_s`: this part of their timeout is over. None: nothing of it.
+        Each has its whole timeout: an answer that takes longer than the way from snapshot to snapshot, or a
+        time in which there was no operator, uses up nothing of it.
         """
-        now = self._host.loop.time()
-        self._intake.restore(values, [now - waited for waited in waited_s or ()])
-
-    def _asked(self) -> list[tuple[Any, float | None]]:
-        """Return the rows that have not come out, each with the time of its first attempt."""
-        elements = self._queue.elements()
-        if self._settings.batching:
-            queued = bulk_values(elements)
-        else:
-            queued = [(element.value, element.asked_at) for element in elements]
-        not_fed: list[Any] = []
-        for batch in self._not_fed:
-            not_fed += [batch] if isinstance(batch, Watermark) else batch
-        return [*queued, *self._intake.asked(), *((value, None) for value in not_fed)]
+        self._intake.restore(values)
 
     def _submit(self, elements: list[StreamElement]) -> None:
         self._unanswered += len(elements)

@@ -151,7 +151,7 @@ class CallRunner:
         elif not call.settled:
             self._metrics.rejected += 1
             call.attempts += 1
-            self._deadlines.start(call, self._loop.time())
+            self._deadlines.start(call)
             self._failed(call, CircuitOpenError(f"{self._name} was not called: too many calls failed lately"))
 
     async def _attempt(self, call: Call, task: asyncio.Task[None]) -> None:
@@ -159,10 +159,8 @@ class CallRunner:
         call.task = task
         call.attempts += 1
         if call.attempts == 1:
-            # The time of a row runs from its first attempt, over all attempts and waits, and over snapshots.
-            if call.element.asked_at is None:
-                call.element.asked_at = began
-            self._deadlines.start(call, call.element.asked_at)
+            # The time of a row runs from its first attempt, over all attempts and waits.
+            self._deadlines.start(call)
         else:
             self._metrics.retries += 1
         self._metrics.call_began()

@@ -33,16 +33,11 @@ class Deadlines:
         self._deadlines: dict[Call, float] = {}
         self._timer: asyncio.TimerHandle | None = None
 
-    def start(self, call: Call, since: float) -> None:
-        """Let a call's time run, unless it runs already.
-
-        Args:
-            call: of those whose time runs, none was first asked later; else this one expires after them.
-            since: when it was first asked.
-        """
+    def start(self, call: Call) -> None:
+        """Let a call's time run from now on, unless it runs already."""
         if self.timeout_s is None:
             return
-        deadline = self._deadlines.setdefault(call, since + self.timeout_s)
+        deadline = self._deadlines.setdefault(call, self.loop.time() + self.timeout_s)
         if self._timer is None:
             self._timer = self.loop.call_at(deadline, self._tick)
 
@@ -125,7 +120,7 @@ class StuckCalls:
         """More rows wait for a slot."""
         if self._time_runs:
             for call in calls:
-                self._deadlines.start(call, self._deadlines.loop.time())
+                self._deadlines.start(call)
 
     def close(self) -> None:
         """Cancel the timer."""

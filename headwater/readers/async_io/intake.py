@@ -39,8 +39,6 @@ class Intake:
         self._now = now
         self._submit = submit
         self._restored: deque[Any] = deque()
-        # When restored rows were first asked, by the identity of the row, until they are in the queue.
-        self._asked_before: dict[int, float] = {}
         self._gathered: list[InputRow] = []
         self._leave_at = math.inf
 
@@ -59,10 +57,9 @@ class Intake:
         """When the rows that were gathered are sent off though they are few; infinite if there are none."""
         return self._leave_at if self._gathered else math.inf
 
-    def asked(self) -> list[tuple[Any, float | None]]:
-        """Return the rows that are not in the queue yet, in order, with the times of their first attempts."""
-        values = [*self._gathered, *self._restored]
-        return [(value, self._asked_before.get(id(value))) for value in values]
+    def values(self) -> list[Any]:
+        """Return the rows and watermarks that are not in the queue yet, in order."""
+        return [*self._gathered, *self._restored]
 
     def feed(self, rows: Sequence[InputRow]) -> int:
         """Take rows, as many of the first as there is room for, and return how many."""
@@ -74,19 +71,8 @@ class Intake:
         """Take a watermark, behind all that was gathered. Returns False if there is no room."""
         return not self._restored and self._put_watermark(watermark)
 
-    def restore(self, values: Sequence[Any], asked_at: Sequence[float]) -> None:
-        """Take values that go before all that is fed later, as there is room.
-
-        Args:
-            values: rows and watermarks.
-            asked_at: when each was first asked; empty if none was.
-        """
-        if asked_at:
-            self._asked_before.update(
-                (id(value), at)
-                for value, at in zip(values, asked_at, strict=True)
-                if not isinstance(value, Watermark)
-            )
+    def restore(self, values: Sequence[Any]) -> None:
+        """Take rows and watermarks that go before all that is fed later, as there is room."""
         self._restored.extend(values)
         self.refill()
 
@@ -102,7 +88,7 @@ class Intake:
         element = self._queue.try_put(self._gathered)
         if element is not None:
             self._gathered = []
-            self._ask([element])
+            self._submit([element])
 
     def flush_due(self) -> None:
         """Send off the gathered rows, if their linger is over."""
@@ -138,19 +124,7 @@ class Intake:
 
     def _enqueue(self, values: Sequence[Any]) -> None:
         """Put values into the queue, which has room for them, and have them asked about."""
-        self._ask(self._queue.put_rows(values))
-
-    def _ask(self, elements: list[StreamElement]) -> None:
-        if self._asked_before:
-            for element in elements:
-                element.asked_at = self._take_asked_at(element.value)
-        self._submit(elements)
-
-    def _take_asked_at(self, value: Any) -> float | None:
-        """Return when a restored row, or the first of the rows of a bulk call, was first asked."""
-        rows = value if self._batching else [value]
-        asked_at = [self._asked_before.pop(id(row)) for row in rows if id(row) in self._asked_before]
-        return min(asked_at, default=None)
+        self._submit(self._queue.put_rows(values))
 
     def _put_watermark(self, watermark: Watermark) -> bool:
         needed = 2 if self._gathered else 1

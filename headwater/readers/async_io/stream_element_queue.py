@@ -34,8 +34,6 @@ class StreamElement:
         value: a row (or a list of rows that are asked together), or a `Watermark`.
         result: once `done`.
         done: whether it may leave as soon as its order allows. Watermarks are done from the start.
-        asked_at: the loop's time when its first attempt began; for a restored row, when it was first asked
-            before. None: it was never asked. Set on the loop's thread, read on the task's.
         segment: where it waits among others; None in an ordered queue.
     """
 
@@ -43,7 +41,6 @@ class StreamElement:
     segment: _Segment | None = None
     result: Any = None
     done: bool = False
-    asked_at: float | None = None
 
 
 class StreamElementQueue(ABC):
@@ -214,10 +211,9 @@ def bulk_outputs(elements: Iterable[StreamElement]) -> list[Output]:
     return rows
 
 
-def bulk_values(elements: Iterable[StreamElement]) -> list[tuple[Any, float | None]]:
-    """Return the rows and watermarks of elements that are a list of rows each, with their ``asked_at``."""
-    rows: list[tuple[Any, float | None]] = []
+def bulk_values(elements: Iterable[StreamElement]) -> list[Any]:
+    """Return the rows and watermarks of elements that are a list of rows each."""
+    rows: list[Any] = []
     for element in elements:
-        values = [element.value] if isinstance(element.value, Watermark) else element.value
-        rows.extend((value, element.asked_at) for value in values)
+        rows += [element.value] if isinstance(element.value, Watermark) else element.value
     return rows

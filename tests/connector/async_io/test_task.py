@@ -117,13 +117,12 @@ def test_unfinished_rows_are_handed_over_and_asked_again() -> None:
     wait = wait_of(never_if_zero, timeout_ms=None)
     with wait.opened() as task:
         done = [row["id"] for batch in task.process(batches(0), Briefly()) for row in batch.to_pylist()]
-        [(left, waited_s)] = task.unfinished()
-    assert waited_s[0] > 0
+        [left] = task.unfinished()
     # On a busy machine more than the one may be left.
     assert left.to_pylist()[0] == {"id": 0, "text": "t0"}
     assert sorted(done + left["id"].to_pylist()) == list(range(100))
     with wait_of(twice).opened() as task:
-        task.restore(pa.RecordBatch.from_pydict({"id": [5], "text": ["t5"]}), [0.0])
+        task.restore(pa.RecordBatch.from_pydict({"id": [5], "text": ["t5"]}))
         assert [batch["text"].to_pylist() for batch in task.process([])] == [["t5"]]
         assert not task.unfinished()
 

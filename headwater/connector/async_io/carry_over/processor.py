@@ -7,7 +7,6 @@ committed with the batch. They come back in the next batch, which a timer starts
 
 from __future__ import annotations
 
-import time
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -38,9 +37,8 @@ class CarryOver(StatefulProcessor):
     Made on the driver, pickled to the tasks; Spark calls it in the task's thread.
 
     A row that was carried over n times is waited for 2^n times as long. So a call that takes longer than the
-    wait ends all the same, by its result or by its timeout, and only a row that hangs makes a batch long. A
-    timeout runs from the first attempt over all batches; each batch leaves a row ``patience_s`` of it at
-    least, also when the query stood still meanwhile.
+    wait ends all the same, by its result or by its timeout, and only a row that hangs makes a batch long.
+    Each batch asks with the whole timeout: time between batches, and before a restart, does not count.
 
     No more is carried over than the operator's queue holds, and than ``most_bytes``: a batch takes in no row
     for which there is no room, and waits until the rest is small enough.
@@ -116,7 +114,7 @@ class CarryOver(StatefulProcessor):
         with self._wait.opened() as task:
             # Before the new rows: they have waited longest.
             for batch in carried:
-                task.restore(batch, self._waited_s(batch))
+                task.restore(batch)
             # On a thread of its own: a failure is heard also while the input is slow.
             for batch in task.process(InputThread(fresh).items(), wait_policy):
                 for packed_rows in pack(batch):
@@ -145,20 +143,11 @@ class CarryOver(StatefulProcessor):
     def _wait_s(self, carried: list[pa.RecordBatch]) -> float:
         return float(self._patience_s * 2 ** min(self._rows.rounds(carried), _MOST_DOUBLINGS))
 
-    def _waited_s(self, batch: pa.RecordBatch) -> list[float]:
-        """Return how much of its timeout each row has used up; the rest is one wait at least."""
-        waited_s = self._rows.waited_s(batch, _now_ms())
-        timeout_ms = self._wait.settings.timeout_ms
-        if timeout_ms is None:
-            return waited_s
-        most_s = max(0.0, timeout_ms / 1000 - self._patience_s)
-        return [min(waited, most_s) for waited in waited_s]
-
-    def _store(self, unfinished: list[tuple[pa.RecordBatch, list[float]]], batch_ms: int) -> None:
+    def _store(self, unfinished: list[pa.RecordBatch], batch_ms: int) -> None:
         if not unfinished:
             self._unfinished.clear()
             return
-        stored = [self._rows.carried(rows, waited_s, _now_ms()) for rows, waited_s in unfinished]
+        stored = (self._rows.carried(rows) for rows in unfinished)
         self._unfinished.put([(packed_rows,) for rows in stored for packed_rows in pack(rows)])
         # The earliest time there is: the next batch asks again, whether there are new rows or not.
         self._handle.registerTimer(batch_ms + 1)
@@ -209,7 +198,3 @@ class _Fresh:
                 yield self._format.new(unpack(bytes(row.rows)))
             elif self.latest_ms is None or row.latest_ms > self.latest_ms:
                 self.latest_ms = row.latest_ms
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

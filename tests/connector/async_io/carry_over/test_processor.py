@@ -210,7 +210,7 @@ class TestEventTime:
 def _carried(rows: bytes) -> Iterator[bytes]:
     """Return packed rows as they are in the state."""
     stored = CarriedRows(TIMED)
-    return pack(stored.carried(stored.new(unpack(rows)), [0.0], 0))
+    return pack(stored.carried(stored.new(unpack(rows))))
 
 
 def test_a_failure_is_heard_while_the_input_is_slow() -> None:
@@ -247,23 +247,29 @@ class Substitutes(Asked):
         return -1, 0
 
 
-def test_a_timeout_goes_on_in_the_next_batch() -> None:
+@pytest.mark.parametrize(("answer_after_s", "number"), [(1.5, 0), (3600, -1)])
+def test_a_carried_row_has_its_whole_timeout_in_each_batch_and_ends_by_it_at_last(
+    answer_after_s: float, number: int
+) -> None:
     handle: Any = Handle()
-    processor = processor_of(handle, Substitutes({0: 3600}), timeout_ms=400, patience_s=0.05)
+    function = Substitutes({0: answer_after_s})
+    processor = processor_of(handle, function, timeout_ms=2000, patience_s=0.3)
     [rows] = pack(next(batches(0, size=1)))
     out = list(processor.handleInputRows((0,), iter([row_of(rows)]), TimerValues(1)))
     rounds = 1
     while handle.state:
         rounds += 1
         out += processor.handleExpiredTimer((0,), TimerValues(rounds), ExpiredTimerInfo(1))
-    assert ids_of(out) == [0]
-    assert 2 <= rounds <= 4, "50 ms, 100 ms, 200 ms, and what is then left of 400 ms"
+    [answer] = [unpack(rows)["number"].to_pylist() for (rows,) in out]
+    assert answer == [number]
+    assert 3 <= rounds <= 4, "0.3 s, 0.6 s, 1.2 s, and all of the 2 s that a call may take"
 
 
-def test_carried_rows_are_read_after_columns_were_added_and_from_the_first_layout() -> None:
-    """The file is the state as it was written before it held when a row was first asked."""
+@pytest.mark.parametrize("layout", ["v1", "v2"])
+def test_carried_rows_are_read_after_columns_were_added_and_from_earlier_layouts(layout: str) -> None:
+    """The files are the state as it was written before, and while, it held when a row was first asked."""
     handle: Any = Handle()
-    handle.state = [(STATES.joinpath("v1.arrow").read_bytes(),)]
+    handle.state = [(STATES.joinpath(f"{layout}.arrow").read_bytes(),)]
     wider = SCHEMA.insert(1, pa.field("added", pa.float64()))
     processor = processor_of(handle, Asked({}), schema=wider)
     [out] = processor.handleExpiredTimer((0,), TimerValues(1), ExpiredTimerInfo(1))

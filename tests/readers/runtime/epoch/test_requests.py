@@ -147,19 +147,22 @@ def test_requests_in_flight_are_stored_when_an_aligned_barrier_times_out() -> No
     assert {1, 2} <= set(left)
 
 
-def test_a_call_that_takes_longer_than_an_epoch_ends_all_the_same() -> None:
+@pytest.mark.parametrize(("takes_s", "timeout_ms"), [(0.05, None), (1.2, 1_500)])
+def test_a_call_that_takes_longer_than_an_epoch_has_its_whole_timeout_in_each(
+    takes_s: float, timeout_ms: int | None
+) -> None:
     restored = left_behind()
     numbers: list[int] = []
     service = Service()
 
     async def slow(row: Any) -> tuple[str, int]:
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(takes_s)
         return await service(row)
 
     epochs = 0
     while restored:
         # A split that always has more: each epoch is cut, unaligned, at once.
-        calls = calls_of(slow, capacity=4)
+        calls = calls_of(slow, capacity=4, timeout_ms=timeout_ms)
         reader = reading(
             Library({"a": pages(99)}),
             "a",
