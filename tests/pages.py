@@ -24,10 +24,11 @@ from tests.doubles import NUMBER_SCHEMA, NumberSplit
 
 @dataclass(frozen=True)
 class Page:
-    """Rows that come together, and the labels they name."""
+    """Rows that come together, the labels they name, and the events they bring."""
 
     numbers: tuple[int, ...]
     found: tuple[str, ...] = ()
+    events: tuple[JsonValue, ...] = ()
 
 
 def pages(count: int, rows: int = 1) -> list[Page]:
@@ -106,7 +107,7 @@ class PageReader(BarrierSplitReader[NumberSplit, JsonValue]):
                 [{"label": path[0], "number": number} for number in page.numbers], schema=NUMBER_SCHEMA
             )
             found = tuple(FoundSplit(NumberSplit(label), self._library.position(0)) for label in page.found)
-            records = {path: [EpochRecord(rows, self._library.position(at), found)]}
+            records = {path: [EpochRecord(rows, self._library.position(at), found, page.events)]}
         events = tuple(self._library.events)
         self._library.events = []
         if at < len(all_pages):

@@ -38,11 +38,14 @@ class EpochRecord:
             are read again. Found twice by one task in one epoch is found once; otherwise a split that is
             found again is read again, unless it is under way. So a split that must be read once is named by
             one record only.
+        events: for the enumerator (FLIP-27 ``SourceEvent``): small JSON values. They take effect with the
+            position: they arrive once the epoch is complete, once each, in order, however the epoch is cut.
     """
 
     rows: pa.RecordBatch
     position: JsonValue
     found: tuple[FoundSplit, ...] = ()
+    events: tuple[JsonValue, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +67,9 @@ class EpochRecords(RecordsWithSplitIds[EpochRecord]):
         paused: splits whose outside asks not to be polled, each with the time in ms. Each is paused, others
             go on, and it is resumed when the time is over, or comes up in a later epoch if that is cut
             before.
-        events: for the enumerator (FLIP-27 ``SourceEvent``): small JSON values. They arrive once the epoch
-            is complete, once each, in order.
+        events: for the enumerator, as those of a record. They belong to the last of ``records``. Without
+            records they take effect with the rest of this answer: if the epoch is left before that, all of it
+            is fetched again.
     """
 
     caught_up: Mapping[SplitPath, int | None] = field(default_factory=dict)

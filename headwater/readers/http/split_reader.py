@@ -69,22 +69,21 @@ class HttpSplitReader(PagedSplitReader[OpenList]):
             place = current.behind(link, row_range.stop)
         end = replace(place, skipped=current.left_out)
         records = {}
-        circular: tuple[JsonValue, ...] = ()
         if end != current.at:
             rows = self._rows(current, page, row_range)
             splits, circular = self._found(current, page, row_range)
-            records[current.split.path] = [EpochRecord(rows, end.to_json(), splits)]
-        events = (*self._events(current), *circular)
+            events = (*self._events(current), *circular)
+            records[current.split.path] = [EpochRecord(rows, end.to_json(), splits, events)]
         current.empty_pages = 0 if page.items else current.empty_pages + 1
         current.at = end
         current.pending = []
         if link is not None and end != stop:
             current.ask = current.behind(link, row_range.stop)
             if not self._is_idle(current):
-                return EpochRecords(records, events=events)
+                return EpochRecords(records)
             del self._open[current.split.path]
-            return EpochRecords(records, caught_up={current.split.path: None}, events=events)
-        return self._done(current, records, events, may_grow=current.split.is_root)
+            return EpochRecords(records, caught_up={current.split.path: None})
+        return self._done(current, records, may_grow=current.split.is_root)
 
     def _seen(self, current: OpenList, page: HttpPage) -> str | None:
         """Return a digest that distinguishes a page from every other one, where pages or items are counted.
@@ -149,29 +148,24 @@ class HttpSplitReader(PagedSplitReader[OpenList]):
         """
         split = current.split
         if split.is_root and self._settings.follows_growth:
-            return self._done(current, {}, (), may_grow=True)
+            return self._done(current, {}, may_grow=True)
         if current.at.is_end:
-            return self._done(current, {}, (), may_grow=False)
+            return self._done(current, {}, may_grow=False)
         end = replace(current.at, skipped=current.left_out, is_end=True)
         empty = HttpPage([], {})
         rows = self._rows(current, empty, range(0))
-        events = self._events(current)
-        return self._done(current, {split.path: [EpochRecord(rows, end.to_json())]}, events, may_grow=True)
+        record = EpochRecord(rows, end.to_json(), events=self._events(current))
+        return self._done(current, {split.path: [record]}, may_grow=True)
 
     def _done(
-        self,
-        current: OpenList,
-        records: dict[SplitPath, list[EpochRecord]],
-        events: tuple[JsonValue, ...],
-        *,
-        may_grow: bool,
+        self, current: OpenList, records: dict[SplitPath, list[EpochRecord]], *, may_grow: bool
     ) -> EpochRecords:
         """Read nothing more of a list in this epoch."""
         path = current.split.path
         del self._open[path]
         if may_grow and self._settings.follows_growth:
-            return EpochRecords(records, caught_up={path: None}, events=events)
-        return EpochRecords(records, frozenset([path]), events=events)
+            return EpochRecords(records, caught_up={path: None})
+        return EpochRecords(records, frozenset([path]))
 
     def _found(
         self, current: OpenList, page: HttpPage, rows: range

@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from headwater.connector.sources.http.source import IncrementalHttpSource
 from headwater.core.clock import ManualClock
 from headwater.core.epoch import Barrier, SplitStatus
 from headwater.core.errors import CorruptRecordError, OptionError, SourceError
+from headwater.core.jsons import JsonValue
 from headwater.core.split import SplitRange
 from headwater.core.state_store import MemoryStateStore
 from headwater.enumerators.http.log_position import LogPosition
@@ -209,7 +212,9 @@ def test_a_status_may_end_a_round_and_a_page_that_is_left_out_comes_with_the_nex
     assert query.epoch() == [(9, 1)]
 
 
-def test_counted_pages_go_on_behind_one_that_is_left_out_and_a_replay_leaves_it_out(server: Scripted) -> None:
+def with_a_page_to_leave_out(
+    server: Scripted, bad_pages: str
+) -> tuple[IncrementalHttpSource, SplitRange[Any, Any]]:
     def item(number: int) -> dict[str, object]:
         return {"id": number, "changed": number, "version": 1}
 
@@ -220,12 +225,33 @@ def test_counted_pages_go_on_behind_one_that_is_left_out_and_a_replay_leaves_it_
     source = incremental_source(
         f"{server.origin}/a",
         paging="page",
-        badPages="column",
+        badPages=bad_pages,
         incrementalType="number",
         stateLocation="/state",
     )
     source = replace(source, store=MemoryStateStore())
-    begin = SplitRange(HttpSplit(source.urls[0]), LogPosition().to_json(), None)
+    return source, SplitRange(HttpSplit(source.urls[0]), LogPosition().to_json(), None)
+
+
+@pytest.mark.parametrize("bad_pages", ["skip", "column"])
+def test_a_page_that_is_left_out_is_told_once_with_the_position_behind_it_however_epochs_are_cut(
+    bad_pages: str, server: Scripted
+) -> None:
+    source, begin = with_a_page_to_leave_out(server, bad_pages)
+    events: list[JsonValue] = []
+    status = SplitStatus.MORE
+    while status is SplitStatus.MORE:
+        _, state = run(source, Barrier(rows=1), begin)
+        [progress] = state.progress
+        assert not state.events or progress.position != begin.start
+        status = progress.status
+        begin = replace(begin, start=progress.position)
+        events += state.events
+    assert len(events) == 1
+
+
+def test_counted_pages_go_on_behind_one_that_is_left_out_and_a_replay_leaves_it_out(server: Scripted) -> None:
+    source, begin = with_a_page_to_leave_out(server, "column")
     rows, state = run(source, Barrier(), begin)
     assert [(row[1], row[2], row[4] is None) for row in rows] == [
         (0, 0, True),

@@ -235,7 +235,12 @@ class IncrementalReader(PagedSplitReader[OpenRounds]):
         return list(new.values())
 
     def _append(
-        self, current: OpenRounds, at: Round, rows: pa.RecordBatch, versions: Sequence[Ranked | None]
+        self,
+        current: OpenRounds,
+        at: Round,
+        rows: pa.RecordBatch,
+        versions: Sequence[Ranked | None],
+        events: tuple[JsonValue, ...] = (),
     ) -> EpochRecords:
         """Make a page durable, and where the list stands after it. Without another page the round ends."""
         path = current.split.path
@@ -243,11 +248,11 @@ class IncrementalReader(PagedSplitReader[OpenRounds]):
         at = at if at.link is not None else at.ended(self._order)
         current.round = at
         records: dict[SplitPath, Sequence[EpochRecord]] = {}
-        if rows.num_rows or self._is_to_be_written(current):
+        if rows.num_rows or events or self._is_to_be_written(current):
             position = current.log.append(rows, versions, at)
             current.written = at
             current.written_ms = self._clock.monotonic_ms()
-            records[path] = [self._record(rows, position), *self._kept(current)]
+            records[path] = [self._record(rows, position, events), *self._kept(current)]
         if at.link is None:
             return self._over(current, records)
         current.asked = at.link
@@ -276,7 +281,7 @@ class IncrementalReader(PagedSplitReader[OpenRounds]):
         rows = self._no_rows
         if self._settings.bad_pages == "column":
             rows = bad_page_rows(current.split.url, [(at.pages, reason)])
-        return replace(self._append(current, at, rows, [None] * rows.num_rows), events=(reason,))
+        return self._append(current, at, rows, [None] * rows.num_rows, (reason,))
 
     def _end(self, current: OpenRounds) -> EpochRecords:
         """End the round as if it was whole."""
@@ -297,8 +302,10 @@ class IncrementalReader(PagedSplitReader[OpenRounds]):
         if position is not None:
             yield self._record(None, position)
 
-    def _record(self, rows: pa.RecordBatch | None, position: LogPosition) -> EpochRecord:
-        return EpochRecord(self._no_rows if rows is None else rows, position.to_json())
+    def _record(
+        self, rows: pa.RecordBatch | None, position: LogPosition, events: tuple[JsonValue, ...] = ()
+    ) -> EpochRecord:
+        return EpochRecord(self._no_rows if rows is None else rows, position.to_json(), events=events)
 
     @property
     def _no_rows(self) -> pa.RecordBatch:

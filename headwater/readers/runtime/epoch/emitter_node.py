@@ -87,6 +87,8 @@ class EmitterNode:
 
     def take(self, event: PartitionEvent) -> None:
         """Note an event in its place among the records."""
+        if isinstance(event, SplitsDone | SplitsPaused | SourceEvents):
+            self.progress.add_events(event.events)
         match event:
             case SplitsDone():
                 self._take_done(event)
@@ -97,8 +99,6 @@ class EmitterNode:
                     self.progress.paused(path, pause_ms)
             case NothingFetched():
                 self.progress.had_turn(event.path)
-            case SourceEvents():
-                self.progress.add_events(event.events)
 
     def _decode(
         self, fetched: Fetched, state: SplitState[Any, Any]
@@ -126,6 +126,7 @@ class EmitterNode:
         if position != state.position:
             self.failures.got_on(fetched.path)
         state.position = position
+        self.progress.add_events(fetched.record.events)
         for split in fetched.record.found:
             self.add_found(split)
         return _whole(batches)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from headwater.core.barrier_reader import EpochRecord, EpochRecords
 from headwater.core.errors import TransientSourceError
@@ -36,11 +36,13 @@ class SplitsDone(PartitionEvent):
         finished: read to their end, or to the stop that they were given.
         caught_up: see `EpochRecords.caught_up`.
         removed: taken from the reader, though there may be more.
+        events: of the split reader, for the enumerator.
     """
 
     finished: frozenset[SplitPath] = frozenset()
     caught_up: Mapping[SplitPath, int | None] = field(default_factory=dict)
     removed: frozenset[SplitPath] = frozenset()
+    events: tuple[JsonValue, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +62,11 @@ class SplitsPaused(PartitionEvent):
 
     Attributes:
         paused: see `EpochRecords.paused`.
+        events: of the split reader, for the enumerator.
     """
 
     paused: Mapping[SplitPath, int]
+    events: tuple[JsonValue, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +82,7 @@ class NothingFetched(PartitionEvent):
 
 @dataclass(frozen=True, slots=True)
 class SourceEvents(PartitionEvent):
-    """Events of the split reader, for the enumerator.
+    """Events of the split reader, for the enumerator, that came with nothing that changes a split.
 
     Attributes:
         events: in their order.
@@ -105,7 +109,11 @@ class PendingFetch:
 
     @classmethod
     def of(cls, fetched: EpochRecords, served: SplitPath | None) -> PendingFetch:
-        """Put the answer of a reader in order: events of splits follow their records."""
+        """Put the answer of a reader in order: what is said of splits follows their records.
+
+        Source events are part of the element that changes the state of a split. An epoch may be cut between
+        any two elements: events of their own would be lost, or come again with the next fetch.
+        """
         pending = cls(served=served)
         for path, records in fetched.records.items():
             for record in records:
@@ -113,14 +121,23 @@ class PendingFetch:
                 pending.rows += record.rows.num_rows
                 pending.row_bytes += size_bytes
                 pending.elements.append(Fetched(path, record, size_bytes))
+        events = fetched.events
+        last = pending.elements[-1] if pending.elements else None
+        if events and isinstance(last, Fetched):
+            pending.elements[-1] = replace(
+                last, record=replace(last.record, events=(*last.record.events, *events))
+            )
+            events = ()
         if fetched.finished or fetched.caught_up:
-            pending.elements.append(SplitsDone(fetched.finished, fetched.caught_up))
+            pending.elements.append(SplitsDone(fetched.finished, fetched.caught_up, events=events))
+            events = ()
         elif served is not None and not pending.elements:
             pending.elements.append(NothingFetched(served))
         if fetched.failed:
             pending.elements.append(SplitsFailed(fetched.failed))
         if fetched.paused:
-            pending.elements.append(SplitsPaused(fetched.paused))
-        if fetched.events:
-            pending.elements.append(SourceEvents(fetched.events))
+            pending.elements.append(SplitsPaused(fetched.paused, events))
+            events = ()
+        if events:
+            pending.elements.append(SourceEvents(events))
         return pending

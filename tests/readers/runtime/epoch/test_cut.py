@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 
+import hypothesis
+import hypothesis.strategies as st
+import pyarrow as pa
 import pytest
 
+from headwater.core.barrier_reader import EpochRecord, EpochRecords
 from headwater.core.clock import ManualClock
-from headwater.core.epoch import Barrier, FoundSplit, SplitProgress, SplitStatus
+from headwater.core.epoch import AlignmentMode, Barrier, FoundSplit, InFlight, SplitProgress, SplitStatus
 from headwater.core.errors import ContractError
 from headwater.core.jsons import JsonValue
 from headwater.readers.runtime.epoch.barrier_handler import BarrierHandler, Cut
+from headwater.readers.runtime.fetchers.events import Fetched, PendingFetch
+from headwater.readers.runtime.partitions.subpartition import PartitionEvent
 from tests.doubles import NumberSplit
-from tests.pages import Library, Page, PageReader, pages, rows_of
+from tests.pages import Library, Page, PageReader, PageSource, pages, rows_of, start_of
 from tests.patience import PATIENCE_S
 from tests.readers.runtime.epoch.rig import each_number_of_threads, positions, reading
+from tests.readings import epoch_task, read_task
 
 
 @each_number_of_threads
@@ -85,6 +93,66 @@ def test_events_go_both_ways() -> None:
     list(reader)
     assert reader.state().events == ({"seen": 1},)
     assert library.readers[0].events == ["look at b"]
+
+
+@each_number_of_threads
+@hypothesis.settings(max_examples=25, deadline=None)
+@hypothesis.given(
+    cuts=st.lists(st.tuples(st.booleans(), st.integers(1, 6), st.none() | st.integers(0, 4)), max_size=12)
+)
+def test_however_an_epoch_is_cut_or_left_an_event_of_a_record_comes_once_with_its_position(
+    threads: int, cuts: list[tuple[bool, int, int | None]]
+) -> None:
+    """Of each epoch: whether a barrier overtakes, after how many rows, and after which batch it is left."""
+    library = Library({label: [Page((n,), events=(f"{label}{n}",)) for n in range(12)] for label in "ab"})
+    starts = {"a": 0, "b": 0}
+    restored: tuple[InFlight, ...] = ()
+    events: list[JsonValue] = []
+    for is_unaligned, rows, left_after in [*cuts, (False, 10_000, None)]:
+        mode = AlignmentMode.UNALIGNED if is_unaligned else AlignmentMode.ALIGNED
+        task = epoch_task(
+            [start_of(label, at) for label, at in starts.items()], Barrier(rows=rows), mode=mode
+        )
+        reader = read_task(PageSource(library, threads), task, restored=restored)
+        list(itertools.islice(reader, left_after))
+        reader.close()
+        state = reader.state()
+        restored = state.in_flight
+        events += state.events
+        for split in state.progress:
+            label, position = split.split.split_id, split.position
+            assert [event for event in events if str(event)[0] == label] == [
+                f"{label}{n}" for n in range(int(str(position)))
+            ]
+            starts[label] = int(str(position))
+            if split.status is SplitStatus.FINISHED:
+                del starts[label]
+    assert len(events) == 24
+
+
+def test_events_of_an_answer_belong_to_the_element_that_changes_a_split() -> None:
+    [rows] = pa.table({"n": [1]}).to_batches()
+    a = ("a",)
+    both = [EpochRecord(rows, 1, events=("early",)), EpochRecord(rows, 2)]
+    outcomes = [
+        EpochRecords({a: both}, caught_up={a: None}, events=("late",)),
+        EpochRecords(caught_up={a: None}, events=("late",)),
+        EpochRecords(finished=frozenset([a]), events=("late",)),
+        EpochRecords(paused={a: 5}, events=("late",)),
+        EpochRecords(events=("late",)),
+    ]
+
+    def events_of(element: Fetched | PartitionEvent) -> tuple[str, object]:
+        carrier = element.record if isinstance(element, Fetched) else element
+        return type(element).__name__, getattr(carrier, "events", ())
+
+    assert [list(map(events_of, PendingFetch.of(outcome, a).elements)) for outcome in outcomes] == [
+        [("Fetched", ("early",)), ("Fetched", ("late",)), ("SplitsDone", ())],
+        [("SplitsDone", ("late",))],
+        [("SplitsDone", ("late",))],
+        [("NothingFetched", ()), ("SplitsPaused", ("late",))],
+        [("NothingFetched", ()), ("SourceEvents", ("late",))],
+    ]
 
 
 def test_splits_that_were_found_and_not_begun_are_the_loops_log() -> None:

@@ -6,16 +6,15 @@ from collections.abc import Callable
 
 from headwater.core.barrier_reader import EpochRecords
 from headwater.core.epoch import Barrier
-from headwater.readers.runtime.fetchers.events import SourceEvents
 from headwater.readers.runtime.partitions.subpartition import CheckpointBarrier
 from tests.pages import Library, PageReader, pages
 from tests.readers.runtime.fetchers.fetcher_rig import A, Rig
 
 
 def test_the_barrier_follows_what_was_fetched_and_nothing_follows_the_barrier() -> None:
-    rig = Rig(Library({"a": pages(9)}, events=["seen"]), "a", barrier=Barrier(rows=3))
+    rig = Rig(Library({"a": pages(9)}), "a", barrier=Barrier(rows=3))
     rig.steps()
-    assert rig.read() == [("a", 0), SourceEvents(("seen",)), ("a", 1), ("a", 2), CheckpointBarrier(0)]
+    assert rig.read() == [("a", 0), ("a", 1), ("a", 2), CheckpointBarrier(0)]
     rig.fetcher.wake_up()
     rig.steps()
     assert rig.read() == []
