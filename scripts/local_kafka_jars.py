@@ -47,9 +47,12 @@ class LocalKafkaError(RuntimeError):
 
 
 def cache_dir() -> Path:
-    """Return where the jars are kept: ``HEADWATER_CACHE``, or ``.cache/kafka`` in the project."""
+    """Return where the jars are kept: ``HEADWATER_CACHE``, or ``.cache/kafka`` in the project.
+
+    Links are followed: an archive of Spark's classes (`spark_archive`) goes by the paths of the jars.
+    """
     fallback = Path(__file__).resolve().parent.parent / ".cache" / "kafka"
-    return Path(os.environ.get("HEADWATER_CACHE") or fallback)
+    return Path(os.environ.get("HEADWATER_CACHE") or fallback).resolve()
 
 
 @functools.cache

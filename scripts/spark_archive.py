@@ -105,7 +105,9 @@ def _record(archive: Path, added: Sequence[Path]) -> None:
 
 
 def _path(added: tuple[Path, ...]) -> Path:
-    key = hashlib.sha256(repr((_java_release(), pyspark.__file__, added)).encode()).hexdigest()[:12]
+    key = hashlib.sha256(
+        repr((_java_release(), str(Path(pyspark.__file__).resolve()), added)).encode()
+    ).hexdigest()[:12]
     return cache_dir() / f"spark-classes-{pyspark.__version__}-{key}.jsa"
 
 

@@ -1,20 +1,24 @@
 """A plugin of pytest: how the workers of ``pytest -n 2 --dist loadgroup`` share the tests (`scripts/test`).
 
-Tests of one group run in one worker, in their order. What is expensive to start makes the groups: a worker
-starts at most one Spark and one broker, and each other server is started once in all. The groups that take
-longest come first; what is cheap fills up the end, module by module.
+Modules of one group run in one worker. What is expensive to start makes the groups: a worker starts at most
+one Spark and one broker, and each other server is started once in all. One worker takes the modules that
+start programs, which wait for these most of the time; the other one takes what computes. What takes long
+comes first; what is cheap fills up the end, module by module.
 """
 
 from __future__ import annotations
 
+import json
 import sys
+import tempfile
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
-__all__ = ["group_of"]
+__all__ = ["Scheduling", "group_of"]
 
 ROOT = Path(__file__).resolve().parent
 
@@ -22,38 +26,29 @@ _PROGRAMS = ("exactly_once", "examples", "benchmarks", "scripts")
 """Folders whose tests start programs of their own, and wait for them most of the time."""
 
 _SERVERS = ("postgres", "schema_registry", "secure_kafka", "distributions")
-"""Fixtures of which one in all is enough."""
+"""Fixtures of which one in all is enough: all modules with one of them are a group."""
 
-_RANKS = ("programs", "spark", "kafka", *_SERVERS)
+_RANKS = ("programs", "spark", *_SERVERS, "kafka")
 """The order of groups by the first word of their names. Others come last."""
 
+_GROUPS = "groups of headwater's tests"
+"""What a worker is started with: the file into which it writes the group of each module."""
+
+_FOLDER = pytest.StashKey["tempfile.TemporaryDirectory[str]"]()
+"""For that file."""
 
 _COMPARED: Counter[str] = Counter()
 """Files that the workers have compared (`tests.parity.files.files_parity`)."""
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if not getattr(config.option, "loadgroup", False):  # it is set in workers only
-        return
-    needs: dict[Path, set[str]] = {}
-    for item in items:
-        needs.setdefault(item.path, set()).update(getattr(item, "fixturenames", ()))
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group(group_of(item.path, needs[item.path])))
-    items.sort(key=lambda item: _rank(group_of(item.path, needs[item.path])))
-
-
 def group_of(module: Path, needs: set[str]) -> str:
     """Return the group of a module of tests that needs these fixtures."""
-    folders = module.relative_to(ROOT).parts[:-1]
+    folder, *_ = module.relative_to(ROOT).parts
     for server in _SERVERS:
         if server in needs:
             return server
-    if folders and folders[0] in _PROGRAMS:
-        return "programs"
-    if "spark" in needs:
-        return " ".join(["spark", *folders[:2]])
-    return "kafka" if "kafka" in needs else "/".join(module.relative_to(ROOT).parts)
+    kinds = [each for each in ("spark", "kafka") if each in needs]
+    return " ".join([*(["programs"] if folder in _PROGRAMS else kinds[:1]), str(module.relative_to(ROOT))])
 
 
 def _rank(group: str) -> int:
@@ -61,12 +56,68 @@ def _rank(group: str) -> int:
     return _RANKS.index(kind) if kind in _RANKS else len(_RANKS)
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Take the group from the test's name again: ``pytest NAME`` repeats it then."""
-    name, at, group = report.nodeid.rpartition("@")
-    if at and "]" not in group:
-        report.nodeid = name
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    file = getattr(config, "workerinput", {}).get(_GROUPS)
+    if file is None:
+        return
+    needs: dict[Path, set[str]] = {}
+    for item in items:
+        needs.setdefault(item.path, set()).update(getattr(item, "fixturenames", ()))
+    groups = {module: group_of(module, of_module) for module, of_module in needs.items()}
+    items.sort(key=lambda item: _rank(groups[item.path]))
+    Path(file).write_text(
+        json.dumps({item.nodeid.partition("::")[0]: groups[item.path] for item in items}), encoding="utf-8"
+    )
+
+
+class Scheduling(LoadScopeScheduling):  # type: ignore[misc] # xdist ships no types
+    """The queue of groups, from which a worker takes the next one when it has nearly done its own.
+
+    xdist's own queue of groups takes them from the names of tests, which pytest 9 does not let it change.
+
+    Args:
+        config: of the process that prints.
+        file: the group of each module, as the workers have written it.
+    """
+
+    def __init__(self, config: pytest.Config, file: Path) -> None:
+        super().__init__(config)
+        self._file = file
+        self._groups: dict[str, str] = {}
+
+    def schedule(self) -> None:
+        """Give each worker its first groups."""
+        self._groups = json.loads(self._file.read_text(encoding="utf-8"))
+        super().schedule()
+
+    def _split_scope(self, nodeid: str) -> str:
+        return self._groups[nodeid.partition("::")[0]]
+
+    def _assign_work_unit(self, node: Any) -> None:
+        if node is not self.nodes[0]:
+            # The programs are the first worker's, as long as there is anything else.
+            others = (group for group in self.workqueue if _rank(group))
+            self.workqueue.move_to_end(next(others, next(iter(self.workqueue))), last=False)
+        super()._assign_work_unit(node)
+
+
+def pytest_configure_node(node: Any) -> None:
+    """Tell a worker where to write its groups."""
+    stash = node.config.stash
+    if _FOLDER not in stash:
+        stash[_FOLDER] = tempfile.TemporaryDirectory()
+    node.workerinput[_GROUPS] = str(Path(stash[_FOLDER].name, "groups.json"))
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config) -> Scheduling | None:
+    if config.getvalue("dist") != "loadgroup":
+        return None
+    return Scheduling(config, Path(config.stash[_FOLDER].name, "groups.json"))
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if _FOLDER in config.stash:
+        config.stash[_FOLDER].cleanup()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
@@ -76,7 +127,6 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         session.config.workeroutput["compared"] = dict(counting.COMPARED)
 
 
-@pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
     _COMPARED.update(getattr(node, "workeroutput", {}).get("compared", {}))
 
