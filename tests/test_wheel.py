@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import tarfile
 import zipfile
 from pathlib import Path
@@ -61,11 +63,18 @@ def test_the_source_distribution_holds_each_file_once(distributions: Distributio
         files = [member.name.partition("/")[2] for member in archive if not member.isdir()]
         assert not [member.name for member in archive if member.issym()]
     package = [file for file in files if file.endswith((".py", ".pyi", "py.typed")) or "/page/" in file]
-    assert sorted(package) == sorted({*PACKAGE, "pyspark_headwater.py"})
+    assert sorted(package) == sorted({*PACKAGE, "pyspark_headwater.py", "setup.py"})
     assert len(files) == len(set(files))
     assert {"LICENSE", "README.md", "pyproject.toml", "scripts/headwater-python"} <= set(files)
 
 
 def test_the_links_at_the_top_of_the_repository_are_relative_and_lead_into_the_package() -> None:
-    links = {file.name: str(file.readlink()) for file in ROOT.iterdir() if file.is_symlink()}
+    seen = (file for file in ROOT.iterdir() if file.is_symlink() and not file.name.startswith("."))
+    links = {file.name: str(file.readlink()) for file in seen}
     assert links == {name: f"headwater/{name}" for name in ("connector", "enumerators", "readers")}
+
+
+def test_an_old_python_is_refused_before_any_library_is_looked_for() -> None:
+    code = "import sys; sys.version_info = (3, 10); exec(open('setup.py').read())"
+    run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stderr) == (1, "headwater needs Python 3.11 or newer; this is 3.10\n")
