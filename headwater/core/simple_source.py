@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from headwater.core.decoding import Decoding
@@ -30,10 +30,13 @@ class NamedSplit(Split):
         name: unique within the source, and the same after every restart.
         info: facts for `SimpleSource.read`, as small JSON. A split that is discovered with
             other info than before replaces the one of the same name and begins anew.
+        found_in: of a child (`Page.children`), set by headwater: the names of the last splits on the way to
+            it. A page that names one of them is in a ring: that child is not read again.
     """
 
     name: str
     info: JsonValue = None
+    found_in: tuple[str, ...] = field(default=(), repr=False, compare=False)
 
     @property
     def path(self) -> SplitPath:
@@ -52,7 +55,7 @@ class Page:
             value for every column. May be empty: a position can move without rows.
         position: the next record to read after them; not the one before them.
         children: splits that these rows name (barrier mode only). They take effect with the rows, and are the
-            same when the rows are read again.
+            same when the rows are read again. The split itself, and those on the way to it, are left out.
     """
 
     rows: pa.RecordBatch | Sequence[Mapping[str, Any]] | Sequence[tuple[Any, ...]]

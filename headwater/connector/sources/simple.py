@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from headwater.connector.formats.options import SCHEMA_EVOLUTION
 from headwater.connector.options import ParsedOptions
@@ -25,7 +25,7 @@ from headwater.core.decoding import Decoding
 from headwater.core.emitter import RecordEmitter
 from headwater.core.enumerator import BarrierSplitEnumeratorContext, Checkpoint, PlannedSplitEnumeratorContext
 from headwater.core.errors import ContractError, OffsetError
-from headwater.core.jsons import JsonValue
+from headwater.core.jsons import JsonObject, JsonValue
 from headwater.core.outside import outside
 from headwater.core.planned_source import DEFAULT_ROW_BYTES, PartEnd, PlannedSource
 from headwater.core.simple_source import NamedSplit, SimpleSource
@@ -136,16 +136,23 @@ class _SimpleForm(Source[EpochRecord, NamedSplit, Any]):
         return self.decoding.create_emitter(self._page_schema(), source=self.name)
 
     def serialize_splits(self, splits: Iterable[NamedSplit]) -> JsonValue:
-        """Return the infos, by name, of those splits that have one."""
-        return {split.name: split.info for split in splits if split.info is not None} or None
+        """Return the infos, by name, of those splits that have one; and where splits were found."""
+        listed = list(splits)
+        infos: JsonObject = {split.name: split.info for split in listed if split.info is not None}
+        found_in: JsonObject = {split.name: list(split.found_in) for split in listed if split.found_in}
+        return [infos, found_in] if found_in else infos or None
 
     def deserialize_splits(
         self, paths: Iterable[SplitPath], definitions: JsonValue
     ) -> Mapping[SplitPath, NamedSplit]:
-        if not isinstance(definitions, dict | None):
+        # Where nothing was found by reading, and in earlier versions, there are only infos.
+        infos, found_in = definitions if isinstance(definitions, list) else (definitions or {}, {})
+        if not isinstance(infos, dict) or not isinstance(found_in, dict):
             raise OffsetError(f"the checkpoint's offset is not one of source {self.name!r}: {definitions!r}")
-        infos = definitions or {}
-        return {path: NamedSplit(path[0], infos.get(path[0])) for path in paths}
+        return {
+            path: NamedSplit(path[0], infos.get(path[0]), tuple(cast("list[str]", found_in.get(path[0], ()))))
+            for path in paths
+        }
 
 
 @dataclass(frozen=True)

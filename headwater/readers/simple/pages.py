@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import inspect
+import logging
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from datetime import UTC
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 
 from headwater.core.barrier_reader import EpochRecord
 from headwater.core.epoch import FoundSplit
 from headwater.core.errors import ContractError
+from headwater.core.jsons import JsonValue
 from headwater.core.outside import check_json, outside
 from headwater.core.simple_source import AskAgain, Finished, NamedSplit, Page, SimpleSource
 from headwater.core.split import SplitRange
 from headwater.readers.python_values.columns import RecordColumns
 from headwater.readers.python_values.members import Misfit
+
+log = logging.getLogger(__name__)
+
+_MOST_ANCESTORS: Final = 100
+"""A longer ring is not noticed: these names go with each split that is found."""
 
 Ending: TypeAlias = AskAgain | Finished | None
 """How a generator ended. None: there is nothing more now."""
@@ -133,7 +141,7 @@ class SplitPages:
             raise self.broken("found splits, which needs barrier mode: a source without Heads")
         rows, position = self._cut(self._rows(page), page.position)
         self.position = position
-        return EpochRecord(rows, position, tuple(self._found(child) for child in page.children))
+        return EpochRecord(rows, position, self._found(page.children))
 
     def _rows(self, page: Page) -> pa.RecordBatch:
         """Return the rows of a page as a record batch of the source's schema."""
@@ -200,14 +208,32 @@ class SplitPages:
             )
         return rows.slice(0, self.stop - self.position), self.stop
 
-    def _found(self, child: NamedSplit) -> FoundSplit:
+    def _found(self, children: Sequence[NamedSplit]) -> tuple[FoundSplit, ...]:
+        """Return the splits that a page names, without those that lead here: they name the same again."""
+        ancestors = (*self.split.found_in, self.split.name)
+        fresh = [child for child in map(self._checked_child, children) if child.name not in ancestors]
+        if len(fresh) < len(children):
+            log.warning(
+                "source %s: a page of split %s names %d splits in which it was found, or itself: a ring, "
+                "which is not read again",
+                self._source.name,
+                self.split.name,
+                len(children) - len(fresh),
+            )
+        found_in = ancestors[-_MOST_ANCESTORS:]
+        return tuple(FoundSplit(replace(child, found_in=found_in), self._start(child)) for child in fresh)
+
+    def _checked_child(self, child: NamedSplit) -> NamedSplit:
         if not isinstance(child, NamedSplit) or not isinstance(child.name, str):
             raise self.broken(f"must name children as NamedSplits, not {child!r}")
         check_json(
             child.info, f"Page.children: the info of split {child.name!r} of source {self._source.name!r}"
         )
+        return child
+
+    def _start(self, child: NamedSplit) -> JsonValue:
         with outside(f"{type(self._source).__name__}.start", source=self._source.name, split=child.name):
-            return FoundSplit(child, self._source.start(child))
+            return self._source.start(child)
 
     def _is_before(self, position: Any, other: Any) -> bool:
         with self._calling("is_before", position):

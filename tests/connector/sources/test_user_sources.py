@@ -23,6 +23,7 @@ from headwater.core.options import Option, integer, text
 from headwater.core.simple_source import NamedSplit, SimpleSource
 from headwater.core.source import Boundedness
 from headwater.testing import MemorySystem, MicroBatchEngine, SourceTests, Step, read_batch
+from headwater.testing.scripted import Act, End, Find, Rows, ScriptedSource, scripted
 from tests.doubles import Numbers, NumberSource
 from tests.simple_sources import HidingSource, LogSource, TailSource
 
@@ -315,3 +316,27 @@ def test_filters_of_a_batch_come_to_a_source_that_takes_them() -> None:
 def test_heads_is_what_decides() -> None:
     assert isinstance(LogSource({}), Heads)
     assert not isinstance(TailSource({}), Heads)
+
+
+@pytest.mark.parametrize("barrier_rows", [1, 2, 1_000])
+@pytest.mark.parametrize("crashes", [False, True])
+def test_a_ring_of_splits_that_pages_name_is_read_once_however_epochs_are_cut(
+    barrier_rows: int, crashes: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    acts: dict[str, list[Act]] = {
+        "a": [Rows(1), Find("child_b"), Rows(1), End()],
+        "child_b": [Rows(2), Find("child_b"), Find("child_c"), Rows(1), End()],
+        "child_c": [Find("child_d"), Rows(1), Find("a"), Find("child_b"), End()],
+        "child_d": [Rows(1), Find("child_c"), End()],
+    }
+    options = {"stateLocation": str(tmp_path), "barrierRows": str(barrier_rows), "pollInterval": "0s"}
+    query = MicroBatchEngine.of(ScriptedSource, {**scripted(**acts), **options})
+    batch = 0
+    while crashes and query.run(crash_after=Step.WRITTEN, in_batch=batch):
+        batch += 1
+    query.run()
+    counts = {"a": 2, "child_b": 3, "child_c": 1, "child_d": 1}
+    assert sorted((row["split"], row["number"]) for row in query.rows) == [
+        (split, number) for split, count in counts.items() for number in range(count)
+    ]
+    assert "split child_c names 1 splits in which it was found, or itself: a ring" in caplog.text
