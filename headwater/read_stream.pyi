@@ -135,6 +135,7 @@ def files(
     include_metadata: bool | None = None,
     merge_schema: bool | None = None,
     avro_schema: str | Mapping[str, Any] | None = None,
+    max_inflated_block_bytes: int | None = None,
     ignore_extension: str | None = None,
     positional_field_matching: str | None = None,
     enable_stable_identifiers_for_union_type: str | None = None,
@@ -284,6 +285,9 @@ def files(
             and not of one. Default: `false`. (``mergeSchema``)
         avro_schema: Avro: a schema in JSON to read files with, by Avro's rules of resolution: fields that
             they lack get its defaults. Default: each file's own. (``avroSchema``)
+        max_inflated_block_bytes: Avro: a compressed block that is larger than this when it is
+            decompressed is an error. A Python worker needs about three times as much memory as its
+            largest block. Default: `268435456`. (``maxInflatedBlockBytes``)
         ignore_extension: Only `true`: pathGlobFilter=*.avro leaves out files of other names. Default:
             `true`. (``ignoreExtension``)
         positional_field_matching: Only `false`: fields are found by their names; rename columns after

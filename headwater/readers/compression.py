@@ -26,20 +26,44 @@ DAMAGED: Final = (zlib.error, lzma.LZMAError, pa.ArrowInvalid, EOFError, ValueEr
 MOST_BLOCK_BYTES: Final = 1 << 30
 """No block holds more: a larger size is damage."""
 _SNAPPY_SIZE_BYTES: Final = 5
+_MOST_SNAPPY_RATIO: Final = 22
+"""Snappy's best case is 64 bytes out of 3."""
+_MOST_LZ4_RATIO: Final = 256
+"""LZ4's best case is 255 bytes out of 1."""
 _INPUT_BYTES: Final = 64 << 10
 _OUTPUT_BYTES: Final = 1 << 20
 _LZ4_FRAME: Final = b"\x04\x22\x4d\x18"
 
 
-def inflated(data: bytes, most: int = 0) -> bytes:
-    """Decompress raw deflate as Java does: a block that breaks off gives its beginning.
+class TooLargeError(Exception):
+    """A block is larger than it may be when it is decompressed. It may be right: this is no damage.
+
+    Attributes:
+        position: the byte of the file where it begins.
+    """
+
+    def __init__(self, reason: str = "", position: int = 0) -> None:
+        super().__init__(reason)
+        self.position = position
+
+
+def within(pieces: Iterator[bytes], most: int) -> bytes:
+    """Return the content of a block, of which no more is decompressed than it may have.
 
     Args:
-        data: the block.
-        most: the largest result; 0 for any size.
+        pieces: of the content.
+        most: the largest result.
+
+    Raises:
+        TooLargeError: there is more.
     """
-    stream = zlib.decompressobj(-zlib.MAX_WBITS)
-    return stream.decompress(data, most) + (b"" if most else stream.flush())
+    parts: list[bytes] = []
+    for piece in pieces:
+        parts.append(piece)
+        most -= len(piece)
+        if most < 0:
+            raise TooLargeError
+    return b"".join(parts)
 
 
 def snappy_size(block: bytes) -> int:
@@ -48,6 +72,8 @@ def snappy_size(block: bytes) -> int:
         size, _ = read_varint(block, 0, _SNAPPY_SIZE_BYTES)
     except (IndexError, ValueError):
         raise ValueError("a chunk without its length") from None
+    if size > _MOST_SNAPPY_RATIO * len(block):
+        raise ValueError(f"{len(block)} bytes of snappy cannot be {size}")
     return checked_size(size)
 
 
@@ -69,6 +95,7 @@ def lz4_size(block: bytes, most: int) -> int:
         most: the largest result.
     """
     codec = pa.Codec("lz4_raw")
+    most = min(most, _MOST_LZ4_RATIO * len(block))
 
     def fits(room: int) -> bool:
         try:
@@ -78,7 +105,7 @@ def lz4_size(block: bytes, most: int) -> int:
         return True
 
     # Mostly a block is as large as it may be.
-    if most == 1 or not fits(most - 1):
+    if most <= 1 or not fits(most - 1):
         return most
     return bisect_left(range(most), x=True, lo=1, key=fits)
 
@@ -93,16 +120,9 @@ def lz4_block(block: bytes, size: int) -> bytes:
     return pa.Codec("lz4_raw").decompress(block, size, asbytes=True)
 
 
-def zstandard(data: bytes, most: int | None = None) -> bytes:
-    """Decompress frames of zstd.
-
-    Args:
-        data: the frames.
-        most: the largest result; None for any size.
-    """
-    source: Any = io.BytesIO(data)
-    with pa.CompressedInputStream(source, "zstd") as stream:
-        return bytes(stream.read(most))
+def zstandard_pieces(data: bytes) -> Iterator[bytes]:
+    """Yield the content of frames of zstd."""
+    return _arrow("zstd")(io.BytesIO(data))
 
 
 def checked_size(size: int) -> int:
@@ -182,6 +202,26 @@ def decompressed(url: str, file: Any) -> Any:
 
 def _suffix(url: str) -> str:
     return PurePosixPath(url).suffix.lower()
+
+
+def first_stream(stream: Any, data: bytes) -> Iterator[bytes]:
+    """Yield the content of one stream of bzip2 or xz, with whose end a block ends.
+
+    Args:
+        stream: a decompressor of the standard library.
+        data: the block.
+
+    Raises:
+        EOFError: it breaks off.
+    """
+    yield from _all(_Bounded(stream), data)
+    if not stream.eof:
+        raise EOFError("it ends in the middle")
+
+
+def deflated_pieces(data: bytes) -> Iterator[bytes]:
+    """Yield the content of raw deflate as Java does: a block that breaks off gives its beginning."""
+    return _all(_Zlib(-zlib.MAX_WBITS), data)
 
 
 class _Inflater(ABC):

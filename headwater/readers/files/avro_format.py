@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from headwater.core.errors import CorruptRecordError, FormatSchemaError
+from headwater.core.errors import CorruptRecordError, FormatSchemaError, SourceError
 from headwater.core.imports import importing
 from headwater.enumerators.files.split import FileStatus
+from headwater.readers.compression import TooLargeError
 from headwater.readers.files.avro_types import (
     avro_conversion,
     check_inferred,
@@ -48,7 +49,8 @@ class AvroFormat(FileFormat):
             header = container.read_header(file)
             rebase = Rebase.of(status.url, header.metadata, self.settings.rebase)
             fields, plan = _plan(self._reader(header), columns, rebase)
-            blocks = container.read_blocks(file, header, start, stop)
+            most = self.settings.most_inflated_bytes
+            blocks = container.read_blocks(file, header, start, stop, most)
             if not fields:
                 for block in blocks:
                     yield FileBlock(_nulls(block.rows), block.start, block.stop)
@@ -152,6 +154,8 @@ def _named_errors(status: FileStatus) -> Iterator[None]:
         yield
     except (UnfitTypeError, FormatSchemaError) as error:
         raise CorruptRecordError(str(error), source="files", split=status.url) from error
+    except TooLargeError as error:
+        raise SourceError(str(error), source="files", split=status.url, position=error.position) from error
     except (ValueError, pa.ArrowException) as error:
         raise CorruptRecordError(
             f"this is no avro file, or a damaged one: {error}",

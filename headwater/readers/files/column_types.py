@@ -6,6 +6,9 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
 import pyarrow as pa
+import pyarrow.compute
+
+compute: Any = pyarrow.compute
 
 AnyArray: TypeAlias = Any
 """An array of pyarrow's."""
@@ -75,10 +78,13 @@ def conversion(source: Any, target: Any, leaf: LeafConversion, path: str, first:
     Raises:
         UnfitTypeError: the file's column cannot be read as the wanted type.
     """
+    types = pa.types
     if isinstance(source, pa.BaseExtensionType):
         inner = conversion(source.storage_type, target, leaf, path, first)
         return lambda column: inner(column.storage)
-    types = pa.types
+    if types.is_run_end_encoded(source):
+        inner = conversion(source.value_type, target, leaf, path, first)
+        return lambda column: inner(compute.run_end_decode(column))
     if types.is_struct(source) and types.is_struct(target):
         return _struct(source, target, leaf, path, first)
     if types.is_map(source) and types.is_map(target):
@@ -122,7 +128,7 @@ def leaf_count(kind: Any) -> int:
     """Return how many leaves a type has."""
     if isinstance(kind, pa.BaseExtensionType):
         return leaf_count(kind.storage_type)
-    if pa.types.is_nested(kind) and not pa.types.is_dictionary(kind):
+    if pa.types.is_nested(kind) and not (pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind)):
         return sum(leaf_count(kind.field(at).type) for at in range(kind.num_fields))
     return 1
 
@@ -167,9 +173,15 @@ def _list(source: Any, target: Any, leaf: LeafConversion, path: str, first: int)
     item = conversion(source.value_type, target.value_type, leaf, f"{path}.element", first)
 
     def convert(column: Any) -> AnyArray:
-        if not pa.types.is_list(column.type):
-            column = column.cast(pa.list_(column.type.value_field))
-        return _with_child(column, target, item(column.values))
+        if pa.types.is_list(column.type):
+            return _with_child(column, target, item(column.values))
+        # Lists of views have no order in their elements, and those that are null may have some.
+        ends = compute.cumulative_sum(
+            compute.fill_null(compute.list_value_length(column), 0).cast(pa.int64())
+        )
+        offsets = pa.concat_arrays([pa.array([0], pa.int64()), ends]).cast(pa.int32())
+        elements = item(compute.list_flatten(column))
+        return pa.ListArray.from_arrays(offsets, elements, type=target, mask=column.is_null())
 
     return convert
 

@@ -29,12 +29,15 @@ _FLAT_TYPES: Final[tuple[tuple[Callable[[Any], bool], pa.DataType], ...]] = (
     (pa.types.is_uint64, pa.decimal128(20, 0)),
 )
 """Types that Spark does not have, and those that hold their values."""
+_MOST_DIGITS: Final = 38
 
 
 def spark_type(kind: Any) -> pa.DataType:
     """Return the type of Spark that holds the values of a type of Arrow."""
     types = pa.types
-    if types.is_dictionary(kind):
+    if isinstance(kind, pa.BaseExtensionType):
+        kind = kind.storage_type
+    if types.is_dictionary(kind) or types.is_run_end_encoded(kind):
         return spark_type(kind.value_type)
     if types.is_struct(kind):
         return pa.struct([pa.field(field.name, spark_type(field.type)) for field in kind])
@@ -42,6 +45,9 @@ def spark_type(kind: Any) -> pa.DataType:
         return pa.map_(spark_type(kind.key_type), spark_type(kind.item_type))
     if types.is_nested(kind) and not types.is_union(kind):  # lists of all kinds
         return pa.list_(spark_type(cast("Any", kind).value_type))
+    if types.is_decimal(kind):
+        # Arrow's shorter and longer ones.
+        return pa.decimal128(min(kind.precision, _MOST_DIGITS), kind.scale)
     return next((spark for is_kind, spark in _FLAT_TYPES if is_kind(kind)), kind)
 
 
@@ -87,16 +93,46 @@ class ArrowFormat(ColumnarFormat):
             plan = ColumnPlan(source.schema, columns, lambda _name: arrow_conversion)
             if isinstance(source, pa.ipc.RecordBatchFileReader):
                 for at, number in shares(source.num_record_batches, status.size_bytes, start, stop):
-                    for part in _parts(source.get_batch(number)):
+                    for part in _parts(_checked(source.get_batch(number), plan)):
                         yield FileBlock(plan.converted(part), at, at)
             elif start == 0:
                 for batch in source.to_batches() if isinstance(source, pa.Table) else source:
-                    yield FileBlock(plan.converted(batch), 0, 0)
+                    yield FileBlock(plan.converted(_checked(batch, plan)), 0, 0)
 
     def infer(self, file: Any, status: FileStatus) -> pa.Schema:
         with named_errors(status, "arrow"):
             schema = _open_arrow(file).schema
+            for field in schema:
+                if _has_no_spark_type(field.type):
+                    raise UnfitTypeError(
+                        f"column {field.name!r} is {field.type}, which no column can be inferred of: give "
+                        ".schema(...) without it"
+                    )
             return pa.schema([pa.field(field.name, spark_type(field.type)) for field in schema])
+
+
+def _has_no_spark_type(kind: Any) -> bool:
+    """Whether a type of Arrow, or one inside of it, has values that no type of Spark holds."""
+    types = pa.types
+    if types.is_union(kind) or types.is_interval(kind):
+        return True
+    if types.is_decimal(kind):
+        return bool(kind.precision > _MOST_DIGITS)
+    return any(_has_no_spark_type(kind.field(at).type) for at in range(kind.num_fields))
+
+
+def _checked(batch: pa.RecordBatch, plan: ColumnPlan) -> pa.RecordBatch:
+    """Return a batch of which the columns that are read were looked at, value by value.
+
+    A file says where each value lies in it, and pyarrow believes it: a wrong offset would read memory behind
+    the file, or end this process, or the JVM.
+
+    Raises:
+        pa.ArrowInvalid: it is damaged.
+    """
+    for name in plan.names:
+        batch.column(name).validate(full=True)
+    return batch
 
 
 def _parts(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:

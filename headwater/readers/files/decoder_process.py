@@ -100,6 +100,21 @@ _OF_THE_FILE: Final = frozenset(
 _PIPE_BYTES: Final = 1 << 20
 _ZONE_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9:_+-]*(/[A-Za-z0-9][A-Za-z0-9:_+-]*)*")
 _MOST_ZONE_NAME: Final = 100
+_NEW_NAMES: Final = {
+    "US/Alaska": "America/Anchorage",
+    "US/Aleutian": "America/Adak",
+    "US/Arizona": "America/Phoenix",
+    "US/Central": "America/Chicago",
+    "US/East-Indiana": "America/Indiana/Indianapolis",
+    "US/Eastern": "America/New_York",
+    "US/Hawaii": "Pacific/Honolulu",
+    "US/Indiana-Starke": "America/Indiana/Knox",
+    "US/Michigan": "America/Detroit",
+    "US/Mountain": "America/Denver",
+    "US/Pacific": "America/Los_Angeles",
+    "US/Samoa": "Pacific/Pago_Pago",
+}
+"""The names that pyarrow 26 looks for, by those that stand in a file; older versions look for the latter."""
 
 
 def _zone_of_utc() -> bytes:
@@ -156,10 +171,11 @@ class DecoderProcess:
         """
         if len(name) > _MOST_ZONE_NAME or not _ZONE_NAME.fullmatch(name):
             raise ValueError(f"there is no time zone {name!r}")
-        file = self._zones / name
-        if not file.exists():
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(_zone_of_utc())
+        for each in {name, _NEW_NAMES.get(name, name)}:
+            file = self._zones / each
+            if not file.exists():
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_bytes(_zone_of_utc())
 
     def ask(self, question: DecoderMessage, content: bytes) -> None:
         """Ask for a file, a stripe or statistics. All of `answers` has to be taken before the next question.

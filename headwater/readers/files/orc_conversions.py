@@ -20,16 +20,14 @@ _FLOATS: Final = ("float", "double")
 _MOST_DIGITS: Final = 38
 
 
-def orc_conversion(
-    source: Any, target: Any, rebase: Rebase, old_times: Rebase, ahead_us: int
-) -> ColumnConversion:
+def orc_conversion(source: Any, target: Any, dates: Rebase, times: Rebase, ahead_us: int) -> ColumnConversion:
     """Return the conversion of a leaf of ORC to the type in the schema.
 
     Args:
         source: the type in the file.
         target: the one in the schema.
-        rebase: for dates.
-        old_times: for timestamps, with the zone by whose clock they were written.
+        dates: for dates.
+        times: for timestamps, with the zone by whose clock they were written.
         ahead_us: the microseconds that its timestamps are ahead of UTC.
 
     Raises:
@@ -41,11 +39,11 @@ def orc_conversion(
         return lambda column: column.view(target)
     if types.is_timestamp(source) and types.is_timestamp(target) and target.tz is not None:
         behind_us = 0 if source.tz is not None else ahead_us
-        return lambda column: old_times.timestamps(
+        return lambda column: times.timestamps(
             _orc_moments(column.cast(target, safe=False).view(pa.int64()), behind_us), target
         )
     if types.is_date(source) and types.is_date(target):
-        return rebase.dates
+        return dates.dates
     if spark_type(source) == target and not types.is_timestamp(target):
         return lambda column: column.cast(target, safe=False)
     return _other_type(source, target)

@@ -29,8 +29,7 @@ from headwater.readers.files.rebase import Rebase
 from headwater.readers.files.settings import RebaseModes
 from headwater.readers.formats.values.time_zones import zone_of
 
-_MODES: Final = RebaseModes(datetime="LEGACY")
-"""A file names the calendar of its dates, which pyarrow does not return: all but Spark write the old one."""
+_OLD: Final = RebaseModes(datetime="LEGACY")
 _COUNTED_FROM: Final = datetime(2015, 1, 1)  # noqa: DTZ001 - by the writer's clock
 _FAR_TIME: Final = "out of range for nanosecond"
 """Stands in pyarrow's error where a timestamp is before 1677 or after 2262: it holds nanoseconds."""
@@ -50,15 +49,17 @@ class OrcFormat(ColumnarFormat):
                 return
             with named_errors(status, "orc"):
                 schema = _named(source.schema, columns)
-                rebase = Rebase.of(status.url, source.schema.metadata, _MODES)
+                # What Spark notes in a file, its version above all, says nothing of the calendar: of ORC each
+                # Spark writes the old one, unless `orc.proleptic.gregorian` is set.
+                dates = Rebase(status.url, RebaseModes() if source.is_proleptic else _OLD)
 
             @cache
             def plan_of(zone: str) -> ColumnPlan:
                 offset = _offset_of(zone)
-                old_times = Rebase(status.url, _MODES, zone)
+                times = Rebase(status.url, _OLD, zone)
 
                 def convert(kind: Any, target: Any, _at: int) -> ColumnConversion:
-                    return orc_conversion(kind, target, rebase, old_times, offset)
+                    return orc_conversion(kind, target, dates, times, offset)
 
                 return ColumnPlan(schema, columns, lambda _name: convert)
 
@@ -87,6 +88,7 @@ class _OrcFile:
     Attributes:
         schema: the columns of the file.
         stripes: how many there are.
+        is_proleptic: whether its dates are by the Gregorian calendar, also before 1582.
 
     Raises:
         CorruptRecordError: this is no ORC file, or a damaged one.
@@ -97,9 +99,10 @@ class _OrcFile:
         self._file = file
         self._status = status
         with self._damage("its end"):
+            self._tail = OrcTail(file, status.size_bytes)
             process.ask(DecoderMessage.OPEN, NUMBER.pack(status.size_bytes))
             ((_, content),) = process.answers(file)
-            self._tail = OrcTail(file, status.size_bytes)
+        self.is_proleptic = self._tail.is_proleptic
         (self.stripes,) = NUMBER.unpack(content[: NUMBER.size])
         self.schema = pa.ipc.read_schema(content[NUMBER.size :])
 

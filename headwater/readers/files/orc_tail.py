@@ -1,4 +1,4 @@
-"""The end of an ORC file: its number of rows by stripe, and the time zone of each stripe's writer.
+"""The end of an ORC file: its number of rows by stripe, its calendar, and the zone of each stripe's writer.
 
 pyarrow reads this too, and has no function that returns it.
 """
@@ -11,25 +11,31 @@ from typing import Any, Final, TypeAlias
 from headwater.core.varints import read_varint
 from headwater.readers.compression import (
     DAMAGED,
-    inflated,
+    TooLargeError,
+    deflated_pieces,
     lz4_block,
     lz4_size,
     snappy_block,
     snappy_size,
-    zstandard,
+    within,
+    zstandard_pieces,
 )
 
 _LONGEST_POSTSCRIPT: Final = 256
 _NO_COMPRESSION, _ZLIB, _SNAPPY, _LZO, _LZ4, _ZSTD = range(6)
 _DEFAULT_CHUNK: Final = 1 << 18
+_MOST_CHUNK: Final = 1 << 23
+"""A chunk's length, and its mark, have three bytes: no writer makes larger ones."""
 _CHUNK_HEAD: Final = 3
 _ORIGINAL: Final = 1
 """The bit of a chunk that is not compressed."""
 # Field numbers of ORC's own schema of Protocol Buffers: postscript, footer, stripe, footer of a stripe.
 _FOOTER_SIZE, _COMPRESSION, _CHUNK_SIZE = 1, 2, 3
-_STRIPES, _ALL_ROWS = 3, 6
+_STRIPES, _ALL_ROWS, _CALENDAR = 3, 6, 11
 _OFFSET, _INDEX_SIZE, _DATA_SIZE, _STRIPE_FOOTER_SIZE, _ROWS = 1, 2, 3, 4, 5
 _WRITER_ZONE: Final = 3
+_PROLEPTIC: Final = 2
+"""The Gregorian calendar, before 1582 too. Otherwise dates until then are by the Julian one."""
 _VARINT, _EIGHT_BYTES, _BYTES, _FOUR_BYTES = 0, 1, 2, 5
 _NOT_ORC: Final = "its end is not what ORC writes there"
 
@@ -55,6 +61,8 @@ class OrcTail:
         postscript = _fields(end[-1 - end[-1] : -1]) if end else {}
         self._compression = _number(postscript, _COMPRESSION)
         self._chunk_size = _number(postscript, _CHUNK_SIZE, _DEFAULT_CHUNK)
+        if not 0 < self._chunk_size <= _MOST_CHUNK:
+            raise ValueError(_NOT_ORC)
         stop = size - 1 - end[-1] if end else 0
         footer = _fields(self._content(stop - _number(postscript, _FOOTER_SIZE), stop))
         stripes = [_fields(raw) for raw in _messages(footer, _STRIPES)]
@@ -63,6 +71,8 @@ class OrcTail:
             raise ValueError(_NOT_ORC)
         self.footers = [_footer_place(stripe) for stripe in stripes]
         """Where the footers of the stripes begin and end, in the file's order."""
+        self.is_proleptic = _number(footer, _CALENDAR) == _PROLEPTIC
+        """Whether dates are by the Gregorian calendar, also before 1582."""
 
     def writer_zone(self, stripe: int) -> str:
         """Return the zone of the clock by which times without a zone were written: Java's name of it.
@@ -91,13 +101,13 @@ class OrcTail:
             raise ValueError(f"its end is compressed by {name}, which is not read here")
         try:
             if self._compression == _ZLIB:
-                return inflated(chunk, self._chunk_size)
+                return within(deflated_pieces(chunk), self._chunk_size)
             if self._compression == _ZSTD:
-                return zstandard(chunk, self._chunk_size)
+                return within(zstandard_pieces(chunk), self._chunk_size)
             if self._compression == _SNAPPY:
                 return snappy_block(chunk, min(snappy_size(chunk), self._chunk_size))
             return lz4_block(chunk, lz4_size(chunk, self._chunk_size))
-        except (*DAMAGED, OSError) as error:
+        except (*DAMAGED, OSError, TooLargeError) as error:
             raise ValueError(_NOT_ORC) from error
 
     def _bytes(self, start: int, stop: int) -> bytes:

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 import pyarrow as pa
 
 from headwater.core.errors import FormatSchemaError
-from headwater.core.options import Spec, one_of, option
+from headwater.core.options import Spec, integer, one_of, option
 from headwater.enumerators.files.folder_columns import FolderColumns
 from headwater.enumerators.files.selection import SelectedPath
 from headwater.readers.files.lines import LineSettings
@@ -205,6 +205,16 @@ class ReadSettings(Spec):
         shown_default="each file's own",
         kind="json",
         after="mergeSchema",
+    )
+    most_inflated_bytes: int = option(
+        "maxInflatedBlockBytes",
+        "Avro: a compressed block that is larger than this when it is decompressed is an error. A Python "
+        "worker needs about three times as much memory as its largest block.",
+        default=256 << 20,
+        parse=integer(1),
+        kind="whole_number",
+        shown_default="`268435456`",
+        after="avroSchema",
     )
     rebase: RebaseModes = field(default_factory=RebaseModes)
     lines: LineSettings = field(default_factory=LineSettings)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import random
 from typing import Any
 
@@ -11,6 +12,7 @@ from tests.parity.files.avro_files import SYNC, avro_file
 from tests.parity.files.drawn_files import DrawnFiles
 from tests.parity.files.files_parity import Failed, FilesParity, Meant, Outcome, reading
 from tests.parity.files.strategies.avro import DDL, KINDS, avro_files
+from tests.parity.files.test_orc import OLD_DATES
 
 WRITTEN: dict[str, tuple[Any, list[Any]]] = {
     "boolean": ("boolean", [True, False]),
@@ -170,6 +172,29 @@ def test_rows_before_a_damaged_value_are_those_of_spark(parity: FilesParity, cod
         reading("avro", "c struct<member0:int,member1:string>", ignoreCorruptFiles="true"), files
     )
     assert any(isinstance(rows, list) and 0 < len(rows) < len(values) for rows in found)
+
+
+@pytest.mark.parametrize("mode", ["LEGACY", "CORRECTED"])
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
+def test_old_dates_and_times_of_either_calendar_are_those_that_were_written_at_every_level(
+    parity: FilesParity, mode: str, zone: str
+) -> None:
+    rows = ", ".join(
+        f"(date'{day}', array(date'{day}', null), map('k', date'{day}'), "
+        f"struct(array(timestamp'{day} 00:00:00 UTC')), timestamp_ntz'{day} 01:02:03', "
+        f"timestamp'{day} 00:00:00 UTC')"
+        for day in OLD_DATES
+    )
+    such = parity.settings.such
+    with such("spark.sql.avro.datetimeRebaseModeInWrite", mode), such("spark.sql.session.timeZone", zone):
+        content = parity.written_by_spark("avro", f"select * from values {rows} t(d, l, m, s, n, t)")
+    assert (b"org.apache.spark.legacyDateTime" in content) == (mode == "LEGACY")
+    for asked in ("LEGACY", "CORRECTED"):
+        # What the file says counts more.
+        (found,) = parity.same(reading("avro", datetimeRebaseMode=asked), [content])
+        assert not isinstance(found, Failed)
+        days = [dt.date.fromisoformat(day) - dt.date(1970, 1, 1) for day in OLD_DATES]
+        assert [row[0] for row in found] == [day.days for day in days]
 
 
 def test_times_as_days_differ(parity: FilesParity) -> None:

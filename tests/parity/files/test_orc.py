@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import io
 import random
 from typing import Any
@@ -10,6 +11,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import orc
 
+from headwater.readers.files.orc_tail import OrcTail
 from tests.parity.files.drawn_files import DrawnFiles
 from tests.parity.files.files_parity import Failed, FilesParity, reading
 from tests.parity.files.strategies.orc import orc_files
@@ -172,6 +174,33 @@ def test_old_orc_times_differ_where_the_jvm_has_another_history_of_the_zone(
     assert not isinstance(sparks, Failed)
     assert not isinstance(ours, Failed)
     assert abs(sparks[0][0] - ours[0][0]) == 122_000_000
+
+
+OLD_DATES = (
+    *("0001-01-01", "0004-02-29", "0200-03-01", "1000-02-28", "1500-02-28", "1500-03-01"),
+    *("1582-10-04", "1582-10-15", "1899-12-31", "1970-01-01", "9999-12-31"),
+)
+
+
+@pytest.mark.parametrize("is_proleptic", ["false", "true"])
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
+def test_old_dates_and_times_of_either_calendar_are_those_that_were_written_at_every_level(
+    parity: FilesParity, is_proleptic: str, zone: str
+) -> None:
+    rows = ", ".join(
+        f"(date'{day}', array(date'{day}', null), map(date'{day}', date'{day}'), struct(array(date'{day}')), "
+        f"timestamp_ntz'{day} 01:02:03', timestamp'1700-01-01 00:00:00 UTC')"
+        for day in OLD_DATES
+    )
+    query = f"select * from values {rows} t(d, l, m, s, n, t)"
+    with parity.settings.java_zone(zone):
+        content = parity.written_by_spark("orc", query, **{"orc.proleptic.gregorian": is_proleptic})
+        footer = OrcTail(io.BytesIO(content), len(content))
+        assert footer.is_proleptic == (is_proleptic == "true")
+        (found,) = parity.same(reading("orc"), [content])
+    assert not isinstance(found, Failed)
+    days = [dt.date.fromisoformat(day) - dt.date(1970, 1, 1) for day in OLD_DATES]
+    assert [row[0] for row in found] == [day.days for day in days]
 
 
 def test_fractions_of_seconds_before_1970_differ_as_arrow_writes_them(parity: FilesParity) -> None:

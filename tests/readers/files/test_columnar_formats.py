@@ -6,6 +6,7 @@ Types as Spark has them, ranges that together are the file, and filters that nev
 from __future__ import annotations
 
 import datetime as dt
+import random
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from headwater.enumerators.files.listing import LocalLister
 from headwater.enumerators.files.selection import FileSelection, SelectedPath
 from headwater.readers.files.inference import infer_schema
 from headwater.readers.files.pruning import drop_failing
-from tests.readers.files.reading import read, settings
+from tests.readers.files.reading import infer, read, settings
 
 NUMBERS = pa.schema([pa.field("n", pa.int64())])
 ANY = examples(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
@@ -143,3 +144,134 @@ def test_one_file_shows_the_schema_and_all_with_merge_schema(tmp_path: Path) -> 
     pq.write_table(pa.table({"n": ["x"]}), tmp_path / "c")
     with pytest.raises(CorruptRecordError, match=r"column 'n' is int64 in one file and string.*/a, .*/c"):
         inferred("parquet", tmp_path, merge_schema=True)
+
+
+ENCODED = pa.RunEndEncodedArray.from_arrays([2, 3], ["a", "b"])
+LISTS: list[list[int] | None] = [[1, 2], None, [3]]
+OTHER_LAYOUTS: dict[str, tuple[pa.Array[Any], list[Any]]] = {
+    "runs": (ENCODED, ["a", "a", "b"]),
+    "runs in a struct": (
+        pa.StructArray.from_arrays([ENCODED], ["x"]),
+        [{"x": "a"}, {"x": "a"}, {"x": "b"}],
+    ),
+    "runs in a list": (pa.ListArray.from_arrays([0, 1, 1, 3], ENCODED), [["a"], [], ["a", "b"]]),
+    "views": (pa.array(LISTS, pa.list_view(pa.int64())), LISTS),
+    "large views": (pa.array(LISTS, pa.large_list_view(pa.int64())), LISTS),
+    "views that cross": (
+        pa.ListViewArray.from_arrays([2, 0, 1], [1, 2, 2], pa.array([1, 2, 3])),
+        [[3], [1, 2], [2, 3]],
+    ),
+    "views in a struct": (
+        pa.StructArray.from_arrays([pa.array(LISTS, pa.list_view(pa.int64()))], ["x"]),
+        [{"x": value} for value in LISTS],
+    ),
+    "views of views": (
+        pa.array([[[1], None], None, [[2]]], pa.list_view(pa.list_view(pa.int64()))),
+        [[[1], None], None, [[2]]],
+    ),
+    "large lists": (pa.array(LISTS, pa.large_list(pa.int64())), LISTS),
+    "lists of a fixed size": (
+        pa.array([[1, 2], None, [3, 4]], pa.list_(pa.int64(), 2)),
+        [[1, 2], None, [3, 4]],
+    ),
+    "short decimals": (pa.array([Decimal("1.50")] * 3, pa.decimal32(5, 2)), [Decimal("1.50")] * 3),
+    "names of a type": (
+        pa.ExtensionArray.from_storage(pa.uuid(), pa.array([b"x" * 16] * 3, pa.binary(16))),
+        [b"x" * 16] * 3,
+    ),
+}
+
+
+@pytest.mark.parametrize("layout", OTHER_LAYOUTS)
+def test_values_are_the_same_in_every_layout_that_arrow_has_for_them(layout: str, tmp_path: Path) -> None:
+    column, values = OTHER_LAYOUTS[layout]
+    path = arrow_file(tmp_path / "f", c=column)
+    schema = infer(path, settings("arrow", NUMBERS))
+    assert [row["c"] for row in read(path, settings("arrow", schema))] == values
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([pa.MonthDayNano([1, 2, 3])]),
+        pa.array([1], pa.decimal256(50, 2)),
+        pa.array([[1]], pa.list_(pa.decimal256(50, 2))),
+        pa.UnionArray.from_sparse(pa.array([0], pa.int8()), [pa.array([1])]),
+    ],
+)
+def test_a_type_whose_values_spark_cannot_hold_is_refused_by_name(
+    column: pa.Array[Any], tmp_path: Path
+) -> None:
+    path = arrow_file(tmp_path / "f", c=column)
+    with pytest.raises(CorruptRecordError, match=r"column 'c' is .*, which no column can be inferred of"):
+        infer(path, settings("arrow", NUMBERS))
+
+
+def arrow_file(path: Path, **columns: pa.Array[Any]) -> Path:
+    table = pa.table(columns)
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+        writer.write_table(table)
+    return path
+
+
+BROKEN: dict[str, pa.Array[Any]] = {
+    "a text behind the buffer": pa.Array.from_buffers(
+        pa.string(), 2, [None, pa.array([0, 1 << 20, 4], pa.int32()).buffers()[1], pa.py_buffer(b"abcd")]
+    ),
+    "a text that ends before it begins": pa.Array.from_buffers(
+        pa.string(), 2, [None, pa.array([0, 4, 2], pa.int32()).buffers()[1], pa.py_buffer(b"abcd")]
+    ),
+    "a list behind its elements": pa.Array.from_buffers(
+        pa.list_(pa.int64()),
+        2,
+        [None, pa.array([0, 1 << 20, 1], pa.int32()).buffers()[1]],
+        children=[pa.array([1])],
+    ),
+    "a number of no word": pa.DictionaryArray.from_arrays(
+        pa.array([0, 1 << 20], pa.int32()), pa.array(["a"]), safe=False
+    ),
+    "bytes that are no text": pa.array([b"\xff", b"a"]).view(pa.string()),
+}
+
+
+@pytest.mark.parametrize("nested", [False, True])
+@pytest.mark.parametrize("kind", ["file", "stream", "feather"])
+@pytest.mark.parametrize("fault", BROKEN)
+def test_an_offset_that_leads_out_of_its_buffer_is_damage_wherever_it_stands(
+    fault: str, kind: str, tmp_path: Path, *, nested: bool
+) -> None:
+    column = BROKEN[fault]
+    if nested:
+        column = pa.StructArray.from_arrays([pa.StructArray.from_arrays([column], ["y"])], ["x"])
+    path = tmp_path / "f"
+    table = pa.table({"c": column, "n": [1, 2]})
+    make: Any = pa.ipc.new_stream if kind == "stream" else pa.ipc.new_file
+    options = pa.ipc.IpcWriteOptions(compression="lz4" if kind == "feather" else None)
+    with pa.OSFile(str(path), "wb") as file, make(file, table.schema, options=options) as writer:
+        writer.write_batch(table.to_batches()[0])
+    schema = infer(path, settings("arrow", NUMBERS))
+    with pytest.raises(CorruptRecordError, match="no arrow file, or a damaged one"):
+        read(path, settings("arrow", schema))
+    assert read(path, settings("arrow", schema, ignore_corrupt=True)) == []
+    assert read(path, settings("arrow", NUMBERS)) == [{"n": 1}, {"n": 2}]
+
+
+def test_a_mutated_arrow_file_is_read_or_damage(tmp_path: Path, rng: random.Random) -> None:
+    words = pa.array(["a", None, "grüß", "x" * 50])
+    column = pa.StructArray.from_arrays([pa.ListArray.from_arrays([0, 1, 1, 3, 4], words)], ["x"])
+    good = arrow_file(tmp_path / "good", c=column, d=words.dictionary_encode(), n=pa.array(range(4)))
+    data = good.read_bytes()
+    schema = infer(good, settings("arrow", NUMBERS))
+    path = tmp_path / "f"
+    outcomes = {True: 0, False: 0}
+    for _ in range(500):
+        mutated = bytearray(data)
+        for _ in range(rng.randrange(1, 4)):
+            mutated[rng.randrange(len(mutated))] = rng.randrange(256)
+        path.write_bytes(mutated)
+        try:
+            read(path, settings("arrow", schema))
+            outcomes[True] += 1
+        except CorruptRecordError:
+            outcomes[False] += 1
+    assert all(outcomes.values())

@@ -1,13 +1,19 @@
-"""ORC files whose timestamps pyarrow does not hold: refused by name, and never skipped."""
+"""ORC files with times: those that pyarrow does not hold are refused by name; zones by any of their names."""
 
 from __future__ import annotations
 
+import io
+from datetime import date, datetime
 from pathlib import Path
+from zoneinfo import ZoneInfo, available_timezones
 
 import pyarrow as pa
 import pytest
+from pyarrow import orc
 
 from headwater.core.errors import CorruptRecordError, SourceError
+from headwater.readers.files.orc_tail import OrcTail
+from headwater.readers.formats.values.time_zones import zone_of
 from tests.readers.files.reading import infer, read, settings
 
 FAR = Path(__file__).parent / "far_times.orc"
@@ -29,3 +35,41 @@ def test_far_timestamps_are_refused_with_stripe_columns_and_way_out(*, skips: bo
 def test_other_columns_of_such_a_file_are_read() -> None:
     numbers = pa.schema([pa.field("n", pa.int32())])
     assert read(FAR, settings("orc", numbers)) == [{"n": 1}, {"n": 2}]
+
+
+WRITTEN = datetime(2015, 1, 1, 0, 0, 1)  # noqa: DTZ001 - by the writer's clock
+
+
+def written_in(zone: str) -> bytes:
+    """Return a file with the time `WRITTEN` by the clock of a zone, as Java would write it."""
+    out = io.BytesIO()
+    orc.write_table(pa.table({"t": [WRITTEN]}), out, compression="uncompressed")
+    data = out.getvalue()
+    ((start, stop),) = OrcTail(io.BytesIO(data), len(data)).footers
+    footer = data[start:stop].replace(b"\x1a\x03GMT", b"\x1a" + bytes([len(zone)]) + zone.encode())
+    # The list of stripes has the footer's length, then the number of rows.
+    lengths = (b"\x20" + bytes([length]) + b"\x28\x01" for length in (stop - start, len(footer)))
+    return data[:start] + footer + data[stop:].replace(*lengths)
+
+
+def test_times_are_read_by_whatever_name_a_file_has_of_its_writers_zone(tmp_path: Path) -> None:
+    """The decoder's library looks for some zones by other names than those in the file."""
+    names = sorted(name for name in available_timezones() if zone_of(name) is not None)
+    assert {"US/Pacific", "US/Alaska", "America/New_York", "Asia/Calcutta"} <= set(names)
+    path = tmp_path / "f.orc"
+    how = settings("orc", pa.schema([("t", pa.timestamp("us", "UTC"))]))
+    for name in names:
+        path.write_bytes(written_in(name))
+        (row,) = read(path, how)
+        assert row["t"].astimezone(ZoneInfo(name)).replace(tzinfo=None) == WRITTEN, name
+
+
+@pytest.mark.parametrize(("julian_days", "day"), [(-141_428, date(1582, 10, 4)), (-719_164, date(1, 1, 1))])
+def test_a_filter_goes_by_the_day_that_is_meant_in_a_file_of_the_old_calendar(
+    tmp_path: Path, julian_days: int, day: date
+) -> None:
+    path = tmp_path / "f.orc"
+    orc.write_table(pa.table({"d": pa.array([julian_days, 0], pa.int32()).cast(pa.date32())}), path)
+    for value in (day, date(1970, 1, 1)):
+        how = settings("orc", pa.schema([("d", pa.date32())]), filters=(("d", "==", value),))
+        assert read(path, how) == [{"d": value}]

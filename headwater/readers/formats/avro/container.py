@@ -13,7 +13,16 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.core.varints import read_varint, unzigzag, varint_bytes, zigzag
-from headwater.readers.compression import DAMAGED, inflated, snappy_block, snappy_size, zstandard
+from headwater.readers.compression import (
+    DAMAGED,
+    TooLargeError,
+    deflated_pieces,
+    first_stream,
+    snappy_block,
+    snappy_size,
+    within,
+    zstandard_pieces,
+)
 from headwater.readers.formats.avro.decoder import AvroDecoder
 from headwater.readers.formats.avro.types import ArrayType, RecordType
 from headwater.readers.formats.format import Spans
@@ -95,7 +104,9 @@ def read_header(file: Any) -> ContainerHeader:
     return ContainerHeader(metadata, _exactly(file, _SYNC_BYTES), file.tell())
 
 
-def read_blocks(file: Any, header: ContainerHeader, start: int, stop: int) -> Iterator[ContainerBlock]:
+def read_blocks(
+    file: Any, header: ContainerHeader, start: int, stop: int, most_bytes: int
+) -> Iterator[ContainerBlock]:
     """Yield the blocks of a range: those whose marker before them begins in it.
 
     Args:
@@ -103,9 +114,11 @@ def read_blocks(file: Any, header: ContainerHeader, start: int, stop: int) -> It
         header: of the file.
         start: the first byte of the range.
         stop: the first byte after it.
+        most_bytes: the most that a compressed block may become.
 
     Raises:
         ContainerError: the file is damaged.
+        TooLargeError: a block becomes larger.
     """
     codec = header.metadata.get(b"avro.codec", b"null").decode("utf-8", "replace")
     decompress = _CODECS.get(codec)
@@ -125,7 +138,14 @@ def read_blocks(file: Any, header: ContainerHeader, start: int, stop: int) -> It
         if _exactly(file, _SYNC_BYTES) != header.sync:
             raise ContainerError("a block without its marker", at)
         try:
-            content = decompress(packed)
+            content = decompress(packed, most_bytes)
+        except TooLargeError:
+            raise TooLargeError(
+                f"a block has {size} bytes of {codec}, which are more than {most_bytes} bytes when they are "
+                "decompressed. Whole blocks are held in memory, so option 'maxInflatedBlockBytes' bounds "
+                "them: raise it if there is memory for three times as much in each Python worker",
+                at,
+            ) from None
         except (*DAMAGED, OSError) as error:
             raise ContainerError(f"a block cannot be decompressed ({codec}): {error}", at) from error
         following = file.tell()
@@ -225,20 +245,24 @@ def _after_marker(file: Any, header: ContainerHeader, start: int) -> int | None:
     return None
 
 
-def _snappy(data: bytes) -> bytes:
+def _snappy(data: bytes, most: int) -> bytes:
     """Decompress a block of snappy, which ends with the checksum of its content."""
     packed = data[:-_CHECKSUM_BYTES]
-    content = snappy_block(packed, snappy_size(packed))
+    size = snappy_size(packed)
+    if size > most:
+        raise TooLargeError
+    content = snappy_block(packed, size)
     if zlib.crc32(content) != int.from_bytes(data[-_CHECKSUM_BYTES:], "big"):
         raise ValueError("its checksum is another one")
     return content
 
 
-_CODECS: Final[Mapping[str, Callable[[bytes], bytes]]] = {
-    "null": lambda data: data,
-    "deflate": inflated,
+_CODECS: Final[Mapping[str, Callable[[bytes, int], bytes]]] = {
+    "null": lambda data, _most: data,
+    "deflate": lambda data, most: within(deflated_pieces(data), most),
     "snappy": _snappy,
-    "bzip2": bz2.decompress,
-    "xz": lzma.decompress,
-    "zstandard": zstandard,
+    "bzip2": lambda data, most: within(first_stream(bz2.BZ2Decompressor(), data), most),
+    "xz": lambda data, most: within(first_stream(lzma.LZMADecompressor(), data), most),
+    "zstandard": lambda data, most: within(zstandard_pieces(data), most),
 }
+"""Each with the most that a block may become."""
