@@ -26,6 +26,8 @@ from headwater.readers.files.inference import infer_schema
 from headwater.readers.files.pruning import drop_failing
 from tests.readers.files.reading import infer, read, settings
 
+untyped: Any = pa
+"""For calls that the stubs of pyarrow do not have."""
 NUMBERS = pa.schema([pa.field("n", pa.int64())])
 ANY = examples(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
 OPERATORS = {"==": "__eq__", "<": "__lt__", "<=": "__le__", ">": "__gt__", ">=": "__ge__"}
@@ -146,27 +148,27 @@ def test_one_file_shows_the_schema_and_all_with_merge_schema(tmp_path: Path) -> 
         inferred("parquet", tmp_path, merge_schema=True)
 
 
-ENCODED = pa.RunEndEncodedArray.from_arrays([2, 3], ["a", "b"])
+ENCODED = untyped.RunEndEncodedArray.from_arrays([2, 3], ["a", "b"])
 LISTS: list[list[int] | None] = [[1, 2], None, [3]]
 OTHER_LAYOUTS: dict[str, tuple[pa.Array[Any], list[Any]]] = {
     "runs": (ENCODED, ["a", "a", "b"]),
     "runs in a struct": (
-        pa.StructArray.from_arrays([ENCODED], ["x"]),
+        untyped.StructArray.from_arrays([ENCODED], ["x"]),
         [{"x": "a"}, {"x": "a"}, {"x": "b"}],
     ),
-    "runs in a list": (pa.ListArray.from_arrays([0, 1, 1, 3], ENCODED), [["a"], [], ["a", "b"]]),
-    "views": (pa.array(LISTS, pa.list_view(pa.int64())), LISTS),
-    "large views": (pa.array(LISTS, pa.large_list_view(pa.int64())), LISTS),
+    "runs in a list": (untyped.ListArray.from_arrays([0, 1, 1, 3], ENCODED), [["a"], [], ["a", "b"]]),
+    "views": (pa.array(LISTS, untyped.list_view(pa.int64())), LISTS),
+    "large views": (pa.array(LISTS, untyped.large_list_view(pa.int64())), LISTS),
     "views that cross": (
-        pa.ListViewArray.from_arrays([2, 0, 1], [1, 2, 2], pa.array([1, 2, 3])),
+        untyped.ListViewArray.from_arrays([2, 0, 1], [1, 2, 2], pa.array([1, 2, 3])),
         [[3], [1, 2], [2, 3]],
     ),
     "views in a struct": (
-        pa.StructArray.from_arrays([pa.array(LISTS, pa.list_view(pa.int64()))], ["x"]),
+        untyped.StructArray.from_arrays([pa.array(LISTS, untyped.list_view(pa.int64()))], ["x"]),
         [{"x": value} for value in LISTS],
     ),
     "views of views": (
-        pa.array([[[1], None], None, [[2]]], pa.list_view(pa.list_view(pa.int64()))),
+        pa.array([[[1], None], None, [[2]]], untyped.list_view(untyped.list_view(pa.int64()))),
         [[[1], None], None, [[2]]],
     ),
     "large lists": (pa.array(LISTS, pa.large_list(pa.int64())), LISTS),
@@ -174,9 +176,9 @@ OTHER_LAYOUTS: dict[str, tuple[pa.Array[Any], list[Any]]] = {
         pa.array([[1, 2], None, [3, 4]], pa.list_(pa.int64(), 2)),
         [[1, 2], None, [3, 4]],
     ),
-    "short decimals": (pa.array([Decimal("1.50")] * 3, pa.decimal32(5, 2)), [Decimal("1.50")] * 3),
+    "short decimals": (pa.array([Decimal("1.50")] * 3, untyped.decimal32(5, 2)), [Decimal("1.50")] * 3),
     "names of a type": (
-        pa.ExtensionArray.from_storage(pa.uuid(), pa.array([b"x" * 16] * 3, pa.binary(16))),
+        untyped.ExtensionArray.from_storage(untyped.uuid(), pa.array([b"x" * 16] * 3, pa.binary(16))),
         [b"x" * 16] * 3,
     ),
 }
@@ -193,10 +195,10 @@ def test_values_are_the_same_in_every_layout_that_arrow_has_for_them(layout: str
 @pytest.mark.parametrize(
     "column",
     [
-        pa.array([pa.MonthDayNano([1, 2, 3])]),
-        pa.array([1], pa.decimal256(50, 2)),
-        pa.array([[1]], pa.list_(pa.decimal256(50, 2))),
-        pa.UnionArray.from_sparse(pa.array([0], pa.int8()), [pa.array([1])]),
+        pa.array([untyped.MonthDayNano([1, 2, 3])]),
+        pa.array([1], untyped.decimal256(50, 2)),
+        pa.array([[1]], pa.list_(untyped.decimal256(50, 2))),
+        untyped.UnionArray.from_sparse(pa.array([0], pa.int8()), [pa.array([1])]),
     ],
 )
 def test_a_type_whose_values_spark_cannot_hold_is_refused_by_name(
@@ -215,19 +217,19 @@ def arrow_file(path: Path, **columns: pa.Array[Any]) -> Path:
 
 
 BROKEN: dict[str, pa.Array[Any]] = {
-    "a text behind the buffer": pa.Array.from_buffers(
+    "a text behind the buffer": untyped.Array.from_buffers(
         pa.string(), 2, [None, pa.array([0, 1 << 20, 4], pa.int32()).buffers()[1], pa.py_buffer(b"abcd")]
     ),
-    "a text that ends before it begins": pa.Array.from_buffers(
+    "a text that ends before it begins": untyped.Array.from_buffers(
         pa.string(), 2, [None, pa.array([0, 4, 2], pa.int32()).buffers()[1], pa.py_buffer(b"abcd")]
     ),
-    "a list behind its elements": pa.Array.from_buffers(
+    "a list behind its elements": untyped.Array.from_buffers(
         pa.list_(pa.int64()),
         2,
         [None, pa.array([0, 1 << 20, 1], pa.int32()).buffers()[1]],
         children=[pa.array([1])],
     ),
-    "a number of no word": pa.DictionaryArray.from_arrays(
+    "a number of no word": untyped.DictionaryArray.from_arrays(
         pa.array([0, 1 << 20], pa.int32()), pa.array(["a"]), safe=False
     ),
     "bytes that are no text": pa.array([b"\xff", b"a"]).view(pa.string()),
@@ -242,7 +244,7 @@ def test_an_offset_that_leads_out_of_its_buffer_is_damage_wherever_it_stands(
 ) -> None:
     column = BROKEN[fault]
     if nested:
-        column = pa.StructArray.from_arrays([pa.StructArray.from_arrays([column], ["y"])], ["x"])
+        column = untyped.StructArray.from_arrays([untyped.StructArray.from_arrays([column], ["y"])], ["x"])
     path = tmp_path / "f"
     table = pa.table({"c": column, "n": [1, 2]})
     make: Any = pa.ipc.new_stream if kind == "stream" else pa.ipc.new_file
@@ -258,7 +260,7 @@ def test_an_offset_that_leads_out_of_its_buffer_is_damage_wherever_it_stands(
 
 def test_a_mutated_arrow_file_is_read_or_damage(tmp_path: Path, rng: random.Random) -> None:
     words = pa.array(["a", None, "grüß", "x" * 50])
-    column = pa.StructArray.from_arrays([pa.ListArray.from_arrays([0, 1, 1, 3, 4], words)], ["x"])
+    column = untyped.StructArray.from_arrays([untyped.ListArray.from_arrays([0, 1, 1, 3, 4], words)], ["x"])
     good = arrow_file(tmp_path / "good", c=column, d=words.dictionary_encode(), n=pa.array(range(4)))
     data = good.read_bytes()
     schema = infer(good, settings("arrow", NUMBERS))

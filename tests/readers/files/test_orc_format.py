@@ -43,13 +43,13 @@ WRITTEN = datetime(2015, 1, 1, 0, 0, 1)  # noqa: DTZ001 - by the writer's clock
 def written_in(zone: str) -> bytes:
     """Return a file with the time `WRITTEN` by the clock of a zone, as Java would write it."""
     out = io.BytesIO()
-    orc.write_table(pa.table({"t": [WRITTEN]}), out, compression="uncompressed")
+    orc.write_table(pa.table({"t": [WRITTEN]}), out, compression="UNCOMPRESSED")
     data = out.getvalue()
     ((start, stop),) = OrcTail(io.BytesIO(data), len(data)).footers
     footer = data[start:stop].replace(b"\x1a\x03GMT", b"\x1a" + bytes([len(zone)]) + zone.encode())
     # The list of stripes has the footer's length, then the number of rows.
-    lengths = (b"\x20" + bytes([length]) + b"\x28\x01" for length in (stop - start, len(footer)))
-    return data[:start] + footer + data[stop:].replace(*lengths)
+    old, new = (b"\x20" + bytes([length]) + b"\x28\x01" for length in (stop - start, len(footer)))
+    return data[:start] + footer + data[stop:].replace(old, new)
 
 
 def test_times_are_read_by_whatever_name_a_file_has_of_its_writers_zone(tmp_path: Path) -> None:
