@@ -35,7 +35,7 @@ _OUTPUT_BYTES: Final = 1 << 20
 _LZ4_FRAME: Final = b"\x04\x22\x4d\x18"
 
 
-class TooLargeError(Exception):
+class LargeBlockError(Exception):
     """A block is larger than it may be when it is decompressed. It may be right: this is no damage.
 
     Attributes:
@@ -55,14 +55,14 @@ def within(pieces: Iterator[bytes], most: int) -> bytes:
         most: the largest result.
 
     Raises:
-        TooLargeError: there is more.
+        LargeBlockError: there is more.
     """
     parts: list[bytes] = []
     for piece in pieces:
         parts.append(piece)
         most -= len(piece)
         if most < 0:
-            raise TooLargeError
+            raise LargeBlockError
     return b"".join(parts)
 
 

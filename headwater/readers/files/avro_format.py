@@ -13,7 +13,7 @@ import pyarrow as pa
 from headwater.core.errors import CorruptRecordError, FormatSchemaError, SourceError
 from headwater.core.imports import importing
 from headwater.enumerators.files.split import FileStatus
-from headwater.readers.compression import TooLargeError
+from headwater.readers.compression import LargeBlockError
 from headwater.readers.files.avro_types import (
     avro_conversion,
     check_inferred,
@@ -154,7 +154,7 @@ def _named_errors(status: FileStatus) -> Iterator[None]:
         yield
     except (UnfitTypeError, FormatSchemaError) as error:
         raise CorruptRecordError(str(error), source="files", split=status.url) from error
-    except TooLargeError as error:
+    except LargeBlockError as error:
         raise SourceError(str(error), source="files", split=status.url, position=error.position) from error
     except (ValueError, pa.ArrowException) as error:
         raise CorruptRecordError(

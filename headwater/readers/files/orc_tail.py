@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 from headwater.core.varints import read_varint
 from headwater.readers.compression import (
     DAMAGED,
-    TooLargeError,
+    LargeBlockError,
     deflated_pieces,
     lz4_block,
     lz4_size,
@@ -107,7 +107,7 @@ class OrcTail:
             if self._compression == _SNAPPY:
                 return snappy_block(chunk, min(snappy_size(chunk), self._chunk_size))
             return lz4_block(chunk, lz4_size(chunk, self._chunk_size))
-        except (*DAMAGED, OSError, TooLargeError) as error:
+        except (*DAMAGED, OSError, LargeBlockError) as error:
             raise ValueError(_NOT_ORC) from error
 
     def _bytes(self, start: int, stop: int) -> bytes:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from headwater.core.varints import read_varint, unzigzag, varint_bytes, zigzag
 from headwater.readers.compression import (
     DAMAGED,
-    TooLargeError,
+    LargeBlockError,
     deflated_pieces,
     first_stream,
     snappy_block,
@@ -118,7 +118,7 @@ def read_blocks(
 
     Raises:
         ContainerError: the file is damaged.
-        TooLargeError: a block becomes larger.
+        LargeBlockError: a block becomes larger.
     """
     codec = header.metadata.get(b"avro.codec", b"null").decode("utf-8", "replace")
     decompress = _CODECS.get(codec)
@@ -139,8 +139,8 @@ def read_blocks(
             raise ContainerError("a block without its marker", at)
         try:
             content = decompress(packed, most_bytes)
-        except TooLargeError:
-            raise TooLargeError(
+        except LargeBlockError:
+            raise LargeBlockError(
                 f"a block has {size} bytes of {codec}, which are more than {most_bytes} bytes when they are "
                 "decompressed. Whole blocks are held in memory, so option 'maxInflatedBlockBytes' bounds "
                 "them: raise it if there is memory for three times as much in each Python worker",
@@ -250,7 +250,7 @@ def _snappy(data: bytes, most: int) -> bytes:
     packed = data[:-_CHECKSUM_BYTES]
     size = snappy_size(packed)
     if size > most:
-        raise TooLargeError
+        raise LargeBlockError
     content = snappy_block(packed, size)
     if zlib.crc32(content) != int.from_bytes(data[-_CHECKSUM_BYTES:], "big"):
         raise ValueError("its checksum is another one")
