@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import cramjam
-import crc32c
+import google_crc32c
 import pyarrow as pa
 from kafka.record.default_records import DefaultRecordBatchBuilder
 
@@ -225,7 +225,7 @@ def _sealed(plain: bytes, base_offset: int, *, zstd: bool) -> bytes:
     """Return the batch as it lies in the log: at its offset, compressed, with its checksum."""
     body = bytes(cramjam.zstd.compress(plain[_HEADER_BYTES:], 3)) if zstd else plain[_HEADER_BYTES:]
     checked = struct.pack(">h", _ZSTD if zstd else 0) + plain[23:_HEADER_BYTES] + body
-    return struct.pack(">qiibI", base_offset, 9 + len(checked), 0, 2, crc32c.crc32c(checked)) + checked
+    return struct.pack(">qiibI", base_offset, 9 + len(checked), 0, 2, google_crc32c.value(checked)) + checked
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from local_kafka_jars import KAFKA_VERSION, java
 
 __all__ = ["describe"]
 
-_LIBRARIES = ("pyspark", "pyarrow", "numba", "numpy", "kafka-python", "cramjam", "crc32c")
+_LIBRARIES = ("pyspark", "pyarrow", "numba", "numpy", "kafka-python", "cramjam")
 
 
 def describe(peer_jars: Sequence[Path]) -> dict[str, object]:

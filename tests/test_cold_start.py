@@ -109,7 +109,7 @@ NOT_LOADED = {
     "make readers": {
         *ALWAYS,
         "headwater.connector.planned.coordinator",
-        "crc32c",
+        "cramjam",
         "kafka",
         "headwater.readers.runtime",
     },

@@ -49,7 +49,7 @@ FOLDERS: dict[str, list[tuple[str, ...]]] = {
 
 SPARK = {"pyspark", "py4j"}
 SPARK_VERSION = re.compile(r"(?i)spark *[=>]*4\.\d")
-KAFKA = {"cramjam", "crc32c", "google_crc32c", "kafka", "llvmlite", "numba", "numpy", "zstandard"}
+KAFKA = {"cramjam", "kafka", "llvmlite", "numba", "numpy", "zstandard"}
 KAFKA_PLACES = (
     "headwater.enumerators.event_time.",
     "headwater.enumerators.kafka.",

@@ -31,6 +31,7 @@ Errors of client libraries and of the operating system are mapped into this tree
 from __future__ import annotations
 
 import difflib
+import re
 import sys
 from collections.abc import Iterable
 from typing import Any, Final
@@ -39,8 +40,22 @@ EVERYWHERE: Final = ". Driver and every executor need it: PYSPARK_PYTHON names t
 """The message about a library that is missing."""
 
 
+_USER_IN_URL: Final = re.compile(r"(?<=://)[^/\s?#'\"]*@")
+
+
+def without_users(text: str) -> str:
+    """Return a text in which no URL has a user and a password before its host."""
+    return _USER_IN_URL.sub("", text)
+
+
 class HeadwaterError(Exception):
-    """The root of the tree: catching it catches everything that headwater itself raises."""
+    """The root of the tree: catching it catches everything that headwater itself raises.
+
+    Its text names URLs without the user and password that may stand in them, whichever option they are from.
+    """
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*(without_users(each) if isinstance(each, str) else each for each in args))
 
 
 class OptionError(HeadwaterError, ValueError):
@@ -161,7 +176,7 @@ class SourceError(HeadwaterError):
             if value is not None
         )
         super().__init__(f"{message} [{where}]" if where else message)
-        self.message = message
+        self.message = without_users(message)
         self.source = source
         self.split = split
         self.position = position
@@ -234,7 +249,7 @@ def _rebuild_missing(library: str, needed_for: str, extra: str, everywhere: bool
 def _rebuild(kind: type[HeadwaterError], message: str, fields: dict[str, Any]) -> HeadwaterError:
     if issubclass(kind, OptionError):
         error = kind.__new__(kind)
-        Exception.__init__(error, message)
+        HeadwaterError.__init__(error, message)
         error.option = fields["option"]
         return error
     return kind(message, **fields)

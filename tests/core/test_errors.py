@@ -9,12 +9,16 @@ import pytest
 from headwater.core import errors
 from headwater.core.errors import (
     DataLossError,
+    DeadlineError,
     HeadwaterError,
     MissingDependencyError,
+    OffsetError,
     OptionError,
     SourceError,
+    StateLocationError,
     TransientSourceError,
     nearest,
+    without_users,
 )
 from headwater.core.imports import importing
 
@@ -44,6 +48,29 @@ def test_a_source_error_says_source_split_and_position() -> None:
 def test_errors_survive_pickling_whole(error: HeadwaterError) -> None:
     copy = pickle.loads(pickle.dumps(error))
     assert (type(copy), str(copy), vars(copy)) == (type(error), str(error), vars(error))
+
+
+WITH_USERS = "no answer from sftp://ann:s3cret@host/a?x=1 and 's3://key:s3cret@bucket/k', https://s3cret@c:1"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OptionError(f"must be mqtt://host, not {WITH_USERS}", option="broker"),
+        SourceError(WITH_USERS, source="files", split="http://ann:s3cret@host/x.csv", position=7),
+        DeadlineError(WITH_USERS),
+        StateLocationError("is gone", location="s3://key:s3cret@bucket/state"),
+        OffsetError(WITH_USERS),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_no_error_shows_the_user_and_password_of_a_url_whichever_option_it_is_from(
+    error: HeadwaterError,
+) -> None:
+    for shown in (error, pickle.loads(pickle.dumps(error))):
+        assert "s3cret" not in f"{shown} {shown!r} {getattr(shown, 'message', '')}"
+        assert "ann" not in str(shown)
+    assert without_users("a@b.c http://h:1/p@q?r@s") == "a@b.c http://h:1/p@q?r@s"
 
 
 def test_nearest_ignores_case_and_knows_when_nothing_is_near() -> None:

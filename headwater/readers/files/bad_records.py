@@ -13,12 +13,11 @@ import hashlib
 import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import quote
 
 from headwater.core.errors import CorruptRecordError, SourceError
 from headwater.enumerators.files.split import FileStatus
 from headwater.readers.files.text_settings import RecordSettings
-from headwater.readers.formats.bad_records import BadRecordLines, BadRecordsLocation, shown
+from headwater.readers.formats.bad_records import BadRecordLines, BadRecordsLocation, folder_name, shown
 
 if TYPE_CHECKING:
     from headwater.readers.formats.format import BadValues, Spans
@@ -27,6 +26,7 @@ log = logging.getLogger(__name__)
 
 _PART_BYTES: Final = 8 << 20
 """Never changed: the files of batches that are read again depend on it."""
+_MOST_NAME: Final = 200
 _SHOWN_BYTES = 200
 
 
@@ -175,4 +175,5 @@ class Quarantine:
 def _folder(file: FileStatus) -> str:
     """Return a folder for the bad records of one version of a file."""
     version = hashlib.sha256(repr(file).encode()).hexdigest()[:16]
-    return f"{quote(file.url.rpartition('/')[2], safe='')}-{version}"
+    # Cut: escaped, a name may be three times as long as names of folders may be.
+    return f"{folder_name(file.url.rpartition('/')[2])[:_MOST_NAME]}-{version}"

@@ -16,6 +16,7 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import IO, Any, Final
+from urllib.parse import quote
 
 from headwater.core.emitter import SplitState
 from headwater.core.errors import SourceError
@@ -24,6 +25,16 @@ from headwater.core.jsons import dumps
 _MOST_IN_MEMORY: Final = 16 << 20
 BLOCK: Final = 1000
 """How many offsets a block has. Never changed: the files of batches that are read again depend on it."""
+
+
+def folder_name(name: str) -> str:
+    """Return the name of a folder, or of a file, for something that has its name from outside.
+
+    Spark and other readers skip names that begin with an underscore or a dot, and take a folder with an
+    equals sign for a column of partitions. These characters are escaped like those that names may not have.
+    """
+    first = f"%{ord(name[0]):02X}" if name[:1] in ("_", ".") else ""
+    return first + quote(name[1:] if first else name, safe="")
 
 
 def block_start(offset: int) -> int:
@@ -138,7 +149,7 @@ class BadRowFiles:
         place = dumps([list(state.split.path), state.position])
         name = hashlib.sha256(place.encode()).hexdigest()[:32]
         try:
-            self._lines.write(self._location, self._source, f"{name}.jsonl")
+            self._lines.write(self._location, folder_name(self._source), f"{name}.jsonl")
         except (OSError, ValueError, ImportError) as error:
             raise SourceError(
                 f"rows that could not be decoded cannot be written to {self._location.path!r} "

@@ -12,12 +12,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
-from urllib.parse import quote
 
 from headwater.core.errors import SourceError
 from headwater.core.split import SplitPath
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
-from headwater.readers.formats.bad_records import BadRecordLines, BadRecordsLocation, block_start, shown
+from headwater.readers.formats.bad_records import (
+    BadRecordLines,
+    BadRecordsLocation,
+    block_start,
+    folder_name,
+    shown,
+)
 
 
 class BadRecord(NamedTuple):
@@ -74,7 +79,7 @@ class BadRecordFiles:
 
     def _write(self, part: _OpenPart) -> None:
         location = self._location
-        folder = f"{quote(part.split.topic, safe='')}/{part.split.partition}"
+        folder = f"{folder_name(part.split.topic)}/{part.split.partition}"
         try:
             part.lines.write(location, folder, f"{part.first:020d}.jsonl")
         except (OSError, ValueError, ImportError) as error:

@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from crc32c import crc32c
 
 from headwater.readers.kafka.codecs import decompress
 from headwater.readers.kafka.layout import MIN_RECORD_BYTES, BatchArray
-from headwater.readers.kafka.record_set import CHECKED_BEFORE_RECORDS, CODEC, CONTROL
+from headwater.readers.kafka.record_set import CODEC, CONTROL
 from headwater.readers.kernels.arenas import Scratch
 from headwater.readers.kernels.arrays import ByteArray
 
@@ -29,6 +28,7 @@ class Chunk:
             bytes limits it too.
         most_bytes: how many bytes keys, values and headers can have together at most.
         last_offset: the last offset of the last batch.
+        check_crc: whether the kernel has to look at the checksums; ``data`` is the record set then.
     """
 
     data: ByteArray
@@ -36,6 +36,7 @@ class Chunk:
     most_rows: int
     most_bytes: int
     last_offset: int
+    check_crc: bool = False
 
     @classmethod
     def of(cls, data: ByteArray, batches: BatchArray) -> Chunk:
@@ -50,12 +51,12 @@ def lone_chunk(
 ) -> Chunk | None:
     """Return a record set as a chunk, if it is one whole batch of format v2 that needs no treatment.
 
-    None for any other, and if its checksum fails: then the steps for any record set find out why. They do the
-    same at many times the cost, which counts where a response has one small batch of each of its partitions.
+    None for any other. The steps for any record set do the same at many times the cost, which counts where a
+    response has one small batch of each of its partitions. The checksum is left to the kernel that decodes.
     """
     if len(batches) != 1:
         return None
-    start, end, base_offset, last_offset, magic, crc, attributes, *_, count, _ = batches.item()
+    start, end, base_offset, last_offset, magic, _, attributes, *_, count, _ = batches.item()
     size = end - start
     if (
         magic != 2
@@ -63,10 +64,10 @@ def lone_chunk(
         or last_offset < position
         or base_offset >= stop
         or size > _MOST_BYTES
-        or (check_crc and crc32c(data.data[start - CHECKED_BEFORE_RECORDS : end]) != crc)
     ):
         return None
-    return Chunk(data, batches, min(count, size // MIN_RECORD_BYTES), size, last_offset)
+    most_rows = min(count, size // MIN_RECORD_BYTES)
+    return Chunk(data, batches, most_rows, size, last_offset, check_crc)
 
 
 def chunks(

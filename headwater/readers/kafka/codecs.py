@@ -24,6 +24,16 @@ _NO_ROOM = "whole buffer"
 """Stands in the message of cramjam's error if the room is too small."""
 _GZIP_WBITS = 31
 """zlib's number for gzip's header and trailer."""
+_GZIP_MAGIC = b"\x1f\x8b\x08"
+_GZIP_HEADER_CRC, _GZIP_EXTRA, _GZIP_NAME, _GZIP_COMMENT = 0x02, 0x04, 0x08, 0x10
+_LEAST_MEMBER_BYTES = 19
+"""Java's GZIPInputStream looks for another member only where more bytes than an empty one has follow."""
+_LZ4_MAGIC = b"\x04\x22\x4d\x18"
+_LZ4_DICTIONARY, _LZ4_CONTENT_CHECKSUM, _LZ4_CONTENT_SIZE, _LZ4_BLOCK_CHECKSUM = 0x01, 0x04, 0x08, 0x10
+_LZ4_CONTENT_ERRORS = ("contentChecksum", "frameSize")
+"""Stand in the messages of cramjam's errors about the content as a whole."""
+_LZ4_SIZE_BITS = 0x7FFF_FFFF
+"""The highest bit of a block's length says that the block is not compressed."""
 _STEP_BYTES = 64 << 10
 _MIB = 1 << 20
 _thread = threading.local()
@@ -132,20 +142,93 @@ def _gzip(body: memoryview, out: Scratch, limit: int) -> None:
 
 
 def _gzip_in_steps(body: memoryview, out: Scratch, limit: int) -> None:
+    """Decompress members one after the other; what follows them and is no member is left, as in Java."""
+    at = 0
+    while True:
+        at = _gzip_member(body, at, out, limit)
+        if len(body) - at < _LEAST_MEMBER_BYTES or not _is_member(bytes(body[at : at + _STEP_BYTES])):
+            return
+
+
+def _gzip_member(body: memoryview, at: int, out: Scratch, limit: int) -> int:
+    """Append what the member at a place holds, and return where it ends."""
     member = zlib.decompressobj(_GZIP_WBITS)
-    for at in range(0, len(body), _STEP_BYTES):
-        left: memoryview | bytes = body[at : at + _STEP_BYTES]
-        while left:
-            if member.eof:
-                member = zlib.decompressobj(_GZIP_WBITS)
-            _append(member.decompress(left, _MIB), out, limit)
-            left = member.unused_data or member.unconsumed_tail
-    _append(member.flush(), out, limit)
-    if not member.eof:
-        raise _BrokenError("it is cut short")
+    while not member.eof:
+        step = body[at : at + _STEP_BYTES]
+        if not step:
+            raise _BrokenError("it is cut short")
+        rest: memoryview | bytes = step
+        while rest and not member.eof:
+            _append(member.decompress(rest, _MIB), out, limit)
+            rest = member.unconsumed_tail
+        at += len(step) - len(member.unused_data)
+    return at
+
+
+def _is_member(rest: bytes) -> bool:
+    """Return whether gzip's header stands here, whole and right: else Java's reader has come to its end."""
+    if rest[:3] != _GZIP_MAGIC:
+        return False
+    flags = rest[3]
+    end = 10
+    if flags & _GZIP_EXTRA:
+        end += 2 + int.from_bytes(rest[end : end + 2], "little")
+    for flag in (_GZIP_NAME, _GZIP_COMMENT):
+        if flags & flag:
+            end = rest.find(b"\0", end) + 1 or len(rest)
+    if flags & _GZIP_HEADER_CRC:
+        if rest[end : end + 2] != (zlib.crc32(rest[:end]) & 0xFFFF).to_bytes(2, "little"):
+            return False
+        end += 2
+    return end < len(rest)
 
 
 def _lz4(body: memoryview, out: Scratch, limit: int) -> None:
+    frame = _first_lz4_frame(body)
+    try:
+        _lz4_frame(frame, out, limit)
+    except cramjam.DecompressionError as error:
+        if not any(check in str(error) for check in _LZ4_CONTENT_ERRORS) or not _checks_content(frame):
+            raise
+        # Kafka's own reader looks neither at the size nor at the checksum of the whole content.
+        _lz4_frame(_without_content_checks(frame), out, limit)
+
+
+def _first_lz4_frame(body: memoryview) -> memoryview:
+    """Return the frame without what follows it: Kafka's own reader stops there."""
+    try:
+        flags = body[4]
+        at = _lz4_header_bytes(flags)
+        while size := struct.unpack_from("<I", body, at)[0] & _LZ4_SIZE_BITS:
+            at += 4 + size + (4 if flags & _LZ4_BLOCK_CHECKSUM else 0)
+    except (IndexError, struct.error):
+        return body
+    return body[: at + 4 + (4 if flags & _LZ4_CONTENT_CHECKSUM else 0)] if body[:4] == _LZ4_MAGIC else body
+
+
+def _checks_content(frame: memoryview) -> bool:
+    """Whether a frame has a right header that claims the size or the checksum of its content."""
+    if frame[:4] != _LZ4_MAGIC or len(frame) < _lz4_header_bytes(frame[4]):
+        return False
+    end = _lz4_header_bytes(frame[4]) - 1
+    is_right = frame[end] == xxh32(bytes(frame[4:end])) >> 8 & 0xFF
+    return is_right and bool(frame[4] & (_LZ4_CONTENT_SIZE | _LZ4_CONTENT_CHECKSUM))
+
+
+def _lz4_header_bytes(flags: int) -> int:
+    return 7 + (8 if flags & _LZ4_CONTENT_SIZE else 0) + (4 if flags & _LZ4_DICTIONARY else 0)
+
+
+def _without_content_checks(frame: memoryview) -> memoryview:
+    """Return a whole frame that claims neither the size nor the checksum of its content."""
+    flags = frame[4] & ~(_LZ4_CONTENT_SIZE | _LZ4_CONTENT_CHECKSUM | _LZ4_DICTIONARY)
+    descriptor = bytes([flags, frame[5]])
+    end = len(frame) - (4 if frame[4] & _LZ4_CONTENT_CHECKSUM else 0)
+    blocks = frame[_lz4_header_bytes(frame[4]) : end]
+    return memoryview(_LZ4_MAGIC + descriptor + bytes([xxh32(descriptor) >> 8 & 0xFF]) + bytes(blocks))
+
+
+def _lz4_frame(body: memoryview, out: Scratch, limit: int) -> None:
     most = _MOST_LZ4_RATIO * len(body)
     room = _room(out, _usual(body), limit)
     size = _lz4_into(body, room, most, limit - out.size)
@@ -169,16 +252,23 @@ def _lz4_into(body: memoryview, room: memoryview, most: int, left: int) -> int |
 
 
 def _snappy(body: memoryview, out: Scratch, limit: int) -> None:
-    """Decompress raw snappy (librdkafka, Go), or the framing of Java's client.
+    """Decompress raw snappy (librdkafka, Go), or the framing of Java's client, as Java's client reads it.
 
-    The framing is a header, then blocks, each after its length.
+    The framing is a header, then blocks, each after its length. Another header may stand between two blocks.
+    A length that is cut short is the end.
     """
     if body[: len(_XERIAL_MAGIC)] != _XERIAL_MAGIC:
         return _snappy_block(body, out, limit)
     pos = _XERIAL_HEADER_BYTES
-    while pos < len(body):
-        if pos + 4 > len(body):
-            raise _BrokenError("a block's length is cut short")
+    while pos + 4 <= len(body):
+        if body[pos : pos + 4] == _XERIAL_MAGIC[:4]:
+            if (
+                pos + _XERIAL_HEADER_BYTES > len(body)
+                or body[pos : pos + len(_XERIAL_MAGIC)] != _XERIAL_MAGIC
+            ):
+                raise _BrokenError("a header is cut short, or is none")
+            pos += _XERIAL_HEADER_BYTES
+            continue
         (length,) = struct.unpack_from(">i", body, pos)
         pos += 4
         if not 0 < length <= len(body) - pos:
@@ -195,3 +285,24 @@ def _snappy_block(block: memoryview, out: Scratch, limit: int) -> None:
     if size > limit - out.size:
         raise _TooLargeError
     out.size += cramjam.snappy.decompress_raw_into(block, out.room(size))
+
+
+def xxh32(data: bytes) -> int:
+    """Return the 32-bit xxHash of fewer than 16 bytes."""
+    prime1 = 0x9E3779B1
+    prime2 = 0x85EBCA77
+    prime3 = 0xC2B2AE3D
+    prime4 = 0x27D4EB2F
+    prime5 = 0x165667B1
+    mask = 0xFFFFFFFF
+    whole = len(data) & ~3
+    mixed = (prime5 + len(data)) & mask
+    for (lane,) in struct.iter_unpack("<I", data[:whole]):
+        mixed = (mixed + lane * prime3) & mask
+        mixed = (mixed << 17 | mixed >> 15) * prime4 & mask
+    for byte in data[whole:]:
+        mixed = (mixed + byte * prime5) & mask
+        mixed = (mixed << 11 | mixed >> 21) * prime1 & mask
+    mixed = (mixed ^ mixed >> 15) * prime2 & mask
+    mixed = (mixed ^ mixed >> 13) * prime3 & mask
+    return mixed ^ mixed >> 16

@@ -14,6 +14,7 @@ _FAULTS = {
     layout.FAULT_RECORD_LENGTH: "has a record that reaches beyond the end of the batch",
     layout.FAULT_FIELD: "has a key or value that reaches beyond the end of its record",
     layout.FAULT_HEADER: "has a record with broken headers",
+    layout.FAULT_CHECKSUM: "fails its checksum",
     layout.FAULT_BYTES_LEFT: "has bytes left after its last record",
 }
 

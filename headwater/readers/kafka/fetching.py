@@ -16,7 +16,7 @@ from headwater.core.clock import Clock
 from headwater.core.errors import TransientSourceError
 from headwater.enumerators.kafka.client.client_config import ClientConfig
 from headwater.enumerators.kafka.client.connection import BrokerConnection
-from headwater.enumerators.kafka.client.errors import from_code
+from headwater.enumerators.kafka.client.errors import from_code, of_answer
 from headwater.enumerators.kafka.client.frames import ReceiveBuffer
 from headwater.enumerators.kafka.client.metadata import BrokerAddress
 from headwater.enumerators.kafka.client.pool import ConnectionPool
@@ -116,6 +116,7 @@ class BrokerFetcher:
         self._in_flight = [(cursor, cursor.position) for cursor in cursors]
         self._due_ms = self._clock.monotonic_ms() + config.request_timeout_ms + config.fetch_max_wait_ms
 
+    @of_answer
     def receive(self) -> list[FetchedPartition]:
         """Take the answer to the request in flight and return each partition's part of it.
 

@@ -43,5 +43,10 @@ def decode(  # noqa: PLR0917 - as the kernel has them
     return _call(layout.FUNCTION_DECODE, data, batches, position, stop, rows, address(tally), address(out))
 
 
+def first_wrong(data: ByteArray, batches: BatchArray) -> int:
+    """Call `headwater.readers.kafka.kernel.checksum.first_wrong`."""
+    return _call(layout.FUNCTION_VERIFY, data, batches, 0, 0, 0, 0, 0)
+
+
 def _call(function: int, data: ByteArray, batches: BatchArray, *more: int) -> int:
     return KERNEL(function, address(data), data.size, address(batches), batches.size, *more)

@@ -38,6 +38,9 @@ BATCH = np.dtype(
 BATCH_OVERHEAD = 61
 """Bytes before the records of a batch in format v2."""
 
+CHECKED_BEFORE_RECORDS = 40
+"""In format v2 the checksum begins with the attributes, this far before the records."""
+
 MIN_RECORD_BYTES = 7
 """The smallest record in format v2: one byte each for its length, attributes, timestamp delta, offset delta,
 key length, value length and number of headers."""
@@ -48,12 +51,12 @@ LOG_APPEND_TIME = 0x08
 MOST_TIMESTAMP_MS = ((1 << 63) - 1) // 1000
 """Spark's timestamps are microseconds in 64 bits."""
 
-"""How many integers the machine code's one function takes."""
 OUT_FIELDS = 42
 """How many integers `RowBuffers.addresses` returns."""
 FUNCTION_SCAN = 0
 FUNCTION_DECODE = 1
-"""Which function the machine code runs: `scan` or `decode`."""
+FUNCTION_VERIFY = 2
+"""Which function the machine code runs: `scan`, `decode` or `first_wrong`."""
 
 # Why bytes cannot be decoded; `headwater.readers.kafka.faults` has the messages. All are below 0, because the
 # kernel returns a number of rows otherwise.
@@ -66,9 +69,10 @@ FAULT_FIELD = -6
 FAULT_HEADER = -7
 FAULT_BYTES_LEFT = -8
 FAULT_TIMESTAMP = -9
+FAULT_CHECKSUM = -10
 
 # Positions in the array in which the kernel counts nulls, and names the batch of a fault, and the record if
-# its timestamp is the fault.
+# its timestamp is the fault. One is set by the caller: whether checksums are looked at.
 TALLY_NULL_KEYS = 0
 TALLY_NULL_VALUES = 1
 TALLY_HEADERLESS = 2
@@ -76,7 +80,8 @@ TALLY_NULL_HEADER_VALUES = 3
 TALLY_FAULTY_BATCH = 4
 TALLY_FAULTY_OFFSET = 5
 TALLY_FAULTY_TIMESTAMP = 6
-TALLY_FIELDS = 7
+TALLY_CHECKS = 7
+TALLY_FIELDS = 8
 
 
 class BinaryBuffers(NamedTuple):

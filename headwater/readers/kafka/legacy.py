@@ -17,7 +17,7 @@ from kafka.record.legacy_records import LegacyRecordBatch
 from headwater.core.emitter import SplitState
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
 from headwater.readers.formats.format import Spans
-from headwater.readers.kafka.codecs import NO_CODEC, decompress
+from headwater.readers.kafka.codecs import NO_CODEC, decompress, xxh32
 from headwater.readers.kafka.columns import kafka_schema
 from headwater.readers.kafka.decoded_columns import DecodedColumns, RecordRun
 from headwater.readers.kafka.faults import beyond_spark, corrupt
@@ -188,25 +188,4 @@ def _with_right_checksum(frame: bytes) -> bytes:
     if len(frame) < 7:
         return frame
     end = 6 + (8 if frame[4] & 0x08 else 0)
-    return frame[:end] + bytes([_xxh32(frame[4:end]) >> 8 & 0xFF]) + frame[end + 1 :]
-
-
-def _xxh32(data: bytes) -> int:
-    """Return the 32-bit xxHash of fewer than 16 bytes."""
-    prime1 = 0x9E3779B1
-    prime2 = 0x85EBCA77
-    prime3 = 0xC2B2AE3D
-    prime4 = 0x27D4EB2F
-    prime5 = 0x165667B1
-    mask = 0xFFFFFFFF
-    whole = len(data) & ~3
-    found = (prime5 + len(data)) & mask
-    for (lane,) in struct.iter_unpack("<I", data[:whole]):
-        found = (found + lane * prime3) & mask
-        found = (found << 17 | found >> 15) * prime4 & mask
-    for byte in data[whole:]:
-        found = (found + byte * prime5) & mask
-        found = (found << 11 | found >> 21) * prime1 & mask
-    found = (found ^ found >> 15) * prime2 & mask
-    found = (found ^ found >> 13) * prime3 & mask
-    return found ^ found >> 16
+    return frame[:end] + bytes([xxh32(frame[4:end]) >> 8 & 0xFF]) + frame[end + 1 :]

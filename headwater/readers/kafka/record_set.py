@@ -5,12 +5,12 @@ from __future__ import annotations
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
-from crc32c import crc32c
 
-from headwater.readers.kafka import kernel_calls
-from headwater.readers.kafka.faults import corrupt, fault
+from headwater.readers.kafka import kernel_calls, layout
+from headwater.readers.kafka.faults import fault
 from headwater.readers.kafka.layout import BATCH, BatchArray
 from headwater.readers.kernels.arrays import ByteArray
 
@@ -29,8 +29,6 @@ _USUALLY_AT_MOST = 8
 _NO_BYTES = np.empty(0, np.uint8)
 _LENGTH_AT = 8
 _LOG_OVERHEAD = 12
-CHECKED_BEFORE_RECORDS = 40
-"""In format v2 the checksum begins with the attributes, this far before the records."""
 _CHECKED_FROM = 16
 """In the formats v0 and v1 it begins with the magic byte, this far into the message."""
 
@@ -109,19 +107,17 @@ def verify(data: ByteArray, batches: BatchArray, split_id: str) -> None:
     Raises:
         CorruptRecordError: a batch is not what the producer wrote.
     """
-    view = data.data
-    columns = (batches[name].tolist() for name in ("magic", "start", "end", "crc", "base_offset"))
-    for magic, start, end, expected, base_offset in zip(*columns, strict=True):
-        if magic == 2:
-            crc = crc32c(view[start - CHECKED_BEFORE_RECORDS : end])
-        else:
-            crc = zlib.crc32(view[start + _CHECKED_FROM : end])
-        if crc != expected:
-            raise corrupt(
-                f"fails its checksum (its bytes have {crc:08x}, its header says {expected:08x})",
-                split_id,
-                base_offset,
-            )
+    wrong = kernel_calls.first_wrong(data, batches)
+    if wrong < 0 and (batches["magic"] < 2).any():
+        wrong = next((at for at, batch in enumerate(batches) if _is_wrong_message(data, batch)), -1)
+    if wrong >= 0:
+        raise fault(layout.FAULT_CHECKSUM, split_id, int(batches[wrong]["base_offset"]))
+
+
+def _is_wrong_message(data: ByteArray, batch: Any) -> bool:
+    """Whether a batch is a message of the formats v0 and v1, and fails its checksum."""
+    checked = data[batch["start"] + _CHECKED_FROM : batch["end"]]
+    return bool(batch["magic"] < 2 and zlib.crc32(checked.data) != batch["crc"])
 
 
 def next_offset(record_set: RecordSet, split_id: str) -> int | None:

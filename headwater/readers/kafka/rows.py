@@ -107,6 +107,7 @@ class RowBuilder:
         buffers = self._buffers
         if buffers is None or not self._has_room(chunk):
             buffers = self._open(chunk.most_rows, chunk.most_bytes)
+        self._tally[layout.TALLY_CHECKS] = chunk.check_crc
         rows = kernel_calls.decode(
             chunk.data, chunk.batches, state.position, state.stop, self._rows, self._addresses, self._tally
         )

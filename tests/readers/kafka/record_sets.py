@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import cramjam
-import crc32c
+import google_crc32c
 import pyarrow as pa
 from kafka.record.default_records import DefaultRecordBatchBuilder
 
@@ -111,7 +111,7 @@ def batch(
 
 def with_crc(raw: bytes) -> bytes:
     """Return the batch with the checksum that its bytes have."""
-    return raw[:17] + struct.pack(">I", crc32c.crc32c(raw[21:])) + raw[21:]
+    return raw[:17] + struct.pack(">I", google_crc32c.value(raw[21:])) + raw[21:]
 
 
 def marker(base_offset: int, producer_id: int, *, abort: bool) -> bytes:

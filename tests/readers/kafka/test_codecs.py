@@ -64,6 +64,35 @@ def test_frames_one_after_the_other_belong_together() -> None:
     assert inflated(ZSTD, COMPRESS[ZSTD](b"one") + COMPRESS[ZSTD](b"two")) == b"onetwo"
 
 
+def java_outcomes() -> list[tuple[int, int, bytes, str]]:
+    numbers = {name: codec for codec, name in NAMES.items()}
+    lines = Path(__file__).with_name("java_decompression.txt").read_text().splitlines()
+    words = [line.split() for line in lines]
+    return [(numbers[codec], int(size), bytes.fromhex(body), outcome) for codec, size, body, outcome in words]
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_what_the_java_consumer_reads_is_read_with_any_bytes_behind_the_end_and_wrong_checks_of_the_whole(
+    codec: int,
+) -> None:
+    readable = [
+        (size, body) for each, size, body, outcome in java_outcomes() if (each, outcome) == (codec, "read")
+    ]
+    assert len(readable) >= 3
+    sizes = [(size, len(inflated(codec, body)), body.hex()) for size, body in readable]
+    assert [each for each in sizes if each[0] != each[1]] == []
+
+
+@pytest.mark.parametrize("tail", [b"", b"\0" * 200_000, b"x" * 200_000])
+def test_members_of_gzip_are_read_to_their_end_however_long_they_are(rng: random.Random, tail: bytes) -> None:
+    plain = rng.randbytes(MIB)
+    body = gzip.compress(plain) + gzip.compress(b"two")
+    assert inflated(GZIP, body + tail) == plain + b"two"
+    for broken in (body[:-1], body[:-12] + b"abcd" + body[-8:]):
+        with pytest.raises(CorruptRecordError, match="gzip"):
+            inflated(GZIP, broken)
+
+
 def test_batches_are_laid_down_one_after_the_other() -> None:
     scratch = Scratch(ArenaPool())
     for codec in (NO_CODEC, *CODECS):
@@ -169,7 +198,13 @@ def test_memory_grows_with_the_content_and_ends_at_the_limit() -> None:
 
 @pytest.mark.parametrize(
     "rest",
-    [b"\x00", b"\x00\x00\x00", struct.pack(">i", 5) + b"abcd", struct.pack(">i", -1), struct.pack(">i", 0)],
+    [
+        struct.pack(">i", 5) + b"abcd",
+        struct.pack(">i", -1),
+        struct.pack(">i", 0),
+        b"\x82SNAPPY\x00",
+        b"\x82SNA" * 4,
+    ],
 )
 def test_broken_java_framing_is_an_error(rest: bytes) -> None:
     with pytest.raises(CorruptRecordError, match="snappy"):

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from kafka.record.legacy_records import LegacyRecordBatchBuilder
 
 from headwater.core.errors import CorruptRecordError, DeadlineError, SourceError
-from headwater.readers.formats.bad_records import BadRecordsLocation
+from headwater.readers.formats.bad_records import BadRecordsLocation, folder_name
 from headwater.readers.formats.format import DecodedPart, OnBadValue, Spans
 from headwater.readers.formats.text import TextValueFormat
 from headwater.readers.kafka.decoded_columns import schema_header
@@ -259,6 +259,22 @@ def test_files_are_the_same_however_a_batch_is_cut_between_blocks(tmp_path: Path
     assert files_in(tmp_path / "again") == whole
     assert sorted(whole) == [f"orders/3/{first:020d}.jsonl" for first in (500, 1000, 2000, 3000)]
     assert b"".join(whole[name] for name in sorted(whole)).count(b"\n") == 300
+
+
+@pytest.mark.parametrize(
+    ("name", "folder"),
+    [
+        ("_bad", "%5Fbad"),
+        (".bad", "%2Ebad"),
+        ("a_b.c", "a_b.c"),
+        ("day=1", "day%3D1"),
+        ("a/../b", "a%2F..%2Fb"),
+        ("..", "%2E."),
+        ("", ""),
+    ],
+)
+def test_a_name_from_outside_makes_a_folder_that_readers_do_not_skip(name: str, folder: str) -> None:
+    assert folder_name(name) == folder
 
 
 def test_a_task_that_ends_early_writes_no_part_of_a_file(tmp_path: Path) -> None:

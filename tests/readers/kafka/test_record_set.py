@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import random
 import struct
+from typing import Any
 
+import google_crc32c
 import numpy as np
 import pytest
 
 from headwater.core.errors import CorruptRecordError
+from headwater.readers.kafka import kernel_calls
+from headwater.readers.kafka.kernel import checksum
+from headwater.readers.kafka.layout import BATCH, BATCH_OVERHEAD, CHECKED_BEFORE_RECORDS
 from headwater.readers.kafka.record_set import (
     RecordSet,
     as_bytes,
@@ -149,6 +154,31 @@ def verified(data: bytes, whole: bytes | None = None) -> None:
 @pytest.mark.parametrize("name", java_record_sets())
 def test_what_java_wrote_is_whole(name: str) -> None:
     verified(java_record_sets()[name])
+
+
+@pytest.mark.parametrize("size", [0, 1, 7, 8, 9, 1023, 3071, 3072, 3073, 3 * 3072 + 17, 1 << 20])
+def test_the_checksum_of_any_number_of_bytes_is_that_of_another_implementation(
+    size: int, rng: random.Random
+) -> None:
+    whole = BATCH_OVERHEAD - CHECKED_BEFORE_RECORDS
+    data = np.frombuffer(rng.randbytes(whole + 61 + size), np.uint8)
+    batches = np.zeros(2, BATCH)
+    batches["magic"] = (1, 2)
+    batches["start"] = whole + CHECKED_BEFORE_RECORDS
+    batches["end"] = len(data)
+    batches["crc"][1] = google_crc32c.value(data[whole:].tobytes())
+    assert kernel_calls.first_wrong(data, batches) == -1
+    batches["crc"][1] ^= 1
+    assert kernel_calls.first_wrong(data, batches) == 1
+
+
+def test_tables_and_the_instruction_of_the_processor_give_the_same_checksum(rng: random.Random) -> None:
+    add_word: Any = checksum._add_word_by_tables
+    crc = np.uint64(0xFFFFFFFF)
+    data = rng.randbytes(80)
+    for (word,) in struct.iter_unpack("<Q", data):
+        crc = add_word.py_func(crc, np.uint64(word))
+    assert int(crc) ^ 0xFFFFFFFF == google_crc32c.value(data)
 
 
 def test_every_bit_after_the_checksum_counts(rng: random.Random) -> None:

@@ -18,7 +18,7 @@ from kafka.protocol.metadata import ApiVersionsRequest
 from headwater.core.clock import Clock, SystemClock
 from headwater.core.errors import CorruptRecordError, TransientSourceError
 from headwater.enumerators.kafka.client.client_config import ClientConfig
-from headwater.enumerators.kafka.client.errors import from_code, from_kafka_error, from_os_error
+from headwater.enumerators.kafka.client.errors import from_code, from_kafka_error, from_os_error, of_answer
 from headwater.enumerators.kafka.client.frames import ReceiveBuffer, Reply, frame_size
 from headwater.enumerators.kafka.client.metadata import BrokerAddress
 from headwater.enumerators.kafka.client.sasl import authenticate
@@ -175,6 +175,7 @@ class BrokerConnection:
         session_ends = self._renew_at_ms is not None and self._clock.monotonic_ms() >= self._renew_at_ms
         return session_ends or transport.is_readable(0)
 
+    @of_answer
     def _negotiate(self, deadline: Deadline) -> BrokerVersionData:
         newest = ApiVersionsRequest.max_version
         response = self._api_versions(newest, deadline)
@@ -240,7 +241,7 @@ class BrokerConnection:
             size = frame_size(bytes(self._head), self.address, self._limit_bytes, is_handshake=is_handshake)
             frame = buffer.take(size)
             self._transport.receive_into(frame, deadline)
-            return self._match(frame)
+            return self._match(frame, deadline)
 
     @contextlib.contextmanager
     def _closing_on_error(self, doing: str) -> Iterator[None]:
@@ -257,8 +258,8 @@ class BrokerConnection:
             self.close()
             raise
 
-    def _match(self, frame: memoryview) -> Reply:
-        """Return the frame as the answer to the oldest request in flight."""
+    def _match(self, frame: memoryview, deadline: Deadline) -> Reply:
+        """Return the frame as the answer to the oldest request in flight, to be decoded by the deadline."""
         expected, response_class, version = self._in_flight.popleft()
         correlation_id = int.from_bytes(frame[:4], "big", signed=True)
         if correlation_id != expected:
@@ -268,7 +269,7 @@ class BrokerConnection:
                 source="kafka",
             )
         try:
-            return Reply(response_class, version, frame)
+            return Reply(response_class, version, frame, deadline)
         except LookupError as error:
             raise CorruptRecordError(
                 f"the Kafka broker {self.address} sends a header that is cut short", source="kafka"

@@ -17,8 +17,9 @@ from kafka.protocol.metadata import FindCoordinatorRequest
 
 from headwater.core.errors import SourceError
 from headwater.enumerators.kafka.client.cluster import Cluster
-from headwater.enumerators.kafka.client.errors import Permission, from_code
+from headwater.enumerators.kafka.client.errors import Permission, from_code, of_answer
 from headwater.enumerators.kafka.client.metadata import BrokerAddress, TopicPartition
+from headwater.enumerators.kafka.client.requests import broker_address
 
 _NO_OFFSET = -1
 _NO_EPOCH = -1
@@ -32,6 +33,7 @@ def find_coordinator_request(group: str) -> Any:
     return FindCoordinatorRequest(key=group, max_version=_OF_ONE_GROUP)
 
 
+@of_answer
 def read_coordinator(response: Any, group: str, operation: str) -> BrokerAddress:
     """Return where that broker listens.
 
@@ -50,7 +52,7 @@ def read_coordinator(response: Any, group: str, operation: str) -> BrokerAddress
             what=f"coordinator of the consumer group {group!r}",
             needs=Permission(operation, "group", group),
         )
-    return BrokerAddress(response.host, response.port)
+    return broker_address(response.host, response.port)
 
 
 def offset_fetch_request(group: str, partitions: Collection[TopicPartition]) -> Any:
@@ -69,6 +71,7 @@ def offset_fetch_request(group: str, partitions: Collection[TopicPartition]) -> 
     )
 
 
+@of_answer
 def read_committed(response: Any, group: str) -> dict[TopicPartition, int | None]:
     """Return the committed offset of each partition; None where the group has none.
 
@@ -122,6 +125,7 @@ def offset_commit_request(group: str, offsets: Mapping[TopicPartition, int]) -> 
     return OffsetCommitRequest(group_id=group, member_id="", topics=topics, max_version=_TOPICS_BY_NAME)
 
 
+@of_answer
 def read_commit_errors(response: Any) -> dict[TopicPartition, int]:
     """Return the error codes of an OffsetCommit response, by partition; empty if all offsets are set."""
     return {

@@ -5,10 +5,12 @@ No other module translates them.
 
 from __future__ import annotations
 
+import functools
 import socket
 import ssl
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from kafka import errors as kafka_errors
 
@@ -25,6 +27,8 @@ from headwater.core.errors import (
 )
 from headwater.enumerators.kafka.client.metadata import BrokerAddress
 
+T = TypeVar("T")
+P = ParamSpec("P")
 _REBOOTSTRAP_REQUIRED = 129
 """KIP-1102: the client is to begin again at its bootstrap servers. kafka-python does not know the code."""
 
@@ -130,6 +134,27 @@ def from_kafka_error(error: Exception, *, what: str) -> HeadwaterError:
         return kind(f"{what}: {error}")
     assert issubclass(kind, SourceError)
     return kind(f"{what}: {error}", source="kafka")
+
+
+def of_answer(read: Callable[P, T]) -> Callable[P, T]:
+    """Let a function that reads a decoded answer raise `CorruptRecordError` where the answer has no sense.
+
+    kafka-python takes a null where the protocol allows none, for any array, text or struct.
+    """
+
+    @functools.wraps(read)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return read(*args, **kwargs)
+        except HeadwaterError:
+            raise
+        except (TypeError, ValueError, LookupError, AttributeError) as error:
+            raise CorruptRecordError(
+                f"a Kafka broker answers with something that its protocol does not allow: {error}",
+                source="kafka",
+            ) from error
+
+    return checked
 
 
 def from_os_error(error: OSError, address: BrokerAddress, *, doing: str) -> SourceError:

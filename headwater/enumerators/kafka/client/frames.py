@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import mmap
 import struct
+import threading
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
 import kafka
+from kafka.protocol.api_message import ApiMessage
 
-from headwater.core.errors import CorruptRecordError, SourceError
+from headwater.core.errors import CorruptRecordError, SourceError, TransientSourceError
 from headwater.core.varints import read_varint
 from headwater.enumerators.kafka.client.metadata import BrokerAddress
+from headwater.enumerators.kafka.client.transport import Deadline
 
 log = logging.getLogger(__name__)
 _SMALLEST_BYTES = 1 << 16
@@ -26,6 +30,9 @@ _VIEW_BYTES = 1 << 12
 
 Topic names, hosts and UUIDs are all shorter, and kafka-python needs them as bytes.
 """
+_ELEMENTS_PER_CHECK = 1 << 10
+_decoding = threading.local()
+"""The deadline of the answer that this thread decodes: the generated code has no argument for it."""
 
 
 def frame_size(head: bytes, address: BrokerAddress, most_bytes: int, *, is_handshake: bool) -> int:
@@ -117,22 +124,31 @@ class Reply:
         version: of the protocol.
         body: what follows the header: a view of the receive buffer, valid until the next frame is read into
             that buffer.
+
+    Args:
+        response_class: kafka-python's class for it.
+        version: of the protocol.
+        frame: the answer.
+        deadline: by which it must be decoded: the number of its elements, and not of its bytes alone, decides
+            how long that takes.
     """
 
-    __slots__ = ("body", "response_class", "version")
+    __slots__ = ("_deadline", "body", "response_class", "version")
 
-    def __init__(self, response_class: Any, version: int, frame: memoryview) -> None:
+    def __init__(self, response_class: Any, version: int, frame: memoryview, deadline: Deadline) -> None:
         self.response_class = response_class
         self.version = version
         self.body = frame[_header_size(frame, flexible=_has_tags(response_class, version)) :]
+        self._deadline = deadline
 
     def decode(self) -> Any:
         """Return the response, which shares no memory with the frame.
 
         Raises:
             CorruptRecordError: the bytes are not such a response.
+            TransientSourceError: the deadline has passed before the end of them.
         """
-        return self._decoded(lambda: self.response_class.decode(self.body, version=self.version))
+        return self._decoded(self._decode_copied)
 
     def decode_views(self) -> Any:
         """Return the response with its long fields of bytes, such as record sets, as views of the frame.
@@ -143,6 +159,7 @@ class Reply:
 
         Raises:
             CorruptRecordError: the bytes are not such a response.
+            TransientSourceError: the deadline has passed before the end of them.
         """
         views_are_right = _views_are_right.get((self.response_class, self.version))
         if views_are_right is None:
@@ -155,7 +172,7 @@ class Reply:
         try:
             viewed = self._decode_views()
             views_are_right = _without_views(viewed.to_dict(json=False)) == copied.to_dict(json=False)
-        except _CutShortError:
+        except (_CutShortError, TimeoutError):
             # kafka-python itself takes a frame whose last field is cut short.
             raise
         except Exception:  # noqa: BLE001 - code that is not known may fail in any way
@@ -172,6 +189,12 @@ class Reply:
         )
         return copied
 
+    def _decode_copied(self) -> Any:
+        decoder = _decoder(self.response_class, self.version)
+        if decoder is None:
+            return self.response_class.decode(self.body, version=self.version)
+        return decoder(self.body, 0)[0]
+
     def _decode_views(self) -> Any:
         response, end = _view_decoder(self.response_class, self.version)(self.body, 0)
         if end > len(self.body):
@@ -179,8 +202,15 @@ class Reply:
         return response
 
     def _decoded(self, decode: Callable[[], Any]) -> Any:
+        _decoding.deadline = self._deadline
         try:
             return decode()
+        except TimeoutError as error:
+            raise TransientSourceError(
+                f"{len(self.body)} bytes from the broker are a {self.response_class.name} of too many "
+                f"elements to be decoded in time: {error} (kafka.request.timeout.ms)",
+                source="kafka",
+            ) from error
         except (ValueError, LookupError, TypeError, OverflowError, AssertionError, struct.error) as error:
             raise CorruptRecordError(
                 f"{len(self.body)} bytes from the broker are no {self.response_class.name} "
@@ -196,13 +226,59 @@ def _view_decoder(response_class: Any, version: int) -> Callable[[memoryview, in
     The generated code calls ``bytes`` on each field of bytes. It runs here with a global of that name that
     leaves long fields as they are.
     """
+    bounded = _bounded_decoder(response_class, version)
+    if "bytes" not in bounded.__code__.co_names:
+        raise LookupError("kafka-python's decoder does not call bytes")
+    return types.FunctionType(bounded.__code__, {**bounded.__globals__, "bytes": _view_if_long})
+
+
+@lru_cache(maxsize=256)
+def _decoder(response_class: Any, version: int) -> types.FunctionType | None:
+    """Return the decoder that copies and ends at the deadline; None where the public method is to be used.
+
+    That method takes other versions too where a class has one of its own, as that of ApiVersions, and is
+    used with a kafka-python that is not known here. It keeps no time.
+    """
+    if response_class.decode.__func__ is not ApiMessage.decode.__func__:
+        return None
+    try:
+        return _bounded_decoder(response_class, version)
+    except (AttributeError, LookupError, TypeError):
+        return None
+
+
+@lru_cache(maxsize=256)
+def _bounded_decoder(response_class: Any, version: int) -> types.FunctionType:
+    """Return kafka-python's generated decoder, changed so that it ends at the deadline.
+
+    The generated code counts the elements of each array with ``range``, and copies what is left of the frame
+    for each element that has tagged fields. Both look at the deadline here.
+    """
     flexible = response_class.flexible_version_q(version)
     compiled = response_class._struct.compiled_decode_from(  # noqa: SLF001 - the public decode copies
         version, compact=flexible, tagged=flexible, data_class=response_class[None]
     )
-    if "bytes" not in compiled.__code__.co_names:
-        raise LookupError("kafka-python's decoder does not call bytes")
-    return types.FunctionType(compiled.__code__, {**compiled.__globals__, "bytes": _view_if_long})
+    watched = {"range": _watched_range, "_BytesIO": _WatchedBytes}
+    return types.FunctionType(compiled.__code__, {**compiled.__globals__, **watched})
+
+
+def _watched_range(count: int) -> Iterator[int] | range:
+    _decoding.deadline.left_s()
+    return range(count) if count <= _ELEMENTS_PER_CHECK else _in_steps(count)
+
+
+def _in_steps(count: int) -> Iterator[int]:
+    for first in range(0, count, _ELEMENTS_PER_CHECK):
+        _decoding.deadline.left_s()
+        yield from range(first, min(count, first + _ELEMENTS_PER_CHECK))
+
+
+class _WatchedBytes(io.BytesIO):
+    """What tagged fields are read from: a few reads for each of them."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        _decoding.deadline.left_s()
+        return super().read(size)
 
 
 def _without_views(value: Any) -> Any:

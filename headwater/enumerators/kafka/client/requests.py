@@ -14,7 +14,7 @@ from kafka.protocol.admin import DescribeLogDirsRequest
 from kafka.protocol.consumer import ListOffsetsRequest
 from kafka.protocol.metadata import MetadataRequest
 
-from headwater.enumerators.kafka.client.errors import Permission, from_code
+from headwater.enumerators.kafka.client.errors import Permission, from_code, of_answer
 from headwater.enumerators.kafka.client.metadata import (
     MAX_TIMESTAMP,
     Broker,
@@ -41,6 +41,7 @@ def metadata_request(topics: Collection[str] | None) -> Any:
     return MetadataRequest(topics=requested, allow_auto_topic_creation=False, min_version=1)
 
 
+@of_answer
 def read_metadata(response: Any) -> ClusterMetadata:
     """Return a Metadata response as a snapshot.
 
@@ -52,7 +53,7 @@ def read_metadata(response: Any) -> ClusterMetadata:
     if response.error_code:
         raise from_code(response.error_code, what="metadata of the Kafka cluster")
     brokers = {
-        broker.node_id: Broker(broker.node_id, BrokerAddress(broker.host, broker.port))
+        broker.node_id: Broker(broker.node_id, broker_address(broker.host, broker.port))
         for broker in response.brokers
     }
     topics = {topic.name: _topic(topic) for topic in response.topics if _exists(topic)}
@@ -60,7 +61,20 @@ def read_metadata(response: Any) -> ClusterMetadata:
     return ClusterMetadata(brokers, topics, response.cluster_id or None)
 
 
+def broker_address(host: object, port: int) -> BrokerAddress:
+    """Return the address that an answer names.
+
+    Raises:
+        ValueError: nothing can listen there.
+    """
+    if not isinstance(host, str) or not 0 < port < 65_536:
+        raise ValueError(f"a broker at {host!r}, port {port}")
+    return BrokerAddress(host, port)
+
+
 def _exists(topic: Any) -> bool:
+    if not isinstance(topic.name, str):
+        raise TypeError("a topic without a name")
     if topic.error_code in (
         kafka_errors.UnknownTopicOrPartitionError.errno,
         kafka_errors.UnknownTopicIdError.errno,
@@ -140,6 +154,7 @@ def _version_for(specs: Mapping[TopicPartition, int], *, read_committed: bool) -
     return _VERSION_WITH_ISOLATION if read_committed else _VERSION_WITH_TIMESTAMPS
 
 
+@of_answer
 def read_offsets(response: Any) -> list[PartitionOffset]:
     """Return each partition's part of a ListOffsets response."""
     return [
@@ -163,6 +178,7 @@ def log_dirs_request(partitions: Collection[TopicPartition]) -> Any:
     return DescribeLogDirsRequest(topics=topics)
 
 
+@of_answer
 def read_log_sizes(response: Any) -> dict[TopicPartition, int]:
     """Return how many bytes the log of each partition has on the broker's disks.
 

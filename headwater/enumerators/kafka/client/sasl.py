@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from kafka.net.sasl import get_sasl_mechanism
 from kafka.net.sasl.oauth import AbstractTokenProvider
@@ -16,6 +16,8 @@ from headwater.enumerators.kafka.client.errors import from_code
 from headwater.enumerators.kafka.client.metadata import BrokerAddress
 from headwater.enumerators.kafka.client.msk_iam import MskIam
 from headwater.enumerators.kafka.client.sasl_config import SaslConfig
+
+_LEAST_ITERATIONS: Final = 4_096
 
 
 def authenticate(ask: Callable[[Any], Any], config: SaslConfig, address: BrokerAddress) -> int:
@@ -39,7 +41,7 @@ def authenticate(ask: Callable[[Any], Any], config: SaslConfig, address: BrokerA
         login += f" as {config.username!r}"
     handshake = ask(SaslHandshakeRequest(mechanism=config.mechanism, min_version=1))
     if handshake.error_code and handshake.mechanisms:
-        offered = ", ".join(sorted(handshake.mechanisms))
+        offered = ", ".join(sorted(map(str, handshake.mechanisms)))
         raise AuthenticationError(
             f"{login}: the broker offers {offered}; mend kafka.sasl.mechanism", source="kafka"
         )
@@ -49,9 +51,9 @@ def authenticate(ask: Callable[[Any], Any], config: SaslConfig, address: BrokerA
         return _exchange(ask, _mechanism(config), login, config)
     except HeadwaterError:
         raise
-    except (ValueError, LookupError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
         # With SCRAM the broker proves that it knows our password. kafka-python's mechanism raises these when
-        # the proof is wrong.
+        # the proof is wrong, or null.
         raise AuthenticationError(
             f"{login}: the broker's answer proves nothing ({error}); see {config.option}", source="kafka"
         ) from error
@@ -65,11 +67,26 @@ def _exchange(ask: Callable[[Any], Any], mechanism: Any, login: str, config: Sas
             raise AuthenticationError(
                 f"{login} failed: {response.error_message or 'refused'}; see {config.option}", source="kafka"
             )
+        if config.mechanism.startswith("SCRAM"):
+            _check_iterations(response.auth_bytes)
         mechanism.receive(response.auth_bytes)
         lifetime_ms = response.session_lifetime_ms
     if not mechanism.is_authenticated():
         raise AuthenticationError(f"{login} failed; see {config.option}", source="kafka")
     return max(0, lifetime_ms)
+
+
+def _check_iterations(message: bytes) -> None:
+    """Refuse a challenge that is too cheap, as Java's client does.
+
+    Who listens in, or sits between, could try passwords against an answer to it (RFC 5802, RFC 7677).
+
+    Raises:
+        ValueError: it asks for fewer iterations than Kafka lets anybody store.
+    """
+    for attribute in message.decode().split(","):
+        if attribute.startswith("i=") and int(attribute.removeprefix("i=")) < _LEAST_ITERATIONS:
+            raise ValueError(f"it asks for {attribute[2:]} iterations, fewer than {_LEAST_ITERATIONS}")
 
 
 def _mechanism(config: SaslConfig) -> Any:

@@ -14,11 +14,16 @@ from google.protobuf.descriptor import Descriptor
 from google.protobuf.message import DecodeError
 
 from headwater.core.errors import OptionError, nearest
+from headwater.core.imports import importing
 
-_WELL_KNOWN = (
-    "any", "api", "descriptor", "duration", "empty", "field_mask", "source_context", "struct", "timestamp",
-    "type", "wrappers",
-)  # fmt: skip
+_KNOWN_FILES: Final = re.compile(
+    r"google/protobuf/(any|api|descriptor|duration|empty|field_mask|source_context|struct|timestamp|type|wrappers)"
+    r"\.proto|google/type/(calendar_period|color|date|datetime|dayofweek|decimal|expr|fraction|interval|latlng|"
+    r"localized_text|money|month|phone_number|postal_address|quaternion|timeofday)\.proto"
+)
+"""Files that the library of protobuf and googleapis-common-protos bring."""
+_FIELD: Final = descriptor_pb2.FieldDescriptorProto
+_META_NUMBER: Final = 1088
 _TOKEN: Final = re.compile(
     r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|([A-Za-z_][\w.]*|[{};=.])", re.DOTALL
 )
@@ -28,8 +33,8 @@ def find_message(descriptor_set: bytes, name: str) -> Descriptor:
     """Return the descriptor of a message.
 
     Args:
-        descriptor_set: the output of ``protoc --include_imports --descriptor_set_out=FILE``. The well-known
-            types of ``google.protobuf`` need not be in it.
+        descriptor_set: the output of ``protoc --include_imports --descriptor_set_out=FILE``. Files that
+            Confluent's clients know (``google/protobuf``, ``google/type``, ``confluent``) need not be in it.
         name: with the package, or without it where only one message is called so.
 
     Raises:
@@ -78,7 +83,7 @@ def _add(
     if name in loaded:
         return
     loaded.add(name)
-    file = files.get(name) or _well_known(name)
+    file = files.get(name) or _known_file(name)
     if file is None:
         raise OptionError(
             f"the descriptor set lacks the imported file {name!r}: let protoc write it with --include_imports"
@@ -91,14 +96,78 @@ def _add(
         raise OptionError(f"the descriptor set is not valid: {error}") from None
 
 
-def _well_known(name: str) -> descriptor_pb2.FileDescriptorProto | None:
-    """Return a file that comes with protobuf itself."""
-    short = name.removeprefix("google/protobuf/").removesuffix(".proto")
-    if name != f"google/protobuf/{short}.proto" or short not in _WELL_KNOWN:
+def _known_file(name: str) -> descriptor_pb2.FileDescriptorProto | None:
+    """Return a file that Confluent's clients bring along; schemas import it without a reference to it.
+
+    Raises:
+        MissingDependencyError: the library that has it is not installed in this process.
+    """
+    if name.startswith("confluent/"):
+        return _confluent_file(name)
+    if not _KNOWN_FILES.fullmatch(name):
         return None
     file = descriptor_pb2.FileDescriptorProto()
-    importlib.import_module(f"google.protobuf.{short}_pb2").DESCRIPTOR.CopyToProto(file)
+    module = f"{name.removesuffix('.proto').replace('/', '.')}_pb2"
+    with importing(f"a schema that imports {name}", extra="formats"):
+        importlib.import_module(module).DESCRIPTOR.CopyToProto(file)
     return file
+
+
+def _confluent_file(name: str) -> descriptor_pb2.FileDescriptorProto | None:
+    """Return a file of Confluent's own: no library has them that is small enough to be needed here."""
+    file = descriptor_pb2.FileDescriptorProto(name=name, syntax="proto3")
+    if name == "confluent/type/decimal.proto":
+        file.package = "confluent.type"
+        _add_fields(file.message_type.add(name="Decimal"), value="bytes", precision="uint32", scale="int32")
+    elif name == "confluent/type/variant.proto":
+        file.package = "confluent.type"
+        _add_fields(file.message_type.add(name="Variant"), metadata="bytes", value="bytes")
+    elif name == "confluent/types/decimal.proto":
+        # Its name in earlier versions.
+        file.dependency.append("confluent/type/decimal.proto")
+        file.public_dependency.append(0)
+    elif name == "confluent/meta.proto":
+        _fill_meta(file)
+    else:
+        return None
+    return file
+
+
+def _fill_meta(file: descriptor_pb2.FileDescriptorProto) -> None:
+    """Describe the options that Confluent's clients add to files, messages, fields and enums."""
+    file.package = "confluent"
+    file.dependency.append("google/protobuf/descriptor.proto")
+    meta = file.message_type.add(name="Meta")
+    _add_fields(
+        meta, doc="string", params="confluent.Meta.ParamsEntry", tags="string", rules="confluent.Rule"
+    )
+    for field in meta.field[1:]:
+        field.label = _FIELD.LABEL_REPEATED
+    entry = meta.nested_type.add(name="ParamsEntry")
+    _add_fields(entry, key="string", value="string")
+    entry.options.map_entry = True
+    _add_fields(file.message_type.add(name="Rule"), name="string", doc="string", expr="string", sql="string")
+    for extended in ("file", "message", "field", "enum", "enum_value"):
+        options = f"{extended.title().replace('_', '')}Options"
+        file.extension.add(
+            name=f"{extended}_meta",
+            extendee=f".google.protobuf.{options}",
+            number=_META_NUMBER,
+            label=_FIELD.LABEL_OPTIONAL,
+            type=_FIELD.TYPE_MESSAGE,
+            type_name=".confluent.Meta",
+        )
+
+
+def _add_fields(message: descriptor_pb2.DescriptorProto, /, **kinds: str) -> None:
+    """Add fields by their names, in order: of a scalar type, or of a message by its full name."""
+    for number, (name, kind) in enumerate(kinds.items(), 1):
+        field = message.field.add(name=name, number=number, label=_FIELD.LABEL_OPTIONAL)
+        if "." in kind:
+            field.type = _FIELD.TYPE_MESSAGE
+            field.type_name = f".{kind}"
+        else:
+            field.type = _FIELD.Type.Value(f"TYPE_{kind.upper()}")
 
 
 class MessageNames:

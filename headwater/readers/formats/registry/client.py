@@ -5,14 +5,19 @@ from __future__ import annotations
 import base64
 import functools
 import json
+import socket
 import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from http.client import HTTPException
 from typing import Any, Final
 from urllib.parse import quote
 
 import urllib3
 from urllib3 import BaseHTTPResponse
+from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import HTTPError
 from urllib3.util import Timeout, make_headers
 
@@ -36,6 +41,8 @@ _SHOWN_BYTES: Final = 4_096
 """What is shown of an answer is looked through for secrets first: one must not be cut in two."""
 _MOST_REFERENCES: Final = 1_000
 _TRANSIENT: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
+_UNDER_WAY: Final = threading.local()
+"""The moment on the monotonic clock by which the answer that a thread waits for has to be whole."""
 
 
 @dataclass(frozen=True)
@@ -87,9 +94,10 @@ class SchemaRegistry:
         with self._lock:  # so that the tasks of a process ask once
             key = schema_id, serialized
             if key not in self._schemas:
+                until_ms = self._until_ms()
                 path = f"schemas/ids/{schema_id}{_query(serialized)}"
-                answer = self._ask_until_known(path, f"the schema of id {schema_id}")
-                self._schemas[key] = self._schema({"id": schema_id} | answer, serialized)
+                answer = self._ask_until_known(path, f"the schema of id {schema_id}", until_ms)
+                self._schemas[key] = self._schema({"id": schema_id} | answer, serialized, until_ms)
             return self._schemas[key]
 
     def by_version(self, subject: str, version: str, *, serialized: bool = False) -> RegisteredSchema:
@@ -99,31 +107,48 @@ class SchemaRegistry:
             UnknownSplitError: the registry has no such subject or version.
             DeadlineError: it is away.
         """
+        until_ms = self._until_ms()
         what = f"version {version} of the subject {subject!r}"
-        return self._schema(self._ask_again(_path(subject, version, serialized), what), serialized)
+        answer = self._ask_again(_path(subject, version, serialized), what, until_ms)
+        return self._schema(answer, serialized, until_ms)
 
-    def _schema(self, answer: dict[str, Any], serialized: bool) -> RegisteredSchema:
-        references: dict[str, str] = {}
+    def _until_ms(self) -> int:
+        """Return when a question that is asked now must be answered, with all that the answer refers to."""
+        return self._clock.monotonic_ms() + self._settings.deadline_ms
+
+    def _schema(self, answer: dict[str, Any], serialized: bool, until_ms: int) -> RegisteredSchema:
         try:
-            self._collect(answer, references, serialized, ())
+            references = self._references(answer, serialized, until_ms)
             kind = str(answer.get("schemaType") or "AVRO")
             return RegisteredSchema(int(answer["id"]), kind, str(answer["schema"]), tuple(references.items()))
         except (KeyError, TypeError, ValueError) as error:
             raise SourceError(f"an answer has no schema: {error!r}", source=_SOURCE) from error
 
-    def _collect(
-        self, answer: dict[str, Any], texts: dict[str, str], serialized: bool, above: tuple[str, ...]
-    ) -> None:
-        """Fetch the references of a schema, and theirs, each after its own references.
+    def _references(self, answer: dict[str, Any], serialized: bool, until_ms: int) -> dict[str, str]:
+        """Return the texts of the schemas that a schema refers to, by name, each after its own references.
+
+        Without recursion: a chain of references may be longer than Python's stack.
 
         Args:
             answer: the schema.
-            texts: takes the texts, by name.
             serialized: as of `by_id`.
-            above: the names that led here.
+            until_ms: when all of them must be there.
         """
-        for reference in answer.get("references") or ():
+        texts: dict[str, str] = {}
+        # The schemas from the first one down to the current one, each with the references still to be read.
+        open_schemas: list[tuple[str, dict[str, Any], Iterator[Any]]] = [
+            ("", answer, _reference_list(answer))
+        ]
+        while open_schemas:
+            name, schema, rest = open_schemas[-1]
+            reference = next(rest, None)
+            if reference is None:
+                open_schemas.pop()
+                if open_schemas:
+                    texts[name] = str(schema.get("schema"))
+                continue
             name = reference["name"]
+            above = [each for each, _, _ in open_schemas[1:]]
             if name in above:
                 raise SourceError(
                     f"the schema {name!r} refers to itself: {' -> '.join(above)}", source=_SOURCE
@@ -134,11 +159,11 @@ class SchemaRegistry:
                 raise SourceError(f"a schema has more than {_MOST_REFERENCES} references", source=_SOURCE)
             # A version that is deleted, and not for good, is one still to what refers to it.
             path = _path(reference["subject"], str(reference["version"]), serialized, deleted=True)
-            other = self._ask_again(path, f"the reference {name!r}")
-            self._collect(other, texts, serialized, (*above, name))
-            texts[name] = str(other.get("schema"))
+            other = self._ask_again(path, f"the reference {name!r}", until_ms)
+            open_schemas.append((name, other, _reference_list(other)))
+        return texts
 
-    def _ask_until_known(self, path: str, what: str) -> dict[str, Any]:
+    def _ask_until_known(self, path: str, what: str, until_ms: int) -> dict[str, Any]:
         """Ask again also for schemas that the registry does not know: this server may not know them yet."""
 
         def ask() -> dict[str, Any]:
@@ -147,20 +172,15 @@ class SchemaRegistry:
             except UnknownSplitError as error:
                 raise TransientSourceError(error.message, source=_SOURCE) from error
 
-        return retrying(ask, backoff=self._backoff, clock=self._clock, cancelled=self._never, what=what)
+        return self._retrying(ask, what, until_ms)
 
-    def _ask_again(self, path: str, what: str) -> dict[str, Any]:
-        return retrying(
-            lambda: self._ask(path, what),
-            backoff=self._backoff,
-            clock=self._clock,
-            cancelled=self._never,
-            what=what,
-        )
+    def _ask_again(self, path: str, what: str, until_ms: int) -> dict[str, Any]:
+        return self._retrying(lambda: self._ask(path, what), what, until_ms)
 
-    @property
-    def _backoff(self) -> Backoff:
-        return Backoff(deadline_ms=self._settings.deadline_ms, most_ms=10_000)
+    def _retrying(self, ask: Callable[[], dict[str, Any]], what: str, until_ms: int) -> dict[str, Any]:
+        left_ms = max(0, until_ms - self._clock.monotonic_ms())
+        backoff = Backoff(deadline_ms=left_ms, most_ms=10_000)
+        return retrying(ask, backoff=backoff, clock=self._clock, cancelled=self._never, what=what)
 
     def _ask(self, path: str, what: str) -> dict[str, Any]:
         """Ask one registry after the other, until one answers."""
@@ -174,9 +194,10 @@ class SchemaRegistry:
 
     def _get(self, url: str, what: str) -> dict[str, Any]:
         try:
-            # Redirects are not followed: they may lead to where the credentials do not belong.
-            answer = self._pool.request("GET", url, preload_content=False, redirect=False, retries=False)
-            body = self._read(answer)
+            with _whole_within(self._settings.timeout_ms):
+                # Redirects are not followed: they may lead to where the credentials do not belong.
+                answer = self._pool.request("GET", url, preload_content=False, redirect=False, retries=False)
+                body = self._read(answer)
         except HTTPError as error:
             raise TransientSourceError(f"no answer from {url}: {error}", source=_SOURCE) from error
         if answer.status == 200 and len(body) <= _MOST_BYTES:
@@ -189,16 +210,13 @@ class SchemaRegistry:
         Raises:
             HTTPError: it breaks off, or does not come as a whole within the time-out.
         """
-        until_s = time.monotonic() + self._settings.timeout_ms / 1000
         body = bytearray()
         try:
             while len(body) <= _MOST_BYTES and (piece := answer.read1(_PIECE_BYTES)):
                 body += piece
                 # The socket's limit is for a piece: a server may send a byte in each.
-                if time.monotonic() > until_s:
-                    raise HTTPError(  # noqa: TRY301 - what is caught below is all that ends the reading
-                        f"the answer was not whole after {self._settings.timeout_ms} ms"
-                    )
+                if _left_s() <= 0:
+                    raise _late()  # noqa: TRY301 - what is caught below is all that ends the reading
         except BaseException:
             answer.close()
             raise
@@ -229,11 +247,67 @@ class SchemaRegistry:
             token = resolved_secret(settings.token, "the token of the schema registry")
             headers["Authorization"] = f"Bearer {token}"
         secure = any(url.startswith("https:") for url in settings.addresses)
-        return urllib3.PoolManager(
+        pool = urllib3.PoolManager(
             headers=headers,
             timeout=Timeout(connect=seconds, read=seconds),
             ssl_context=settings.tls.context() if secure else None,
         )
+        pool.pool_classes_by_scheme = {"http": _PlainPool, "https": _EncryptedPool}
+        return pool
+
+
+@contextmanager
+def _whole_within(timeout_ms: int) -> Iterator[None]:
+    """Bound a request of this thread as a whole: urllib3's limits are for each read from the socket."""
+    _UNDER_WAY.timeout_ms = timeout_ms
+    _UNDER_WAY.until_s = time.monotonic() + timeout_ms / 1000
+    yield
+
+
+def _late() -> HTTPError:
+    return HTTPError(f"the answer was not whole after {_UNDER_WAY.timeout_ms} ms")
+
+
+def _left_s() -> float:
+    until_s: float = _UNDER_WAY.until_s
+    return until_s - time.monotonic()
+
+
+class _PlainConnection(HTTPConnection):
+    """Breaks off the head of an answer that is not there in time, however slowly it comes."""
+
+    def getresponse(self) -> Any:
+        timer = threading.Timer(max(0, _left_s()), self._break_off)
+        timer.daemon = True
+        timer.start()
+        try:
+            response = super().getresponse()
+        except (OSError, HTTPException) as error:
+            raise (error if _left_s() > 0 else _late()) from None
+        finally:
+            timer.cancel()
+            # So that what follows on the same connection is not broken off.
+            timer.join()
+        if _left_s() <= 0:
+            raise _late()
+        return response
+
+    def _break_off(self) -> None:
+        if self.sock is not None:
+            with suppress(OSError):
+                self.sock.shutdown(socket.SHUT_RDWR)
+
+
+class _EncryptedConnection(_PlainConnection, HTTPSConnection):
+    pass
+
+
+class _PlainPool(urllib3.HTTPConnectionPool):
+    ConnectionCls = _PlainConnection
+
+
+class _EncryptedPool(urllib3.HTTPSConnectionPool):
+    ConnectionCls = _EncryptedConnection
 
 
 @functools.cache
@@ -245,6 +319,10 @@ def registry(settings: RegistrySettings) -> SchemaRegistry:
 def _path(subject: str, version: str, serialized: bool, *, deleted: bool = False) -> str:
     query = _query(serialized, deleted=deleted)
     return f"subjects/{quote(subject, safe='')}/versions/{quote(version, safe='')}{query}"
+
+
+def _reference_list(schema: dict[str, Any]) -> Iterator[Any]:
+    return iter(schema.get("references") or ())
 
 
 def _query(serialized: bool, *, deleted: bool = False) -> str:

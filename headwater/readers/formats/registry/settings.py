@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import field
 from urllib.parse import unquote, urlsplit
 
+from headwater.core.errors import without_users
 from headwater.core.options import WHERE_SECRETS_ARE, Spec, duration_ms, names, option, text
 from headwater.core.secrets import TlsSettings
 
@@ -12,18 +13,10 @@ from headwater.core.secrets import TlsSettings
 def _urls(raw: str) -> tuple[str, ...]:
     urls = names(raw)
     if not all(url.startswith(("http://", "https://")) for url in urls):
-        shown = ",".join(map(without_user, urls))
-        raise ValueError(f"must be URLs such as http://host:8081, with commas between them, not {shown!r}")
+        raise ValueError(f"must be URLs such as http://host:8081, with commas between them, not {raw!r}")
     if len({urlsplit(url).netloc.rpartition("@")[0] for url in urls}) > 1:
         raise ValueError("must have the same user and password in each URL, or in none")
     return urls
-
-
-def without_user(url: str) -> str:
-    """Return a URL without the user and password in it."""
-    scheme, separator, rest = url.partition("://")
-    authority, slash, path = rest.partition("/")
-    return f"{scheme}{separator}{authority.rpartition('@')[2]}{slash}{path}"
 
 
 class RegistryTls(TlsSettings):
@@ -106,7 +99,7 @@ class RegistrySettings(Spec):
     @property
     def addresses(self) -> tuple[str, ...]:
         """The URLs as they are asked and shown: without a user and password."""
-        return tuple(map(without_user, self.urls))
+        return tuple(map(without_users, self.urls))
 
     @property
     def credentials(self) -> str | None:

@@ -14,6 +14,7 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 from headwater.readers.kafka import layout
+from headwater.readers.kafka.kernel.checksum import first_wrong
 from headwater.readers.kafka.layout import BatchArray, BinaryBuffers, HeadersBuffers, RowBuffers
 from headwater.readers.kernels.arrays import ByteArray, Int64Array
 from headwater.readers.kernels.memory import int64
@@ -133,10 +134,15 @@ def decode(
     """Append the records with ``position <= offset < stop`` to buffers in which ``rows`` rows are filled.
 
     The caller has made room for all batches, and before the first row set the first offsets to 0 and all
-    validity bits. Keys and values are copied, or their places in ``data`` are written. Return how many rows
-    are filled now, or a fault: ``tally`` then names the batch.
+    validity bits. Checksums are looked at if ``tally`` says so. Keys and values are copied, or their places
+    in ``data`` are written. Return how many rows are filled now, or a fault: ``tally`` then names the batch.
     """
     base = int64(data.ctypes.data)
+    if tally[layout.TALLY_CHECKS] != 0:
+        wrong = first_wrong(base, batches)
+        if wrong >= 0:
+            tally[layout.TALLY_FAULTY_BATCH] = wrong
+            return layout.FAULT_CHECKSUM
     wants_key = out.key.offsets.size > 0
     wants_value = out.value.offsets.size > 0
     wants_key_spans = out.key_spans.starts.size > 0

@@ -5,10 +5,12 @@ from __future__ import annotations
 import numba
 from numba.core import types
 
+from headwater.readers.kafka.kernel.checksum import first_wrong
 from headwater.readers.kafka.kernel.decode import decode, scan
 from headwater.readers.kafka.layout import (
     BATCH,
     FUNCTION_SCAN,
+    FUNCTION_VERIFY,
     OUT_FIELDS,
     TALLY_FIELDS,
     BinaryBuffers,
@@ -35,7 +37,9 @@ def enter(
     tally: int,
     out_address: int,
 ) -> int:
-    """Call `scan` or `decode` with arrays made of addresses, as `RowBuffers.addresses` lists them."""
+    """Call a function with arrays made of addresses, as `RowBuffers.addresses` lists them."""
+    if function == FUNCTION_VERIFY:
+        return first_wrong(data, _batches(batches, batch_count))
     if function == FUNCTION_SCAN:
         return scan(_bytes(data, data_size), _batches(batches, batch_count))
     out = _int64s(out_address, OUT_FIELDS)

@@ -11,12 +11,21 @@ import kafka
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kafka.protocol.admin import DescribeLogDirsResponse
+from kafka.protocol.consumer import ListOffsetsResponse, OffsetCommitResponse, OffsetFetchResponse
 from kafka.protocol.consumer.fetch import FetchResponse
-from kafka.protocol.metadata import ApiVersionsResponse, MetadataResponse
+from kafka.protocol.metadata import ApiVersionsResponse, FindCoordinatorResponse, MetadataResponse
 
-from headwater.core.errors import CorruptRecordError
+from headwater.core.errors import CorruptRecordError, HeadwaterError, TransientSourceError
 from headwater.enumerators.kafka.client import frames
+from headwater.enumerators.kafka.client.consumer_group import (
+    read_commit_errors,
+    read_committed,
+    read_coordinator,
+)
 from headwater.enumerators.kafka.client.frames import ReceiveBuffer, Reply
+from headwater.enumerators.kafka.client.requests import read_log_sizes, read_metadata, read_offsets
+from headwater.enumerators.kafka.client.transport import Deadline
 
 VERSIONS = range(4, FetchResponse.max_version + 1)
 
@@ -43,10 +52,16 @@ def fetch_response(version: int, *record_sets: bytes | None, leader: int | None 
     return bytes(FetchResponse(version=version, responses=responses).encode(version=version))
 
 
-def reply(body: bytes, response_class: type = FetchResponse, version: int = 12, tags: bytes = b"\0") -> Reply:
+def reply(
+    body: bytes,
+    response_class: type = FetchResponse,
+    version: int = 12,
+    tags: bytes = b"\0",
+    timeout_ms: int = 60_000,
+) -> Reply:
     has_tags = response_class.flexible_version_q(version)  # type: ignore[attr-defined]
     header = (5).to_bytes(4, "big") + (tags if has_tags else b"")
-    return Reply(response_class, version, memoryview(bytearray(header + body)))
+    return Reply(response_class, version, memoryview(bytearray(header + body)), Deadline(timeout_ms))
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -171,6 +186,56 @@ def test_a_frame_with_flipped_bytes_is_decoded_or_corrupt_and_nothing_else(
     ):
         with contextlib.suppress(CorruptRecordError):
             decode()
+
+
+READS: dict[Any, Any] = {
+    MetadataResponse: read_metadata,
+    ListOffsetsResponse: read_offsets,
+    DescribeLogDirsResponse: read_log_sizes,
+    FindCoordinatorResponse: lambda response: read_coordinator(response, "group", "Read"),
+    OffsetFetchResponse: lambda response: read_committed(response, "group"),
+    OffsetCommitResponse: read_commit_errors,
+}
+
+
+@given(data=st.data())
+def test_an_answer_of_any_bytes_is_read_or_is_an_error_of_the_tree(data: st.DataObject) -> None:
+    response_class = data.draw(st.sampled_from(list(READS)))
+    version = data.draw(st.integers(response_class.min_version, response_class.max_version))
+    small = st.sampled_from([b"\0", b"\1", b"\2", b"\3", b"\xff" * 4, b"\0\0\0\1", b"\0\1a", b"\2a"])
+    body = b"".join(data.draw(st.lists(small | st.binary(max_size=4), max_size=40)))
+    with contextlib.suppress(HeadwaterError):
+        READS[response_class](reply(body, response_class, version).decode())
+
+
+def test_a_null_where_the_protocol_has_none_is_corrupt() -> None:
+    topic = MetadataResponse.MetadataResponseTopic(version=12, name="orders", topic_id=uuid.UUID(int=7))
+    topic.partitions = None
+    body = MetadataResponse(version=12, brokers=[], topics=[topic]).encode(version=12)
+    with pytest.raises(CorruptRecordError, match="its protocol does not allow"):
+        read_metadata(reply(bytes(body), MetadataResponse).decode())
+    broker = MetadataResponse.MetadataResponseBroker(version=12, node_id=1, host="a", port=70_000)
+    body = MetadataResponse(version=12, brokers=[broker], topics=[]).encode(version=12)
+    with pytest.raises(CorruptRecordError, match="a broker at 'a', port 70000"):
+        read_metadata(reply(bytes(body), MetadataResponse).decode())
+
+
+def hostile_bodies() -> dict[str, bytes]:
+    count = 1 << 21
+    aborted = FetchResponse(version=12, responses=[]).encode(version=12)
+    assert aborted.endswith(b"\1\0")
+    return {
+        "many elements": bytes(4) + b"\1" + b"\0" + bytes(4) + b"\x81\x80\x80\x01" + bytes(30 * count // 2),
+        "many tags": bytes(4) + b"\1" + b"\0" + bytes(4) + b"\1" + b"\x81\x80\x80\x01" + b"\5\0" * count,
+    }
+
+
+@pytest.mark.parametrize("body", hostile_bodies().values(), ids=hostile_bodies())
+def test_an_answer_of_many_small_elements_is_decoded_by_the_deadline_or_not_at_all(body: bytes) -> None:
+    for decode in ("decode", "decode_views"):
+        received = reply(body, MetadataResponse, timeout_ms=50)
+        with pytest.raises(TransientSourceError, match="to be decoded in time: 50 ms have passed"):
+            getattr(received, decode)()
 
 
 def test_a_buffer_is_used_again_and_grows_by_powers_of_two() -> None:

@@ -139,18 +139,31 @@ class TestSasl:
         assert PASSWORDS["alice"] not in caplog.text
 
     @pytest.mark.parametrize(
-        "answer", [b"", b"r=other,s=eA==,i=4096", b"r={nonce},i=4096", b"r={nonce},s=eA==,i=lots", b"\xff"]
+        ("answer", "reason"),
+        [
+            (b"", ""),
+            (b"r=other,s=eA==,i=4096", ""),
+            (b"r={nonce},i=4096", ""),
+            (b"r={nonce},s=eA==,i=lots", ""),
+            (b"\xff", ""),
+            (None, ""),
+            (b"r={nonce},s=eA==,i=4095", ".*4095 iterations, fewer than 4096"),
+            (b"r={nonce},s=eA==,i=-1", ".*-1 iterations"),
+            (b"r={nonce},s=eA==,i=4096,i=1", ".*1 iterations"),
+            (b"r={nonce},s=eA==,i=1000001", ".*too large"),
+        ],
     )
-    def test_a_server_that_cannot_be_who_it_says_is_refused(self, answer: bytes) -> None:
+    def test_a_server_that_cannot_be_who_it_says_or_asks_too_little_is_refused(
+        self, answer: bytes | None, reason: str
+    ) -> None:
         def ask(request: Any) -> Any:
             if request.name == "SaslHandshakeRequest":
                 return Response(error_code=0, mechanisms=["SCRAM-SHA-256"])
             nonce = request.auth_bytes.rpartition(b"r=")[2]
-            return Response(
-                error_code=0, auth_bytes=answer.replace(b"{nonce}", nonce + b"more"), session_lifetime_ms=0
-            )
+            challenge = answer and answer.replace(b"{nonce}", nonce + b"more")
+            return Response(error_code=0, auth_bytes=challenge, session_lifetime_ms=0)
 
-        with pytest.raises(AuthenticationError, match="the broker's answer proves nothing"):
+        with pytest.raises(AuthenticationError, match=f"the broker's answer proves nothing{reason}"):
             sasl.authenticate(
                 ask, SaslConfig("SCRAM-SHA-256", "alice", "hunter2"), client("a:1").bootstrap_servers[0]
             )

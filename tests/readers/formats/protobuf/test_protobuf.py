@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from confluent_kafka.schema_registry.confluent import meta_pb2
+from confluent_kafka.schema_registry.confluent.type import decimal_pb2, variant_pb2
+from confluent_kafka.schema_registry.confluent.types import decimal_pb2 as old_decimal_pb2
 from google.protobuf import descriptor_pb2
+from google.type import date_pb2
 
 from headwater.core.errors import OptionError
 from headwater.readers.formats.format import FormatOptions
+from headwater.readers.formats.protobuf.descriptors import _known_file
 from headwater.readers.formats.protobuf.format import ProtobufFormat
 from tests.readers.formats.protobuf.decoding import appended, decoded, finished
 from tests.readers.formats.protobuf.messages import (
@@ -265,6 +271,26 @@ def test_the_well_known_types_that_contain_themselves_are_refused(kind: str) -> 
         OptionError, match=rf"google\.protobuf\.{kind}\b.* again, and columns cannot be recursive"
     ):
         format_of(file).schema()
+
+
+def test_every_file_that_confluents_clients_bring_is_known_without_being_given() -> None:
+    names = {
+        *(f"google/type/{path.stem}.proto" for path in Path(str(date_pb2.__file__)).parent.glob("*.proto")),
+        *(f"google/protobuf/{each}.proto" for each in ("any", "struct", "wrappers", "descriptor", "type")),
+    }
+    own = (meta_pb2, decimal_pb2, variant_pb2, old_decimal_pb2)
+    assert len(names) == 22
+    for name in sorted({*names, *(module.DESCRIPTOR.name for module in own)}):
+        message = descriptor_pb2.DescriptorProto(name="Holder")
+        message.field.add(name="x", number=1, type=5, label=OPTIONAL)
+        assert format_of(file_of(message, name, syntax="proto3")).schema().names == ["x"], name
+    for module in own:
+        theirs = descriptor_pb2.FileDescriptorProto()
+        module.DESCRIPTOR.CopyToProto(theirs)
+        theirs.ClearField("options")
+        assert _known_file(theirs.name) == theirs
+    with pytest.raises(OptionError, match="lacks the imported file 'confluent/other"):
+        format_of(file_of(message, "confluent/other.proto", syntax="proto3")).schema()
 
 
 def test_a_message_without_a_column_is_refused() -> None:

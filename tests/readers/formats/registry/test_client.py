@@ -132,12 +132,33 @@ def test_an_answer_that_is_nested_without_end_is_no_json(body: bytes) -> None:
         _parsed(body, "http://x")
 
 
-def test_an_answer_that_comes_byte_by_byte_ends_with_the_time_out() -> None:
+def test_a_chain_of_references_may_be_longer_than_the_stack_and_ends_with_the_deadline_of_its_schema(
+    server: ScriptedRegistry,
+) -> None:
+    def refers_to(number: int) -> list[dict[str, object]]:
+        return [{"name": f"s{number}", "subject": f"s{number}", "version": 1}]
+
+    server.has(7, {"type": "int"}, references=refers_to(0))
+    for number in range(250):
+        answer = {"id": 9, "schema": str(number), "references": refers_to(number + 1) if number < 249 else []}
+        server.answers[f"/subjects/s{number}/versions/1?deleted=true"] = (200, answer)
+    texts = client(server).by_id(7).references
+    assert [text for _, text in texts] == [str(number) for number in reversed(range(250))]
+    server.fails_first("/subjects/s150/versions/1?deleted=true", *[500] * 1_000)
+    with pytest.raises(DeadlineError, match="the reference 's150'"):
+        client(server, deadline_ms=1_500).by_id(7)
+
+
+@pytest.mark.parametrize(
+    "beginning",
+    [b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n", b"HTTP/1.1 200 OK\r\nX: ", b"HTTP/1.1 2"],
+)
+def test_an_answer_that_comes_byte_by_byte_ends_with_the_time_out(beginning: bytes) -> None:
     stopped = threading.Event()
 
     def drip(connection: socket.socket) -> None:
         connection.recv(65_536)
-        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
+        connection.sendall(beginning)
         with contextlib.suppress(OSError):
             while not stopped.wait(0.02):
                 connection.sendall(b" ")
