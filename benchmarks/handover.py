@@ -33,7 +33,6 @@ from headwater.core.state_store import MemoryStateStore
 from headwater.readers.runtime.epoch.epoch_reader import EpochReader
 from headwater.readers.runtime.epoch.state_parts import StateParts
 from headwater.readers.runtime.partitions.pipelined import PipelinedResultPartition
-from headwater.readers.runtime.partitions.result_partition import ResultPartitionId
 from headwater.readers.runtime.partitions.subpartition import BufferPool, EndOfPartition, PartitionBuffer
 from tests.doubles import NUMBER_SCHEMA, NumberSplit
 from tests.pages import PageSource
@@ -45,14 +44,11 @@ _ROWS = 1_000
 _BATCH = pa.RecordBatch.from_pydict(
     {"label": ["x" * 92] * _ROWS, "number": list(range(_ROWS))}, schema=NUMBER_SCHEMA
 )
-_ID = ResultPartitionId("benchmark", "0")
 
 
 def one_thread(buffers: int) -> float:
     """Put and take one buffer after the other, as a task that fetches by itself."""
-    partition: PipelinedResultPartition[pa.RecordBatch] = PipelinedResultPartition(
-        _ID, 1, BufferPool(1 << 26)
-    )
+    partition: PipelinedResultPartition[pa.RecordBatch] = PipelinedResultPartition(1, BufferPool(1 << 26))
     view = partition.create_view(0, lambda: None)
     size_bytes = _BATCH.nbytes
     began = time.perf_counter()
@@ -68,7 +64,7 @@ def two_threads(buffers: int) -> float:
     """Put on one thread, take on another, through 1,000 buffers of room."""
     size_bytes = _BATCH.nbytes
     partition: PipelinedResultPartition[pa.RecordBatch] = PipelinedResultPartition(
-        _ID, 1, BufferPool(1_000 * size_bytes)
+        1, BufferPool(1_000 * size_bytes)
     )
     available = threading.Event()
     view = partition.create_view(0, available.set)
@@ -76,7 +72,7 @@ def two_threads(buffers: int) -> float:
     def produce() -> None:
         for _ in range(buffers):
             partition.add(0, _BATCH, size_bytes)
-        partition.finish()
+        partition.finish_subpartition(0)
 
     began = time.perf_counter()
     thread = threading.Thread(target=produce)

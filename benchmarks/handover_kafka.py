@@ -29,7 +29,6 @@ from headwater.readers.kafka.columns import KAFKA_COLUMNS
 from headwater.readers.kafka.emitter import KafkaRecordEmitter
 from headwater.readers.kafka.record_set import RecordSet
 from headwater.readers.runtime.partitions.pipelined import PipelinedResultPartition
-from headwater.readers.runtime.partitions.result_partition import ResultPartitionId
 from headwater.readers.runtime.partitions.subpartition import BufferPool, PartitionBuffer
 
 __all__ = ["main"]
@@ -45,9 +44,7 @@ class Loop:
     def __init__(self, sets: Sequence[bytes], columns: Sequence[str]) -> None:
         self._sets = sets
         self._columns = columns
-        self._partition: PipelinedResultPartition[Fetched] = PipelinedResultPartition(
-            ResultPartitionId("fetched", "0"), 1, BufferPool(1 << 26)
-        )
+        self._partition: PipelinedResultPartition[Fetched] = PipelinedResultPartition(1, BufferPool(1 << 26))
         self._view = self._partition.create_view(0, lambda: None)
 
     def direct(self) -> float:

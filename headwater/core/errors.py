@@ -9,7 +9,6 @@
     ├── InstallationError (ImportError)      installed versions do not go together
     ├── OffsetError                          an offset of a checkpoint is of another source or a later version
     ├── ContractError                        a source broke a promise of its contract
-    ├── PartitionNotFoundError               a result partition that this process does not hold
     ├── StateLocationError                   stateLocation cannot be used, or its objects are cut or changed
     ├── FencedError                          another attempt took this task over
     ├── AsyncCallError                       a call of asynchronous I/O failed for good; says function and row
@@ -136,10 +135,6 @@ class FencedError(HeadwaterError):
     It takes over when this one has given no sign of life for too long. This one must not go on; Spark retries
     it.
     """
-
-
-class PartitionNotFoundError(HeadwaterError):
-    """A result partition was never produced in this process, is released, or is of another attempt."""
 
 
 class AsyncCallError(HeadwaterError):

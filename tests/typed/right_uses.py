@@ -186,9 +186,7 @@ except (hw.errors.CallTimeoutError, hw.errors.CircuitOpenError, hw.errors.AsyncC
     pass
 except (hw.errors.InstallationError, hw.errors.OffsetError, hw.errors.ContractError, hw.errors.FencedError):
     pass
-except (hw.errors.StateLocationError, hw.errors.FormatSchemaError):
-    pass
-except (hw.errors.PartitionNotFoundError, hw.HeadwaterError):
+except (hw.errors.StateLocationError, hw.errors.FormatSchemaError, hw.HeadwaterError):
     pass
 root: type[Exception] = hw.errors.HeadwaterError
 transient: type[hw.errors.SourceError] = hw.errors.TransientSourceError

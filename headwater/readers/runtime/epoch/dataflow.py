@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import uuid
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,14 +15,16 @@ from headwater.readers.runtime.fetchers.events import Fetched
 from headwater.readers.runtime.fetchers.fetcher_manager import SplitFetcherManager
 from headwater.readers.runtime.fetchers.split_fetcher import FetcherWork
 from headwater.readers.runtime.fetchers.trigger import BarrierTrigger
-from headwater.readers.runtime.partitions.pipelined import PipelinedResultPartition, PipelinedSubpartition
-from headwater.readers.runtime.partitions.result_partition import ResultPartitionId
+from headwater.readers.runtime.partitions.pipelined import (
+    PipelinedResultPartition,
+    PipelinedSubpartition,
+    PipelinedSubpartitionView,
+)
 from headwater.readers.runtime.partitions.subpartition import (
     BufferPool,
     CheckpointBarrier,
     Element,
     PartitionBuffer,
-    ResultSubpartitionView,
 )
 
 
@@ -35,7 +36,7 @@ class FeedbackLoop:
     """
 
     def __init__(self) -> None:
-        self._channel: PipelinedSubpartition[SplitRange[Any, Any]] = PipelinedSubpartition(0)
+        self._channel: PipelinedSubpartition[SplitRange[Any, Any]] = PipelinedSubpartition()
 
     def __len__(self) -> int:
         return self._channel.backlog
@@ -99,13 +100,11 @@ class Dataflow:
     ) -> None:
         self._clock = clock
         self.partition: PipelinedResultPartition[Fetched] = PipelinedResultPartition(
-            ResultPartitionId(f"fetched/{source.name}", uuid.uuid4().hex),
-            source.fetcher_threads,
-            BufferPool(task.budget_bytes),
+            source.fetcher_threads, BufferPool(task.budget_bytes)
         )
         # Set by channels, by the trigger and by a fetcher that failed: what the task's thread waits for.
         self._available = threading.Event()
-        self._views: list[ResultSubpartitionView[Fetched]] = []
+        self._views: list[PipelinedSubpartitionView[Fetched]] = []
         self._turn = 0
         self.loop = FeedbackLoop()
         self.trigger = BarrierTrigger(barrier, clock, self._on_trigger)
@@ -121,7 +120,6 @@ class Dataflow:
 
     def start(self) -> None:
         """Start the fetchers. Once."""
-        # Not in the table of the process's partitions: only this thread reads it, and it ends with the task.
         self._views = [
             self.partition.create_view(index, self._available.set) for index in range(len(self.partition))
         ]

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.ipc
 
 from headwater.core.barrier_source import BarrierSource
 from headwater.core.epoch import EpochState
@@ -31,17 +32,9 @@ from headwater.readers.runtime.epoch.first_reading import FirstReading
 from headwater.readers.runtime.epoch.second_reading import SecondReading
 from headwater.readers.runtime.epoch.state_parts import StateParts
 from headwater.readers.runtime.epoch.task import EpochReading, EpochTask, ReadingContext
-from headwater.readers.runtime.partitions.blocking import BlockingResultPartition, view_of_file
-from headwater.readers.runtime.partitions.result_partition import PROCESS_PARTITIONS, ResultPartitionId
-from headwater.readers.runtime.partitions.subpartition import (
-    BufferPool,
-    PartitionBuffer,
-    ResultSubpartitionView,
-)
 
 log = logging.getLogger(__name__)
 
-_IN_MEMORY_BYTES = 8 << 20
 _FORGOTTEN_S = 24 * 3600
 """Rows that a query kept longer ago are deleted by the next query on the host."""
 
@@ -65,9 +58,9 @@ def open_epoch_reader(
     if context.stop_at is None:
         reading = FirstReading(of_query, task, context, _calls(of_query, create_calls))
         return reading if scans is None else SharingReader(reading, source, scans)
-    view = None if scans is None else scans.find(source, context.stop_at)
-    if view is not None:
-        return _SharedReading(view, context.stop_at)
+    rows = None if scans is None else scans.find(source, context.stop_at)
+    if rows is not None:
+        return _SharedReading(rows, context.stop_at)
     return SecondReading(of_query, task, context, _calls(of_query, create_calls))
 
 
@@ -120,19 +113,68 @@ class SharedScans:
         digest = hashlib.sha256(dumps(state_to_json(stored, source)).encode()).hexdigest()
         return self.folder / f"{self._number}-{digest}.arrow"
 
-    def find(
-        self, source: Source[Any, Any, Any], state: EpochState
-    ) -> ResultSubpartitionView[pa.RecordBatch] | None:
-        """Return a view of the rows that led to a state, None if no scan on this host has kept them whole."""
+    def find(self, source: Source[Any, Any, Any], state: EpochState) -> pa.RecordBatchFileReader | None:
+        """Return the rows that led to a state, None if no scan on this host has kept them whole.
+
+        The batches are views of the file, which may be deleted while it is read.
+        """
         file = self.file(source, state)
         try:
             make_private_folder(self._root)
-            return view_of_file(file)
+            return pa.ipc.open_file(pa.memory_map(str(file)))
         except FileNotFoundError:
             return None
         except (pa.ArrowException, OSError) as error:
             log.warning("the rows that another scan has kept in %s are read again: %s", file, error)
             return None
+
+
+class BlockingPartition:
+    """Rows in a file, read when it is finished, by any number of readers (Flink's ``BLOCKING``).
+
+    Belongs to the task's thread. Costs no memory: batches are written as they come.
+
+    Args:
+        file: where they are written; made with the first batch. It has the rows' schema.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._writer: pa.RecordBatchFileWriter | None = None
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Write a batch.
+
+        Raises:
+            OSError: the disk is full, or does not permit it.
+        """
+        if self._writer is None:
+            self._writer = pa.ipc.new_file(str(self._file), batch.schema)
+        self._writer.write_batch(batch)
+
+    def finish(self, name: Path) -> None:
+        """All is written: give the file the name under which others find it. Then it is whole.
+
+        Raises:
+            OSError: as `add`.
+        """
+        self._close()
+        # Before it has its name: after a crash of the host a file may be there without its content.
+        with self._file.open("rb") as written:
+            os.fsync(written.fileno())
+        self._file.rename(name)
+
+    def release(self) -> None:
+        """Give up a file that has no name yet. Idempotent."""
+        with suppress(OSError):
+            self._close()
+        self._file.unlink(missing_ok=True)
+
+    def _close(self) -> None:
+        writer = self._writer
+        self._writer = None
+        if writer is not None:
+            writer.close()
 
 
 class SharingReader:
@@ -153,8 +195,7 @@ class SharingReader:
         self._reader = reader
         self._source = source
         self._scans = scans
-        self._attempt = uuid.uuid4().hex
-        self._partition: BlockingResultPartition | None = None
+        self._partition: BlockingPartition | None = None
         self._is_whole = True
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
@@ -178,17 +219,10 @@ class SharingReader:
         try:
             if self._partition is None and self._is_whole:
                 self._scans.prepare()
-                name = ResultPartitionId(f"rows-{self._attempt}", self._attempt)
-                self._partition = BlockingResultPartition(
-                    name,
-                    1,
-                    BufferPool(_IN_MEMORY_BYTES),
-                    folder=self._scans.folder,
-                    on_consumable=lambda _: self._show(),
-                )
-                PROCESS_PARTITIONS.register(self._partition)
+                # Unlike the file of every other attempt, of which several may write at once.
+                self._partition = BlockingPartition(self._scans.folder / f"{uuid.uuid4().hex}.arrow")
             if self._partition is not None:
-                self._partition.add(0, batch, batch.nbytes)
+                self._partition.add(batch)
         except OSError:
             log.warning(
                 "rows of epoch %s are not kept for other scans", self._scans.folder.name, exc_info=True
@@ -199,39 +233,33 @@ class SharingReader:
         partition = self._partition
         if partition is not None and self._is_whole:
             with suppress(Exception):  # a reader that failed has no state, and nothing to share
-                partition.release_memory()
-                partition.finish()
+                partition.finish(self._scans.file(self._source, self._reader.state()))
         self._give_up()
 
-    def _show(self) -> None:
-        """Give the finished partition the name under which other scans find it: then it is whole."""
-        assert self._partition is not None
-        target = self._scans.file(self._source, self._reader.state())
-        rows = self._partition.file(0)
-        # Before it has its name: after a crash of the host a file may be there without its content.
-        with rows.open("rb") as written:
-            os.fsync(written.fileno())
-        rows.rename(target)
-
     def _give_up(self) -> None:
+        partition = self._partition
         self._partition = None
         self._is_whole = False
-        PROCESS_PARTITIONS.release_produced_by(self._attempt)
+        if partition is not None:
+            partition.release()
 
 
 class _SharedReading:
     """Rows that another scan on this host has kept."""
 
-    def __init__(self, view: ResultSubpartitionView[pa.RecordBatch], state: EpochState) -> None:
-        self._view = view
+    def __init__(self, rows: pa.RecordBatchFileReader, state: EpochState) -> None:
+        self._rows: pa.RecordBatchFileReader | None = rows
         self._state = state
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
-        while isinstance(buffer := self._view.next(), PartitionBuffer):
-            yield buffer.payload
+        number = 0
+        while self._rows is not None and number < self._rows.num_record_batches:
+            yield self._rows.get_batch(number)
+            number += 1
 
     def close(self) -> None:
-        self._view.release()
+        # With it the file that it maps.
+        self._rows = None
 
     def state(self) -> EpochState:
         return self._state

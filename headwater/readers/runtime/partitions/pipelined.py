@@ -5,9 +5,8 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Generic, TypeVar
 
-from headwater.readers.runtime.partitions.result_partition import ResultPartition, ResultPartitionId
 from headwater.readers.runtime.partitions.subpartition import (
     BufferPool,
     CheckpointBarrier,
@@ -15,27 +14,35 @@ from headwater.readers.runtime.partitions.subpartition import (
     EndOfPartition,
     Listener,
     PartitionBuffer,
-    ResultSubpartition,
-    ResultSubpartitionView,
+    PartitionEvent,
 )
 
 T = TypeVar("T")
 
 
-class PipelinedResultPartition(ResultPartition[T]):
-    """Bounded by its pool: producers wait for room. Each subpartition is read by one view.
+class PipelinedResultPartition(Generic[T]):
+    """The channels of a task, over one pool (Flink's ``ResultPartition``).
+
+    Bounded by the pool: producers wait for room. Each channel has one producing thread, and is read by one
+    view.
+
+    Attributes:
+        is_released: whether all is given up.
 
     Args:
-        partition_id: its name.
-        subpartitions: how many channels.
-        pool: the budget of all of them.
+        subpartitions: how many channels; their number never changes.
+        pool: the budget of all of them. Closed with the partition.
     """
 
-    def __init__(self, partition_id: ResultPartitionId, subpartitions: int, pool: BufferPool) -> None:
+    def __init__(self, subpartitions: int, pool: BufferPool) -> None:
+        self.pool = pool
         self._pipelined: tuple[PipelinedSubpartition[T], ...] = tuple(
-            PipelinedSubpartition(index) for index in range(subpartitions)
+            PipelinedSubpartition() for _ in range(subpartitions)
         )
-        super().__init__(partition_id, self._pipelined, pool)
+        self.is_released = False
+
+    def __len__(self) -> int:
+        return len(self._pipelined)
 
     def add(
         self, index: int, payload: T, size_bytes: int, cancelled: Callable[[], bool] = lambda: False
@@ -56,6 +63,10 @@ class PipelinedResultPartition(ResultPartition[T]):
         self._pipelined[index].add(PartitionBuffer(payload, size_bytes, self.pool))
         return True
 
+    def add_event(self, index: int, event: PartitionEvent) -> None:
+        """Put an event into a subpartition. Never waits."""
+        self._pipelined[index].add(event)
+
     def finish_subpartition(self, index: int) -> None:
         """All is produced in one subpartition. Once."""
         self._pipelined[index].finish()
@@ -65,30 +76,40 @@ class PipelinedResultPartition(ResultPartition[T]):
         return self._pipelined[index].overtake(barrier)
 
     def create_view(self, index: int, on_available: Listener) -> PipelinedSubpartitionView[T]:
-        return self._pipelined[index].create_view(on_available, lambda: self.on_consumed_subpartition(index))
+        """Return the one view of a subpartition; see `PipelinedSubpartition.create_view`."""
+        return self._pipelined[index].create_view(on_available)
+
+    def release(self) -> None:
+        """Give up everything, also while others still produce or read. Idempotent; any thread."""
+        self.is_released = True
+        # The pool first: a producer that waits for room goes on, without any.
+        self.pool.close()
+        for subpartition in self._pipelined:
+            subpartition.release()
 
 
-class PipelinedSubpartition(ResultSubpartition[T]):
-    """Flink's ``PipelinedSubpartition``: read by one view, which hears of new elements.
+class PipelinedSubpartition(Generic[T]):
+    """One channel (Flink's ``PipelinedSubpartition``): read by one view, which hears of new elements.
 
     A barrier that is read blocks the queue for good. Elements behind it belong to the next epoch, and a
     task lives for one epoch. Behind a barrier that overtook lie the elements that are stored with the state.
 
     Attributes:
         backlog: how many buffers, events not counted, are waiting to be read.
+        is_released: whether all is given up.
     """
 
-    def __init__(self, index: int) -> None:
-        super().__init__(index)
+    def __init__(self) -> None:
         self._elements: deque[Element[T]] = deque()
-        # Guards all that follows, and `is_released`. Listeners are called outside of it: they take locks of
-        # their own.
+        # Guards all that follows. Listeners are called outside of it: they take locks of their own.
         self._lock = threading.Lock()
         self._on_available: Listener | None = None
         self.backlog = 0
         self._is_blocked = False
+        self.is_released = False
 
     def add(self, element: Element[T]) -> None:
+        """Append. Not after `finish`. An element that is added during a release is lost with the rest."""
         with self._lock:
             self._elements.append(element)
             self.backlog += isinstance(element, PartitionBuffer)
@@ -112,16 +133,15 @@ class PipelinedSubpartition(ResultSubpartition[T]):
         return overtaken
 
     def finish(self) -> None:
+        """Append the end. Once; nothing is added afterwards."""
         self.add(EndOfPartition())
 
-    def create_view(
-        self, on_available: Listener, on_released: Listener | None = None
-    ) -> PipelinedSubpartitionView[T]:
-        """Return the one view.
+    def create_view(self, on_available: Listener) -> PipelinedSubpartitionView[T]:
+        """Return the one view. Not after `release`.
 
         Args:
-            on_available: see `ResultSubpartition.create_view`.
-            on_released: called once, when the view is released: the subpartition is consumed.
+            on_available: called, on any thread, when there is something to read after there was nothing, and
+                when the subpartition is released.
         """
         with self._lock:
             self._on_available = on_available
@@ -129,9 +149,10 @@ class PipelinedSubpartition(ResultSubpartition[T]):
         # What was added before there was a view has not been announced to it.
         if has_data:
             on_available()
-        return PipelinedSubpartitionView(self, on_released)
+        return PipelinedSubpartitionView(self)
 
     def release(self) -> None:
+        """Give up everything: buffers are recycled, the view ends. Idempotent; any thread."""
         with self._lock:
             dropped = self._elements
             self._elements = deque()
@@ -155,19 +176,21 @@ class PipelinedSubpartition(ResultSubpartition[T]):
             return element
 
 
-class PipelinedSubpartitionView(ResultSubpartitionView[T]):
-    """The one reader of a pipelined subpartition."""
+class PipelinedSubpartitionView(Generic[T]):
+    """The one reader of a pipelined subpartition. Used by one thread."""
 
-    def __init__(self, subpartition: PipelinedSubpartition[T], on_released: Listener | None) -> None:
+    def __init__(self, subpartition: PipelinedSubpartition[T]) -> None:
         self._subpartition = subpartition
-        self._on_released = on_released
         self._is_released = False
 
     def next(self) -> Element[T] | None:
+        """Return the next buffer or event, None if there is none now.
+
+        Never waits for a producer. After a release it always returns None. The caller recycles each buffer
+        when it is done with it. The last element of a finished subpartition is an `EndOfPartition`.
+        """
         return None if self._is_released else self._subpartition.poll()
 
     def release(self) -> None:
-        was_released = self._is_released
+        """Stop reading. Does not release the subpartition. Idempotent."""
         self._is_released = True
-        if not was_released and self._on_released is not None:
-            self._on_released()

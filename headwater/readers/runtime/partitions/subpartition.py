@@ -1,9 +1,8 @@
-"""One channel of a result partition: its elements, the pool that bounds them, and how they are read."""
+"""What lies in a channel between threads: its elements, and the pool of bytes that bounds them."""
 
 from __future__ import annotations
 
 import threading
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeAlias, TypeVar
@@ -12,7 +11,7 @@ from headwater.core.errors import ContractError
 
 
 class BufferPool:
-    """A budget of bytes, shared by all subpartitions of one result partition. Any thread may call any method.
+    """A budget of bytes, shared by all channels of a task. Any thread may call any method.
 
     A buffer is let in while less than the budget is in use, however large it is: Arrow batches are not cut
     here, and a batch that is larger than the whole budget must get through too. So the most that is ever in
@@ -35,11 +34,6 @@ class BufferPool:
         self._is_closed = False
         # Guards everything above, and is where producers wait for room.
         self._changed = threading.Condition(threading.Lock())
-
-    def try_request(self, size_bytes: int) -> bool:
-        """Take bytes if there is room, without waiting. Never from a closed pool."""
-        with self._changed:
-            return self._take(size_bytes)
 
     def request(self, size_bytes: int, cancelled: Callable[[], bool] = lambda: False) -> bool:
         """Take bytes, waiting until consumers gave some back: the back-pressure on producers.
@@ -95,7 +89,7 @@ class PartitionBuffer(Generic[T]):
     """An element that lies in a partition and counts bytes there until its consumer is done with it.
 
     Attributes:
-        payload: an Arrow batch; in partitions that never write to a file, anything.
+        payload: what the producer puts there.
         size_bytes: of the payload.
     """
 
@@ -141,60 +135,3 @@ class CheckpointBarrier(PartitionEvent):
 
 Element: TypeAlias = "PartitionBuffer[T] | PartitionEvent"
 Listener: TypeAlias = Callable[[], None]
-
-
-class ResultSubpartitionView(ABC, Generic[T]):
-    """Reads one subpartition (Flink's ``ResultSubpartitionView``). Used by one thread."""
-
-    @abstractmethod
-    def next(self) -> Element[T] | None:
-        """Return the next buffer or event, None if there is none now.
-
-        Never waits for a producer. After a release it always returns None. The caller recycles each buffer
-        when it is done with it. The last element of a finished subpartition is an `EndOfPartition`.
-        """
-
-    @abstractmethod
-    def release(self) -> None:
-        """Stop reading. Does not release the subpartition. Idempotent."""
-
-
-class ResultSubpartition(ABC, Generic[T]):
-    """A queue of buffers and events (Flink's ``ResultSubpartition``).
-
-    One thread produces, others consume.
-
-    Attributes:
-        is_released: whether all is given up.
-
-    Args:
-        index: its number in the partition.
-    """
-
-    def __init__(self, index: int) -> None:
-        self.index = index
-        self.is_released = False
-
-    @abstractmethod
-    def add(self, element: Element[T]) -> None:
-        """Append. Not after `finish`. An element that is added during a release is lost with the rest."""
-
-    @abstractmethod
-    def finish(self) -> None:
-        """Append the end. Once; nothing is added afterwards."""
-
-    @abstractmethod
-    def create_view(self, on_available: Listener) -> ResultSubpartitionView[T]:
-        """Return a view. Not after `release`; of a pipelined subpartition once.
-
-        Args:
-            on_available: called, on any thread, when there is something to read after there was nothing, and
-                when the subpartition is released.
-
-        Raises:
-            ContractError: a subpartition of this kind cannot be read before it is finished.
-        """
-
-    @abstractmethod
-    def release(self) -> None:
-        """Give up everything: buffers are recycled, files deleted, views end. Idempotent; any thread."""

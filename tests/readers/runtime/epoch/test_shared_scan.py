@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from headwater.core.epoch import EpochState
-from headwater.readers.runtime.epoch.open_reader import SharedScans, open_epoch_reader
+from headwater.readers.runtime.epoch.open_reader import BlockingPartition, SharedScans, open_epoch_reader
 from headwater.readers.runtime.epoch.task import EpochReading, ReadingContext
-from headwater.readers.runtime.partitions.result_partition import PROCESS_PARTITIONS
 from tests.pages import Library, PageSource, pages, rows_of, start_of
 from tests.readings import epoch_task
 
@@ -44,7 +46,6 @@ def test_the_second_scan_reads_what_the_first_kept() -> None:
         assert second.state() == first.state()
         second.close()
     assert len(source.library.fetched) == asked
-    assert not PROCESS_PARTITIONS._partitions
 
 
 def test_what_a_reader_that_was_left_early_emitted_is_kept_too(host: Path) -> None:
@@ -69,6 +70,48 @@ def test_rows_of_another_state_are_not_taken_for_those_that_are_asked_for() -> N
     asked = len(source.library.fetched)
     assert rows_of(again) == rows
     assert len(source.library.fetched) > asked
+
+
+def test_rows_are_found_when_all_are_written_and_not_before(host: Path) -> None:
+    source = PageSource(Library({"a": pages(5)}))
+    first = opened(source)
+    for _ in first:
+        # Whatever state another attempt has come to: none leads to a file that is written still.
+        assert all(re.fullmatch(r"[0-9a-f]{32}\.arrow", file.name) for file in files(host))
+    [file] = files(host)
+    assert file == SharedScans("query/epoch-001-x", 0).file(source, first.state())
+
+
+def test_ten_scans_at_once_read_the_same_rows_also_while_the_file_is_deleted(host: Path) -> None:
+    source = PageSource(Library({"a": pages(20)}))
+    first = opened(source)
+    rows = rows_of(first)
+    scans = [opened(source, stop_at=first.state()) for _ in range(10)]
+    files(host)[0].unlink()
+    with ThreadPoolExecutor(10) as threads:
+        assert all(found == rows for found in threads.map(rows_of, scans))
+
+
+def test_an_attempt_whose_disk_is_full_half_way_keeps_nothing_and_goes_on(
+    host: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    written = 0
+
+    def add(partition: BlockingPartition, batch: pa.RecordBatch) -> None:
+        nonlocal written
+        written += 1
+        if written == 3:
+            raise OSError(28, "No space left on device")
+        original(partition, batch)
+
+    original = BlockingPartition.add
+    monkeypatch.setattr(BlockingPartition, "add", add)
+    source = PageSource(Library({"a": pages(5)}))
+    first = opened(source)
+    assert len(rows_of(first)) == 5
+    assert "are not kept for other scans" in caplog.text
+    assert not files(host)
+    assert len(rows_of(opened(source, stop_at=first.state()))) == 5
 
 
 def test_without_the_option_nothing_is_written(host: Path) -> None:
@@ -101,7 +144,6 @@ def test_a_reader_that_fails_keeps_nothing(host: Path) -> None:
     with pytest.raises(RuntimeError, match="no"):
         rows_of(opened(PageSource(library)))
     assert not files(host)
-    assert not PROCESS_PARTITIONS._partitions
 
 
 def test_rows_that_cannot_be_kept_are_read_all_the_same(host: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -14,7 +14,6 @@ from headwater.readers.runtime.fetchers.events import Fetched, SplitsDone
 from headwater.readers.runtime.fetchers.split_fetcher import FetcherWork, SplitFetcher
 from headwater.readers.runtime.fetchers.trigger import BarrierTrigger
 from headwater.readers.runtime.partitions.pipelined import PipelinedResultPartition
-from headwater.readers.runtime.partitions.result_partition import ResultPartitionId
 from headwater.readers.runtime.partitions.subpartition import BufferPool, PartitionEvent
 from tests.pages import Library, PageReader, start_of
 
@@ -39,9 +38,7 @@ class Rig:
         self.waiting = deque(start_of(label) for label in labels)
         self.told = threading.Event()
         self.pool = BufferPool(budget_bytes)
-        self.partition: PipelinedResultPartition[Fetched] = PipelinedResultPartition(
-            ResultPartitionId("p", "a"), 1, self.pool
-        )
+        self.partition: PipelinedResultPartition[Fetched] = PipelinedResultPartition(1, self.pool)
         self.view = self.partition.create_view(0, self.told.set)
         self.clock = ManualClock()
         self.trigger = BarrierTrigger(barrier or Barrier(), self.clock, self._on_change)

@@ -17,7 +17,6 @@ from headwater.readers.runtime.fetchers.fetcher_manager import SplitFetcherManag
 from headwater.readers.runtime.fetchers.split_fetcher import FetcherWork
 from headwater.readers.runtime.fetchers.trigger import BarrierTrigger
 from headwater.readers.runtime.partitions.pipelined import PipelinedResultPartition
-from headwater.readers.runtime.partitions.result_partition import ResultPartitionId
 from headwater.readers.runtime.partitions.subpartition import BufferPool
 from tests.exactly_once.waiting import until
 from tests.pages import Library, PageReader, pages, start_of
@@ -38,7 +37,7 @@ class Rig:
     ) -> None:
         self.failed = threading.Event()
         self.partition: PipelinedResultPartition[Fetched] = PipelinedResultPartition(
-            ResultPartitionId("p", "a"), threads, BufferPool(1 << 20)
+            threads, BufferPool(1 << 20)
         )
         trigger = BarrierTrigger(Barrier(), SystemClock(), lambda: None)
         self.manager = SplitFetcherManager(
@@ -145,7 +144,7 @@ def test_f10_no_fetcher_is_started_after_closing() -> None:
 
 def test_closing_frees_a_fetcher_that_waits_for_room() -> None:
     rig = Rig(Library({"a": pages(9)}), "a")
-    rig.partition.pool.try_request(1 << 20)
+    rig.partition.pool.request(1 << 20, lambda: True)
     rig.manager.start()
     until(lambda: rig.partition.pool._waiting == 1, "the fetcher")
     rig.manager.close()

@@ -34,7 +34,7 @@ def rows(*numbers: int) -> pa.RecordBatch:
 
 
 def buffer(pool: BufferPool, *numbers: int) -> PartitionBuffer[pa.RecordBatch]:
-    assert pool.try_request(100)
+    assert pool.request(100, lambda: True)
     return PartitionBuffer(rows(*numbers), 100, pool)
 
 

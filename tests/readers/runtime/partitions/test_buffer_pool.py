@@ -15,30 +15,30 @@ from tests.patience import PATIENCE_S
 
 def test_a_budget_that_is_used_up_lets_nothing_in() -> None:
     pool = BufferPool(10)
-    assert pool.try_request(9)
-    assert pool.try_request(9)
-    assert not pool.try_request(1)
+    assert pool.request(9, lambda: True)
+    assert pool.request(9, lambda: True)
+    assert not pool.request(1, lambda: True)
     assert pool._used_bytes == 18
 
 
 def test_a_buffer_larger_than_the_budget_gets_through() -> None:
     pool = BufferPool(10)
-    assert pool.try_request(1_000)
-    assert not pool.try_request(1)
+    assert pool.request(1_000, lambda: True)
+    assert not pool.request(1, lambda: True)
 
 
 def test_available_again_after_recycling() -> None:
     pool = BufferPool(10)
-    buffer = PartitionBuffer("x", 10, pool if pool.try_request(10) else None)
-    assert not pool.try_request(1)
+    buffer = PartitionBuffer("x", 10, pool if pool.request(10, lambda: True) else None)
+    assert not pool.request(1, lambda: True)
     buffer.recycle()
     assert (pool._used_bytes, pool.peak_bytes) == (0, 10)
-    assert pool.try_request(1)
+    assert pool.request(1, lambda: True)
 
 
 def test_a_buffer_is_given_back_once() -> None:
     pool = BufferPool(10)
-    pool.try_request(4)
+    pool.request(4, lambda: True)
     buffer = PartitionBuffer("x", 4, pool)
     buffer.recycle()
     buffer.recycle()
@@ -47,10 +47,10 @@ def test_a_buffer_is_given_back_once() -> None:
 
 def test_a_closed_pool_gives_nothing_and_takes_back() -> None:
     pool = BufferPool(10)
-    pool.try_request(4)
+    pool.request(4, lambda: True)
     pool.close()
     pool.close()
-    assert not pool.try_request(1)
+    assert not pool.request(1, lambda: True)
     assert not pool.request(1)
     pool.recycle(4)
     assert pool._used_bytes == 0
@@ -65,7 +65,7 @@ def test_a_budget_of_nothing_is_refused() -> None:
 def test_a_producer_that_waits_is_woken(how: str) -> None:
     pool = BufferPool(10)
     cancelled = threading.Event()
-    pool.try_request(10)
+    pool.request(10, lambda: True)
     with ThreadPoolExecutor(1) as threads:
         waiting = threads.submit(pool.request, 1, cancelled.is_set)
         until(lambda: pool._waiting == 1, "the thread to wait")
@@ -82,7 +82,7 @@ def test_a_producer_that_waits_is_woken(how: str) -> None:
 
 def test_a_wake_up_alone_changes_nothing() -> None:
     pool = BufferPool(10)
-    pool.try_request(10)
+    pool.request(10, lambda: True)
     with ThreadPoolExecutor(1) as threads:
         waiting = threads.submit(pool.request, 1)
         until(lambda: pool._waiting == 1, "the thread to wait")

@@ -1,42 +1,54 @@
-"""What every subpartition promises, and the two kinds each for itself.
-
-Flink's SubpartitionTestBase and its heirs.
-"""
+"""What a partition and its subpartitions promise: Flink's ResultPartitionTest and SubpartitionTestBase."""
 
 from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from headwater.readers.runtime.partitions.blocking import BlockingSubpartition
-from headwater.readers.runtime.partitions.pipelined import PipelinedSubpartition
+from headwater.readers.runtime.partitions.pipelined import PipelinedResultPartition, PipelinedSubpartition
 from headwater.readers.runtime.partitions.subpartition import (
     BufferPool,
     EndOfPartition,
     PartitionBuffer,
     PartitionEvent,
-    ResultSubpartition,
 )
 from tests.patience import PATIENCE_S
 from tests.readers.runtime.partitions.consuming import BARRIER, Told, buffer, read
 
 
-@pytest.fixture(params=["pipelined", "blocking in memory", "blocking in a file"])
-def subpartition(request: pytest.FixtureRequest, tmp_path: Path) -> ResultSubpartition[Any]:
-    if request.param == "pipelined":
-        return PipelinedSubpartition(0)
-    blocking = BlockingSubpartition(0, tmp_path / "0.arrow")
-    if "file" in request.param:
-        blocking.spill()
-    return blocking
+@pytest.fixture
+def subpartition() -> PipelinedSubpartition[Any]:
+    return PipelinedSubpartition()
+
+
+def test_add_on_partition() -> None:
+    pool = BufferPool(1_000)
+    partition: PipelinedResultPartition[str] = PipelinedResultPartition(2, pool)
+    assert partition.add(1, "rows", 10)
+    assert pool._used_bytes == 10
+    partition.finish_subpartition(1)
+    view = partition.create_view(1, Told())
+    element = view.next()
+    assert isinstance(element, PartitionBuffer)
+    assert element.payload == "rows"
+    element.recycle()
+    assert isinstance(view.next(), EndOfPartition)
+    partition.release()
+    assert (pool._used_bytes, partition.is_released) == (0, True)
+
+
+def test_a_pipelined_partition_makes_its_producer_wait() -> None:
+    partition: PipelinedResultPartition[str] = PipelinedResultPartition(1, BufferPool(100))
+    assert partition.add(0, "rows", 100)
+    assert not partition.add(0, "rows", 1, lambda: True)
+    partition.release()
 
 
 def test_releasing_reader_does_not_release_partition(
-    subpartition: ResultSubpartition[Any], pool: BufferPool
+    subpartition: PipelinedSubpartition[Any], pool: BufferPool
 ) -> None:
     subpartition.add(buffer(pool, 1))
     subpartition.finish()
@@ -46,14 +58,14 @@ def test_releasing_reader_does_not_release_partition(
     assert not subpartition.is_released
 
 
-def test_release_is_idempotent(subpartition: ResultSubpartition[Any], pool: BufferPool) -> None:
+def test_release_is_idempotent(subpartition: PipelinedSubpartition[Any], pool: BufferPool) -> None:
     subpartition.add(buffer(pool, 1))
     for _ in range(3):
         subpartition.release()
     assert pool._used_bytes == 0
 
 
-def test_read_after_dispose(subpartition: ResultSubpartition[Any], pool: BufferPool) -> None:
+def test_read_after_dispose(subpartition: PipelinedSubpartition[Any], pool: BufferPool) -> None:
     subpartition.add(buffer(pool, 1))
     subpartition.finish()
     view = subpartition.create_view(Told())
@@ -61,7 +73,9 @@ def test_read_after_dispose(subpartition: ResultSubpartition[Any], pool: BufferP
     assert view.next() is None
 
 
-def test_buffers_and_events_keep_their_order(subpartition: ResultSubpartition[Any], pool: BufferPool) -> None:
+def test_buffers_and_events_keep_their_order(
+    subpartition: PipelinedSubpartition[Any], pool: BufferPool
+) -> None:
     event = PartitionEvent()
     for element in (buffer(pool, 1), buffer(pool, 2, 3), event, buffer(pool, 4)):
         subpartition.add(element)
@@ -70,16 +84,15 @@ def test_buffers_and_events_keep_their_order(subpartition: ResultSubpartition[An
 
 
 def test_cleanup_released_partition_no_view(
-    subpartition: ResultSubpartition[Any], pool: BufferPool, tmp_path: Path
+    subpartition: PipelinedSubpartition[Any], pool: BufferPool
 ) -> None:
     subpartition.add(buffer(pool, 1))
     subpartition.release()
     assert pool._used_bytes == 0
-    assert not list(tmp_path.iterdir())
 
 
 def test_release_parent(pool: BufferPool) -> None:
-    subpartition: PipelinedSubpartition[Any] = PipelinedSubpartition(0)
+    subpartition: PipelinedSubpartition[Any] = PipelinedSubpartition()
     told = Told()
     view = subpartition.create_view(told)
     subpartition.add(buffer(pool, 1))
@@ -89,7 +102,7 @@ def test_release_parent(pool: BufferPool) -> None:
 
 
 def test_a_consumer_is_told_only_when_there_was_nothing_before(pool: BufferPool) -> None:
-    subpartition: PipelinedSubpartition[Any] = PipelinedSubpartition(0)
+    subpartition: PipelinedSubpartition[Any] = PipelinedSubpartition()
     told = Told()
     view = subpartition.create_view(told)
     assert told.times == 0
@@ -102,7 +115,7 @@ def test_a_consumer_is_told_only_when_there_was_nothing_before(pool: BufferPool)
 
 
 def test_a_consumer_that_comes_late_is_told_at_once(pool: BufferPool) -> None:
-    subpartition: PipelinedSubpartition[Any] = PipelinedSubpartition(0)
+    subpartition: PipelinedSubpartition[Any] = PipelinedSubpartition()
     subpartition.add(buffer(pool, 1))
     told = Told()
     subpartition.create_view(told)
@@ -110,7 +123,7 @@ def test_a_consumer_that_comes_late_is_told_at_once(pool: BufferPool) -> None:
 
 
 def test_backlog_counts_buffers_not_events(pool: BufferPool) -> None:
-    subpartition: PipelinedSubpartition[Any] = PipelinedSubpartition(0)
+    subpartition: PipelinedSubpartition[Any] = PipelinedSubpartition()
     view = subpartition.create_view(Told())
     subpartition.add(buffer(pool, 1))
     subpartition.add(PartitionEvent())
@@ -121,7 +134,7 @@ def test_backlog_counts_buffers_not_events(pool: BufferPool) -> None:
 
 
 def test_barrier_overtaking(pool: BufferPool) -> None:
-    subpartition: PipelinedSubpartition[Any] = PipelinedSubpartition(0)
+    subpartition: PipelinedSubpartition[Any] = PipelinedSubpartition()
     view = subpartition.create_view(Told())
     event = PartitionEvent()
     for element in (buffer(pool, 1), buffer(pool, 2), event, buffer(pool, 4)):
@@ -138,7 +151,7 @@ def test_barrier_overtaking(pool: BufferPool) -> None:
 
 
 def test_availability_after_priority() -> None:
-    subpartition: PipelinedSubpartition[Any] = PipelinedSubpartition(0)
+    subpartition: PipelinedSubpartition[Any] = PipelinedSubpartition()
     told = Told()
     view = subpartition.create_view(told)
     assert subpartition.overtake(BARRIER) == ()
@@ -147,14 +160,14 @@ def test_availability_after_priority() -> None:
 
 
 def test_overtaking_in_a_released_subpartition_captures_nothing(pool: BufferPool) -> None:
-    subpartition: PipelinedSubpartition[Any] = PipelinedSubpartition(0)
+    subpartition: PipelinedSubpartition[Any] = PipelinedSubpartition()
     subpartition.add(buffer(pool, 1))
     subpartition.release()
     assert subpartition.overtake(BARRIER) == ()
 
 
 def test_nothing_is_read_behind_a_barrier(pool: BufferPool) -> None:
-    subpartition: PipelinedSubpartition[Any] = PipelinedSubpartition(0)
+    subpartition: PipelinedSubpartition[Any] = PipelinedSubpartition()
     told = Told()
     view = subpartition.create_view(told)
     subpartition.add(BARRIER)
@@ -166,7 +179,7 @@ def test_nothing_is_read_behind_a_barrier(pool: BufferPool) -> None:
 @pytest.mark.parametrize("slow", ["producer", "consumer", "neither", "both"])
 def test_concurrent_produce_and_consume(slow: str) -> None:
     pool = BufferPool(4 * 1024)
-    subpartition: PipelinedSubpartition[int] = PipelinedSubpartition(0)
+    subpartition: PipelinedSubpartition[int] = PipelinedSubpartition()
     told = Told()
     lazy = threading.Event()
     view = subpartition.create_view(told)
