@@ -157,6 +157,9 @@ def test_the_driver_names_rows_in_flight_and_found_splits_and_reads_neither(
     state = decode_manifest(manifest, crawl.source, "here").state
     assert state is not None
     assert StateParts(crawl.source, *slot).rows(state, crawl.store) == (held,)
+    # So does one of the epoch after it, where no task of that one was run.
+    crawl.plan()
+    assert [later for task in crawl.tasks() for later in task.restored] == [slot]
 
 
 def test_a_segment_that_is_gone_is_an_error_that_says_what_to_restore() -> None:

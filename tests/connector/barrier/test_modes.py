@@ -71,6 +71,8 @@ def test_every_item_comes_once_however_epochs_are_cut_left_and_read_again(
             break
         log.append(end)
         for task in coordinator.tasks(start, end):
+            if task.number and rng.random() < 0.3:
+                continue  # it was not run: a LIMIT was reached in another task
             first = read(configured.source, task, store, rng.choice([None, None, 5]))
             again = read(configured.source, task, store)
             assert sorted(first) == sorted(again)

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from headwater.core.clock import ManualClock
+from headwater.core.epoch import EpochState, SplitProgress
 from headwater.core.errors import FencedError
 from headwater.core.jsons import dumps
 from headwater.core.state_store import MemoryStateStore
@@ -20,7 +21,12 @@ from headwater.readers.runtime.epoch.claims import (
     is_dead,
     this_process,
 )
-from headwater.readers.runtime.epoch.task_slot import TaskSlot
+from headwater.readers.runtime.epoch.open_reader import open_epoch_reader
+from headwater.readers.runtime.epoch.read_epoch import read_epoch
+from headwater.readers.runtime.epoch.task_slot import Manifest, TaskSlot, encode_manifest
+from tests.doubles import NumberSplit
+from tests.pages import Library, PageSource, pages, start_of
+from tests.readings import epoch_task
 
 
 @pytest.fixture
@@ -109,6 +115,27 @@ def test_an_attempt_on_another_host_is_waited_for(slot: TaskSlot, clock: ManualC
 def test_a_claim_cut_short_by_a_loss_of_power_is_taken_over(slot: TaskSlot, clock: ManualClock) -> None:
     slot.put_claim(1, b'{"attem')
     assert claimed(ClaimProtocol(slot, clock).try_acquire()).number == 2
+
+
+def test_of_two_that_claim_between_each_others_look_and_put_one_gets_the_claim(clock: ManualClock) -> None:
+    class Overtaken(MemoryStateStore):
+        def put_if_absent(self, name: str, data: bytes, *, durable: bool = True) -> bytes:
+            super().put_if_absent(name, b'{"attempt":"other"}', durable=durable)
+            return super().put_if_absent(name, data, durable=durable)
+
+    assert ClaimProtocol(TaskSlot(Overtaken(), "q/epoch-1-x", 0), clock).try_acquire() is None
+
+
+def test_an_attempt_that_publishes_other_positions_than_the_first_is_fenced(clock: ManualClock) -> None:
+    store = MemoryStateStore()
+    source = PageSource(Library({"a": pages(3)}))
+    task = epoch_task([start_of("a")])
+    late = read_epoch(source, task, store, open_epoch_reader, clock)
+    next(late)
+    first = EpochState((SplitProgress(NumberSplit("a"), 1),))
+    TaskSlot(store, task.folder, 0).publish(encode_manifest(Manifest(first), source))
+    with pytest.raises(FencedError, match=r"published task 0 of .* first, with other positions"):
+        list(late)
 
 
 def test_of_two_that_take_over_at_once_one_gets_the_claim(slot: TaskSlot, clock: ManualClock) -> None:

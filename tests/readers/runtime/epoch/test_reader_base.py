@@ -10,10 +10,12 @@ import pyarrow as pa
 import pytest
 
 from headwater.core.barrier_reader import EpochRecord
+from headwater.core.clock import ManualClock
 from headwater.core.emitter import RecordEmitter, SplitState
-from headwater.core.epoch import Barrier, EpochState, SplitStatus
+from headwater.core.epoch import Barrier, EpochState, FoundSplit, SplitStatus
 from headwater.core.errors import ContractError, SourceError
 from headwater.core.jsons import JsonValue
+from headwater.readers.runtime.epoch.progress import EpochProgress, SplitFailures
 from tests.doubles import NumberSplit
 from tests.pages import Library, Page, PageReader, PageSource, pages, rows_of, start_of
 from tests.patience import PATIENCE_S
@@ -42,14 +44,24 @@ def test_r1_r2_state_is_made_when_a_split_is_added_and_only_the_emitter_on_the_t
     assert seen == [(threading.main_thread(), number) for number in range(3)]
 
 
+def test_r1_records_of_a_split_without_state_are_an_error() -> None:
+    reader = reading(Library({"a": pages(1)}), "a")
+    del reader._node.progress._states[("a",)]
+    with pytest.raises(ContractError, match="records of split a came, which is not registered"):
+        list(reader)
+
+
 def test_r1_a_split_that_is_given_twice_breaks_the_contract() -> None:
     with pytest.raises(ContractError, match="given to the task twice"):
         reading(Library(), "aa")
 
 
 def test_r3_r4_each_record_is_one_batch_and_one_without_rows_is_none() -> None:
-    library = Library({"a": [Page((1, 2)), Page(()), Page((3,))]})
-    assert [batch.num_rows for batch in reading(library, "a")] == [2, 1]
+    library = Library({"a": [Page((1, 2)), Page(()), Page((3,)), Page(())]})
+    reader = reading(library, "a")
+    assert [batch.num_rows for batch in reader] == [2, 1]
+    # What has no rows moves the position all the same.
+    assert positions(reader.state()) == {"a": 4}
 
 
 def test_r3_what_an_emitter_makes_of_one_record_comes_as_one_batch() -> None:
@@ -163,7 +175,7 @@ def test_r12_a_fetchers_error_surfaces_once_with_its_cause_and_then_there_is_no_
 
 
 def test_r13_rows_are_counted_once() -> None:
-    reader = reading(Library({"a": pages(3, 7)}), "a")
+    reader = reading(Library({"a": pages(9, 7)}), "a", Barrier(rows=21))
     list(reader)
     assert (reader.metrics.rows, reader.metrics.fetches) == (21, 3)
 
@@ -172,13 +184,30 @@ def test_r15_the_next_split_is_begun_when_there_is_room_for_it() -> None:
     library = Library({label: pages(2) for label in "abc"})
     list(reading(library, "abc"))
     assert [path[0] for path in library.fetched] == list("aabbcc")
+    # One that is found waits until there is room: for one of those that are open, but for one an epoch.
+    children = {f"b{n}": pages(2) for n in range(4)}
+    library = Library({"a": [Page((n,), (child,)) for n, child in enumerate(children)], **children})
+    reader = reading(library, "a", Barrier(rows=7), least_ready=1)
+    list(reader)
+    begun = {path[0] for path in library.fetched if path != ("a",)}
+    assert 1 <= len(begun) <= 2
+    assert children.keys() - begun >= {split.split.split_id for split in reader.state().found}
 
 
 def test_r16_open_splits_are_those_added_minus_those_done() -> None:
     reader = reading(Library({"a": [Page((1,), ("c",)), Page((2,))], "b": pages(1), "c": pages(2)}), "ab")
     opened = [reader._node.progress.open for _ in iter(reader)]
-    assert opened[0] == 3
+    assert opened == [3, 3, 2, 1, 1]
     assert reader._node.progress.open == 0
+    progress = EpochProgress(
+        [start_of("a"), start_of("b")], ManualClock(), SplitFailures({}, None, ManualClock())
+    )
+    # What comes twice is counted once.
+    for _ in range(2):
+        progress.add_found(FoundSplit(NumberSplit("c"), 0))
+        progress.done(("a",), SplitStatus.FINISHED)
+        progress.done(("c",), SplitStatus.FINISHED)
+        assert progress.open == 1
 
 
 @each_number_of_threads

@@ -72,7 +72,16 @@ def left_behind() -> tuple[InFlight, ...]:
 
 def test_requests_in_flight_finish_before_an_aligned_barrier() -> None:
     service = Service()
-    reader = reading(Library({"a": pages(5)}), "a", calls=asking(service))
+
+    async def late(row: Any) -> tuple[str, int]:
+        # When it is answered all pages are fetched, and the barrier is in the channel.
+        while len(library.fetched) < 5:
+            await asyncio.sleep(0.001)
+        await asyncio.sleep(0.05)
+        return await service(row)
+
+    library = Library({"a": pages(9)})
+    reader = reading(library, "a", Barrier(rows=5), calls=calls_of(late, capacity=8))
     assert sorted(rows_of(reader)) == [("a", 100 + number) for number in range(5)]
     assert reader.state().in_flight == ()
 

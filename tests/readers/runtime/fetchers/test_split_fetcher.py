@@ -20,9 +20,15 @@ from tests.readers.runtime.fetchers.fetcher_rig import A, B, C, Rig, Start, done
 
 
 def test_f1_all_methods_of_a_reader_but_wake_up_run_on_one_thread(threads: Start) -> None:
-    rig = Rig(Library({"a": pages(5), "b": pages(5)}), "ab")
+    rig = Rig(Library({"a": pages(5), "b": pages(5), "c": pages(99_999)}), "ab")
     thread = threads(rig.fetcher)
     until(lambda: rig.backlog == 10, "the fetcher")
+    rig.find("c")
+    # From the task's thread, while there are splits, paused and not: the reader hears it on its own.
+    rig.fetcher.pause_or_resume_splits([C], [])
+    rig.fetcher.pause_or_resume_splits([], [C])
+    rig.fetcher.remove_splits([C])
+    until(lambda: not rig.fetcher.assigned, "the fetcher")
     rig.fetcher.stop()
     thread.join(PATIENCE_S)
     assert rig.reader.thread is thread
@@ -34,9 +40,11 @@ def test_f2_tasks_run_in_their_order_and_before_fetching() -> None:
     rig.fetcher.step()
     rig.fetcher.pause_or_resume_splits([A], [])
     rig.fetcher.pause_or_resume_splits([], [A])
-    rig.fetcher.remove_splits([A])
-    for _ in range(3):
+    for has_room in (True, False):
         rig.fetcher.step()
+        assert (rig.fetcher.has_room, rig.fetcher.fetches) == (has_room, 0)
+    rig.fetcher.remove_splits([A])
+    rig.fetcher.step()
     assert (rig.reader.open, rig.reader.paused, rig.fetcher.assigned, rig.fetcher.fetches) == (
         {},
         set(),
