@@ -326,6 +326,8 @@ def http(
     starting_value: str | None = None,
     on_status: str | None = None,
     bad_pages: Literal["fail", "skip", "column"] | None = None,
+    allowed_hosts: str | Sequence[str] | None = None,
+    max_page_bytes: int | None = None,
     bearer_token: str | None = None,
     username: str | None = None,
     password: str | None = None,
@@ -402,7 +404,8 @@ def http(
         count_param: The query parameter that counts. Without it in `url` counting begins with page 1 and
             offset 0. Default: `page`, `offset`. (``countParam``)
         has_more_field: Where a page says whether there is another one, as `true` or `false`;
-            `header:NAME` is a header. (``hasMoreField``)
+            `header:NAME` is a header. `!NAME` says the opposite, such as `!end_of_stream`: that it is the
+            last one. (``hasMoreField``)
         error_field: Where a page says that it is an error, whatever its status, such as `errors` in
             GraphQL: one that has anything there cannot be read. (``errorField``)
         children_field: Where an item has links to lists of its own, which are read to their end: a URL or
@@ -427,6 +430,12 @@ def http(
         bad_pages: What becomes of a page that cannot be read: the query fails, the page is left out, or
             it is a row of its own with the reason in the column `bad_page`. Default: `fail`.
             (``badPages``)
+        allowed_hosts: The hosts to which links and redirects may lead, beside those of `url`: names or
+            addresses with commas between them, `*.example.com` for all below one. Credentials go to the
+            hosts of `url` alone. Default: any. (``allowedHosts``)
+        max_page_bytes: A page that is larger, as it is sent or when it is decompressed, cannot be read
+            (`badPages`). Nor can one of 2,000,000 items. A task needs about four times as much for each
+            of its connections. Default: `268435456`. (``maxPageBytes``)
         bearer_token: A token. It may be `env:NAME`, an environment variable, or `file:PATH`, on the
             driver and every executor. (``bearerToken``)
         username: Of basic authentication. It may be `env:NAME`, an environment variable, or `file:PATH`,
@@ -847,6 +856,7 @@ def mqtt(
     tls_key: str | None = None,
     idle_timeout: str | int | timedelta | None = None,
     retry_deadline: str | int | timedelta | None = None,
+    fail_on_data_loss: bool | None = None,
     receiver_idle_timeout: str | int | timedelta | None = None,
     max_in_flight: int | None = None,
     columns: str | Sequence[str] | None = None,
@@ -936,6 +946,9 @@ def mqtt(
             (``idleTimeout``)
         retry_deadline: For how long a broker that is away is asked again, before the query fails.
             Default: `2m`. (``retryDeadline``)
+        fail_on_data_loss: Whether a query fails if the broker has forgotten a session, and the messages
+            that it kept there; otherwise a warning names it, a stream counts it (`hw.LagListener`), and a
+            new session begins. Default: `true`. (``failOnDataLoss``)
         receiver_idle_timeout: How long a receiver stays connected when no task asks for what it received:
             longer than the trigger's interval and than a restart of the query. Default: `10m`.
             (``receiverIdleTimeout``)

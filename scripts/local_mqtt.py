@@ -58,6 +58,12 @@ class LocalMqtt(LocalServer):
         """What the option ``broker`` takes."""
         return f"mqtt://127.0.0.1:{self.port}"
 
+    def forget(self) -> None:
+        """Stop, lose all sessions and messages, and start."""
+        self.stop()
+        (self._folder / "mosquitto.db").unlink(missing_ok=True)
+        self.start()
+
     def _launch(self) -> bool:
         for _ in range(1 if self._keeps_port else ATTEMPTS):
             if super()._launch():

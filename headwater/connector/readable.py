@@ -129,15 +129,25 @@ def install_excepthook() -> None:
 def _shown_in_notebook(
     shell: Any, kind: type[BaseException], error: BaseException, traceback: Any, **how: Any
 ) -> None:
-    if not _show(error):
+    message = _message(error)
+    if message is None:
         shell.showtraceback((kind, error, traceback), **how)
+    else:
+        # An error, and not a text on stderr: the notebook that is saved has it, and a run of it stops there.
+        shell._showtraceback(kind, error, [message])  # noqa: SLF001 - what `showtraceback` ends with
 
 
 def _show(error: BaseException) -> bool:
     """Write headwater's message of an error to stderr; return whether there is one."""
-    said = any(said_in(text) is not None for text in _texts(error))
-    if said or isinstance(error, HeadwaterError):
-        sys.last_value = error
-        sys.stderr.write(f"{_MARK}{explain(error)}\n")
-        return True
-    return False
+    message = _message(error)
+    if message is not None:
+        sys.stderr.write(f"{message}\n")
+    return message is not None
+
+
+def _message(error: BaseException) -> str | None:
+    """Return headwater's message of an error, which is kept in ``sys.last_value``; None if it has none."""
+    if not isinstance(error, HeadwaterError) and all(said_in(text) is None for text in _texts(error)):
+        return None
+    sys.last_value = error
+    return f"{_MARK}{explain(error)}"

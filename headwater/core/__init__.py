@@ -25,8 +25,8 @@ Imports no other floor, no pyspark, no client library.
 * `options`: each is declared once, where its value is used, with name, parser, default and help;
 * `outside`: calls of code that a user wrote: its errors become errors of the tree, and its JSON is checked;
 * `planned_source`: sources whose splits have a known end: partitions with offsets, files, tables with keys;
-* `private_folder`: folders in shared places, such as the host's for temporary files, that only this user can
-  enter;
+* `private_folder`: folders that only this user can enter, in places such as the host's for temporary
+  files, and files that are whole or gone;
 * `reader`: the executor half of a source, first part: fetching raw records (FLIP-27 ``SplitReader``);
 * `retry`: asking again after a failure that passes: later and later, until a deadline;
 * `secrets`: secrets and certificates as users write them: the text itself, or where it is;

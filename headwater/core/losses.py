@@ -14,6 +14,9 @@ from headwater.core.jsons import JsonObject, JsonValue
 MOST_RANGES: Final = 100
 """How many ranges an offset names: the last ones. The totals count all."""
 
+LOSSES: Final = "losses"
+"""Where losses stand: in an offset of planned mode, or in the state of an enumerator of barrier mode."""
+
 FoundBy: TypeAlias = Literal["planning", "task"]
 """Who found a loss.
 
@@ -140,6 +143,28 @@ class Losses:
 
 
 NO_LOSSES: Final = Losses()
+
+
+@dataclass(frozen=True, slots=True)
+class QueueLoss:
+    """The event of a staged source whose outside has lost a queue: how many messages it held is unknown.
+
+    Attributes:
+        split: the split's id.
+        time_ms: when that was found: the receiver's wall-clock time in ms since 1970.
+    """
+
+    split: str
+    time_ms: int
+
+    def to_json(self) -> JsonObject:
+        return {"lost": self.split, "time_ms": self.time_ms}
+
+    @staticmethod
+    def from_json(raw: JsonValue) -> QueueLoss:
+        """Return the inverse of `to_json`."""
+        fields = cast("dict[str, Any]", raw)
+        return QueueLoss(fields["lost"], fields["time_ms"])
 
 
 def _uncovered(lost: LostRange, others: Iterable[LostRange]) -> list[LostRange]:

@@ -1,9 +1,11 @@
-"""Folders in shared places, such as the host's for temporary files, that only this user can enter."""
+"""Folders that only this user can enter, in places such as the host's for temporary files; whole files."""
 
 from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 
@@ -28,3 +30,13 @@ def make_private_folder(folder: Path) -> None:
             raise PermissionError(
                 f"{folder} can be entered by other users, or belongs to one: remove it"
             ) from None
+
+
+@contextmanager
+def removed_on_failure(path: Path) -> Iterator[None]:
+    """Remove a file that could not be written as a whole: on a full disk it takes the room that is left."""
+    try:
+        yield
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise

@@ -6,9 +6,9 @@ import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from headwater.core.errors import SourceError
+from headwater.core.errors import AuthenticationError, SourceError
 from headwater.core.options import Spec, option, text
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ def resolved_secret(written: str, what: str) -> str:
     Called where the secret is used, on the driver or on an executor: only where it lies is sent there.
 
     Args:
-        written: ``env:NAME`` for an environment variable, ``file:PATH`` for the content of a file, without
-            white space around it, or the secret itself.
+        written: ``env:NAME`` for an environment variable or ``file:PATH`` for the content of a file, both
+            without white space around it, or the secret itself.
         what: the secret's name in errors.
 
     Raises:
@@ -41,7 +41,7 @@ def resolved_secret(written: str, what: str) -> str:
         name = written.removeprefix(_ENVIRONMENT)
         if name not in os.environ:
             raise SourceError(f"{what}: the environment variable {name} is not set in this process")
-        return os.environ[name]
+        return os.environ[name].strip()
     if written.startswith(_FILE):
         path = Path(written.removeprefix(_FILE))
         try:
@@ -144,6 +144,55 @@ def _as_file(text: str) -> Iterator[str]:
         yield path
     finally:
         os.unlink(path)  # noqa: PTH108 - the counterpart of mkstemp
+
+
+_OF_CERTIFICATE: Final = (
+    *("BAD_CERTIFICATE", "CERTIFICATE_EXPIRED", "CERTIFICATE_REQUIRED", "CERTIFICATE_REVOKED"),
+    *("CERTIFICATE_UNKNOWN", "UNKNOWN_CA", "UNSUPPORTED_CERTIFICATE"),
+)
+"""Alerts of a server about the certificate of this client, or the lack of one."""
+_OF_PROTOCOL: Final = (
+    *("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "UNSUPPORTED_PROTOCOL", "PROTOCOL_VERSION"),
+    *("HANDSHAKE_FAILURE", "NO_SHARED_CIPHER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG"),
+)
+"""Two sides that have no way to speak with each other."""
+
+
+def lasting_tls_failure(error: BaseException) -> tuple[type[SourceError], str] | None:
+    """Return what no waiting mends: a certificate that is not accepted, or a port that speaks no such TLS.
+
+    Args:
+        error: of a connection. Libraries wrap the error of TLS in their own.
+
+    Returns:
+        The kind of error and its reason; None: it may pass.
+    """
+    import ssl
+
+    for cause in _causes(error):
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            why = getattr(cause, "verify_message", str(cause)).rstrip(".")
+            return AuthenticationError, f"its certificate is not trusted: {why}"
+        reason = str(getattr(cause, "reason", None)) if isinstance(cause, ssl.SSLError) else ""
+        if "ALERT" in reason and any(alert in reason for alert in _OF_CERTIFICATE):
+            return AuthenticationError, f"it refuses the certificate of this client, or its lack ({reason})"
+        if any(name in reason for name in _OF_PROTOCOL):
+            return SourceError, f"it does not speak TLS there, or not a version of it in common ({reason})"
+    return None
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """Yield an error, and the errors in it: as causes, contexts, arguments and reasons."""
+    waiting = [error]
+    seen: set[int] = set()
+    while waiting:
+        cause = waiting.pop()
+        if id(cause) in seen:
+            continue
+        seen.add(id(cause))
+        yield cause
+        inner = (cause.__cause__, cause.__context__, getattr(cause, "reason", None), *cause.args)
+        waiting += [each for each in inner if isinstance(each, BaseException)]
 
 
 def _no_password() -> str:

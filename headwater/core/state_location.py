@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from headwater.core.clock import Clock, SystemClock
 from headwater.core.conditional_write import create_object
-from headwater.core.errors import StateLocationError
+from headwater.core.errors import HeadwaterError, StateLocationError
+from headwater.core.private_folder import removed_on_failure
 from headwater.core.state_store import StateStore
 
 if TYPE_CHECKING:
@@ -126,7 +127,9 @@ class LocalStateStore(StateStore):
         path = self._root / name
         with self._explained(path):
             # A rename: readers see the old object or the new one, never a part.
-            self._write_aside(path, data, durable=False).replace(path)
+            aside = self._write_aside(path, data, durable=False)
+            with removed_on_failure(aside):
+                aside.replace(path)
 
     def get(self, name: str) -> bytes | None:
         path = self._root / name
@@ -168,7 +171,7 @@ class LocalStateStore(StateStore):
             # Only when it fails: mostly the folder is there, and each look at it costs a round trip.
             path.parent.mkdir(parents=True, exist_ok=True)
             descriptor = os.open(aside, flags, 0o666)
-        with os.fdopen(descriptor, "wb", buffering=0) as file:
+        with removed_on_failure(aside), os.fdopen(descriptor, "wb", buffering=0) as file:
             # Unbuffered, a write may take a part only.
             view = memoryview(data)
             while view:
@@ -271,6 +274,8 @@ class ObjectStateStore(StateStore):
                 raise StateLocationError(
                     f"needs {library} on driver and executors: pip install {library}", location=self._url
                 ) from error
+            except Exception as error:
+                raise _explained(error, self._url, "stateStorageOptions") from error
             self._opened = fs, root.rstrip("/")
         fs, root = self._opened
         return fs, f"{root}/{name}"
@@ -279,7 +284,11 @@ class ObjectStateStore(StateStore):
     def _explained(self, name: str) -> Iterator[None]:
         try:
             yield
-        except OSError as error:
+        except HeadwaterError:
+            raise
+        except Exception as error:
+            # Not OSError alone: the libraries below fsspec's (botocore, azure-core, aiohttp) have errors of
+            # their own for missing credentials, time-outs and hosts that are away.
             raise _explained(error, self._url, name) from error
 
 
@@ -291,13 +300,14 @@ def _sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def _explained(error: OSError, location: str, name: str) -> StateLocationError:
+def _explained(error: Exception, location: str, name: str) -> StateLocationError:
     if isinstance(error, PermissionError):
         return StateLocationError(
             f"may not be written or read here: {name}: {error}; driver and every executor need both",
             location=location,
         )
+    text = str(error) if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
     return StateLocationError(
-        f"cannot be used from here: {name}: {error}; driver and every executor must reach it",
+        f"cannot be used from here: {name}: {text}; driver and every executor must reach it",
         location=location,
     )

@@ -260,7 +260,8 @@ def test_a_notebook_shows_our_line_alone_and_other_errors_as_before(
     assert kinds == (Exception,)
     slip = OptionError("must be 1", option="rows")
     handler(shell, OptionError, slip, None, tb_offset=1)
-    assert capsys.readouterr().err == "headwater: option 'rows': must be 1\n"
+    shell._showtraceback.assert_called_once_with(OptionError, slip, ["headwater: option 'rows': must be 1"])
+    assert capsys.readouterr().err == "", "an error of the cell, and not a text beside it"
     assert sys.last_value is slip
     assert not shell.showtraceback.called
     other = KeyError("k")

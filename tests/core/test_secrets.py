@@ -8,13 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from headwater.core.errors import SourceError
-from headwater.core.secrets import TlsSettings, resolved_secret
+from headwater.core.errors import AuthenticationError, SourceError
+from headwater.core.secrets import TlsSettings, lasting_tls_failure, resolved_secret
 
 
 def test_a_secret_is_itself_a_variable_or_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REGISTRY_PASSWORD", "from the environment")
     (tmp_path / "secret").write_text("from a file\n")
+    monkeypatch.setenv("LINE", "with a line end\r\n")
+    assert resolved_secret("env:LINE", "the password") == "with a line end"
     assert resolved_secret("plain", "the password") == "plain"
     assert resolved_secret("env:REGISTRY_PASSWORD", "the password") == "from the environment"
     assert resolved_secret(f"file:{tmp_path}/secret", "the password") == "from a file"
@@ -52,3 +54,28 @@ def test_what_is_no_certificate_is_an_error(certificate: tuple[Path, Path]) -> N
     for wrong in ({"ca": str(key)}, {"certificate": str(path)}, {"ca": "/not/there"}):
         with pytest.raises(SourceError, match=f"tls{next(iter(wrong)).capitalize()}"):
             TlsSettings(**wrong).context()
+
+
+@pytest.mark.parametrize(
+    ("reason", "kind"),
+    [
+        ("TLSV13_ALERT_CERTIFICATE_REQUIRED", AuthenticationError),
+        ("TLSV1_ALERT_UNKNOWN_CA", AuthenticationError),
+        ("SSLV3_ALERT_CERTIFICATE_EXPIRED", AuthenticationError),
+        ("SSLV3_ALERT_HANDSHAKE_FAILURE", SourceError),
+        ("TLSV1_ALERT_PROTOCOL_VERSION", SourceError),
+        ("WRONG_VERSION_NUMBER", SourceError),
+        ("TLSV1_ALERT_INTERNAL_ERROR", None),
+        ("DECRYPTION_FAILED_OR_BAD_RECORD_MAC", None),
+    ],
+)
+def test_what_no_waiting_mends_in_tls_is_known_however_a_library_wraps_it(
+    reason: str, kind: type[SourceError] | None
+) -> None:
+    error = ssl.SSLError(1, f"[SSL: {reason}]")
+    error.reason = reason
+    wrapped = OSError("it is in its arguments", OSError(error))
+    for each in (error, wrapped):
+        failure = lasting_tls_failure(each)
+        assert (failure and failure[0]) is kind
+    assert lasting_tls_failure(ssl.SSLEOFError(8, "EOF occurred")) is None

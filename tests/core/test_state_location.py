@@ -5,15 +5,28 @@ from __future__ import annotations
 import os
 import pickle
 import re
-from collections.abc import Iterator
+import resource
+import signal
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
+from botocore.exceptions import NoCredentialsError, ReadTimeoutError
 
 from headwater.core.errors import StateLocationError
-from headwater.core.state_location import LocalStateStore, check_state_store, open_state_store
+from headwater.core.state_location import (
+    LocalStateStore,
+    ObjectStateStore,
+    check_state_store,
+    open_state_store,
+)
 from headwater.core.state_store import MemoryStateStore, StateStore
+from headwater.readers.formats.bad_records import BadRecordLines, BadRecordsLocation
+from headwater.readers.kernels.cache import _write
+from headwater.tools.commands.checkpoint_folder import FolderError, LocalFolder
 from tests.s3_server import S3Server
 
 
@@ -157,3 +170,76 @@ def test_a_writer_killed_half_way_leaves_nothing_that_is_listed_or_read(
         store.put_if_absent("q/place", b"half")
     assert store.get("q/place") is None
     assert store.list("q") == []
+
+
+@contextmanager
+def a_full_disk() -> Iterator[None]:
+    """No file of this process grows beyond 10 bytes."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
+
+
+def write_bad_record(folder: Path) -> None:
+    lines = BadRecordLines()
+    lines.add({"value": "x" * 99})
+    lines.write(BadRecordsLocation(path=str(folder)), ".", "a")
+
+
+WRITES: dict[str, Callable[[Path], object]] = {
+    "put": lambda folder: LocalStateStore(folder).put("a", bytes(99)),
+    "put if absent": lambda folder: LocalStateStore(folder).put_if_absent("a", bytes(99)),
+    "checkpoint": lambda folder: LocalFolder(folder).write("a", bytes(99)),
+    "machine code": lambda folder: _write(folder / "a", "name", bytes(99)),
+    "bad records": write_bad_record,
+}
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_a_file_that_cannot_be_written_as_a_whole_leaves_nothing_behind(name: str, tmp_path: Path) -> None:
+    with a_full_disk(), pytest.raises((OSError, StateLocationError, FolderError)):
+        WRITES[name](tmp_path)
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+class FailingFileSystem:
+    """Fails with an error of a library below fsspec's."""
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    def __getattr__(self, name: str) -> Any:
+        def call(*arguments: Any, **options: Any) -> Any:
+            raise self._error
+
+        return call
+
+
+STORE_CALLS: dict[str, Callable[[StateStore], object]] = {
+    "get": lambda store: store.get("a"),
+    "put": lambda store: store.put("a", b""),
+    "put if absent": lambda store: store.put_if_absent("a", b""),
+    "list": lambda store: store.list("a"),
+    "delete": lambda store: store.delete("a"),
+    "delete folder": lambda store: store.delete_folder("a"),
+}
+
+
+@pytest.mark.parametrize("call", STORE_CALLS)
+@pytest.mark.parametrize(
+    "error", [NoCredentialsError(), ReadTimeoutError(endpoint_url="http://s3"), TypeError("x")], ids=type
+)
+def test_errors_of_libraries_below_the_store_say_which_location_cannot_be_used(
+    call: str, error: Exception
+) -> None:
+    store = ObjectStateStore("s3://bucket/state", {})
+    store._opened = (FailingFileSystem(error), "bucket/state")
+    with pytest.raises(StateLocationError, match="cannot be used from here") as raised:
+        STORE_CALLS[call](store)
+    assert "s3://bucket/state" in str(raised.value)
+    assert str(error) in str(raised.value)

@@ -11,15 +11,25 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Final
 
 from headwater.connector.planned.event_time_options import WatchedColumn
 from headwater.readers.runtime.loss_reports import LoggedRanges, LossReport, answer_to, decode
-from headwater.readers.runtime.task_reports import MOST_DATAGRAM_BYTES, ReadReport, ReportAddress, TimesAsked
+from headwater.readers.runtime.task_reports import (
+    MOST_DATAGRAM_BYTES,
+    ReadReport,
+    ReportAddress,
+    ReportSockets,
+    TimesAsked,
+)
 
 log = logging.getLogger(__name__)
 
 _LOOPBACK = "127.0.0.1"
 _MOST_ATTEMPTS = 1_000
+REPORTS_VARIABLE: Final = "HEADWATER_REPORTS"
+"""In the driver's environment: the address of its host at which reports are taken, or ``off``."""
+_OFF: Final = "off"
 _NOWHERE = ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1"))
 """Addresses for documentation (RFC 5737, RFC 3849).
 
@@ -30,16 +40,17 @@ To connect a datagram socket sends nothing, and shows from which address this ho
 class ReportListener:
     """Takes the reports of a query's tasks, in Spark's source runner, on a daemon thread of its own.
 
-    It listens on all addresses of its host, from the beginning. It logs each range once, and hands it on.
-    A report is in memory until an offset counts it: it is gone with the process. So
-    the count is "at least".
+    It listens from the beginning: on all addresses of its host, or as ``HEADWATER_REPORTS`` says. It logs
+    each range once, and hands it on. A report is in memory until an offset counts it: it is gone with the
+    process. So the count is "at least".
 
     Args:
         take: called with each new range, on the listener's thread.
         take_read: called with the report of each attempt at a task on its rows, on the listener's thread.
 
     Attributes:
-        address: where it listens; None if the system does not allow it, and tasks log their losses.
+        address: where it listens; None if the system or the user does not allow it, and tasks log their
+            losses.
         read_bytes: bytes read by task attempts: retries count again, lost reports are missing. Written by the
             listener's thread, read by any.
     """
@@ -57,12 +68,16 @@ class ReportListener:
         self._token = secrets.token_bytes(32)
         self._socket: socket.socket | None = None
         self.address: ReportAddress | None = None
+        place = os.environ.get(REPORTS_VARIABLE, "").strip()
+        if place.lower() == _OFF:
+            return
         try:
-            self._socket = _bound()
-        except OSError as error:
+            self._socket = _bound(place)
+        except (OSError, ValueError) as error:
             log.warning("reports of tasks are not counted; losses are in their logs: %s", error)
             return
-        self.address = ReportAddress(_own_addresses(), self._socket.getsockname()[1], self._token)
+        hosts = (place,) if place else _own_addresses()
+        self.address = ReportAddress(hosts, self._socket.getsockname()[1], self._token)
         threading.Thread(
             target=self._listen, args=(self._socket,), name="headwater-reports", daemon=True
         ).start()
@@ -72,8 +87,9 @@ class ReportListener:
         own, self._socket = self._socket, None
         if own is not None:
             # Closing alone would not wake the thread: a datagram does, and then it sees that it is over.
-            with suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as waker:
-                waker.sendto(b"", (_LOOPBACK, own.getsockname()[1]))
+            assert self.address is not None
+            with ReportSockets(self.address) as wakers:
+                wakers.send(b"")
             own.close()
 
     def _listen(self, own: socket.socket) -> None:
@@ -106,7 +122,22 @@ class ReportListener:
             self._take_read(read)
 
 
-def _bound() -> socket.socket:
+def _bound(place: str) -> socket.socket:
+    """Return a socket at an address of this host; at all of them if none is named.
+
+    Raises:
+        OSError: it is not one of this host.
+        ValueError: it is no numeric address.
+    """
+    if place:
+        family = socket.AF_INET6 if ipaddress.ip_address(place).version == 6 else socket.AF_INET
+        own = socket.socket(family, socket.SOCK_DGRAM)
+        try:
+            own.bind((place, 0))
+        except OSError:
+            own.close()
+            raise
+        return own
     if not socket.has_dualstack_ipv6():
         own = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         own.bind(("", 0))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib import import_module
+from importlib import import_module, invalidate_caches
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
@@ -165,7 +165,7 @@ def _user_source(name: str) -> UserSource:
             else f"known are {', '.join(names)}, and classes as package.module:Class"
         )
         raise OptionError(f"no source is called {name!r}; {hint}", option="source")
-    return _imported(target)
+    return _imported(target, name)
 
 
 def _offered() -> dict[str, str]:
@@ -179,16 +179,28 @@ def _known(offered: dict[str, str]) -> list[str]:
     return sorted({*BUILT_IN, *offered})
 
 
-def _imported(target: str) -> UserSource:
+def _imported(target: str, name: str) -> UserSource:
+    """Return the source of a class.
+
+    Args:
+        target: ``package.module:Class``.
+        name: as the user wrote it.
+
+    Raises:
+        OptionError: it cannot be imported.
+    """
     from headwater.connector.sources.user_sources import UserSource
 
     module, _, attribute = target.partition(":")
+    # A package may have been installed since this process listed the folders of its path.
+    invalidate_caches()
     try:
         target_class = attrgetter(attribute)(import_module(module))
     except (ImportError, AttributeError, ValueError) as error:
         raise OptionError(
-            f"{target!r} cannot be imported: {error}; the module must be installed where the driver and "
-            "every executor find it",
+            f"{name!r} cannot be imported{'' if name == target else f' ({target})'}: {error}; the module "
+            "must be installed where the driver and every executor find it. If it was installed since Spark "
+            "started, start Spark again",
             option="source",
         ) from error
     return UserSource(target_class)

@@ -20,6 +20,7 @@ from pyspark.sql.streaming.listener import (
 
 from headwater.connector.spark.reported_offsets import Reported, leaves, positions_by_split, reported_offset
 from headwater.connector.spark.session_listener import SessionListener
+from headwater.core.losses import LOSSES
 
 _SPLITS_SHOWN: Final = 20
 
@@ -40,7 +41,8 @@ class QueryLag:
         lost_ranges: the last 100 ranges of all: ``split``, ``first`` (the position of the first record that
             is gone), ``until`` (the position after the last one; both are None for a whole split), ``found``
             (``planning`` or ``task``) and ``time_ms`` (since 1970).
-        lost_splits: how many whole splits are not read: files that came too late.
+        lost_splits: how many whole splits are not read: files that came too late, sessions that an MQTT
+            broker has forgotten.
         fronts_ms: by split, up to which event time it is read, in ms since 1970; of a query with
             ``maxEventTimeSkew`` that has a backlog, else empty. In barrier mode of the splits that hold
             others back.
@@ -244,7 +246,7 @@ def lag_of(
             fronts_ms.update(leaves(latest.get("fronts_ms", {})))
     if not ends:
         return None
-    losses = [end["losses"] for end in ends if "losses" in end]
+    losses = [lost for end in ends for lost in _losses(end)]
     return QueryLag(
         query,
         batch_id,
@@ -270,6 +272,13 @@ def _lags(end: dict[str, Any], latest: dict[str, Any]) -> dict[str, int]:
         for split, head in positions_by_split(latest).items()
         if isinstance(head, int) and isinstance(reached.get(split), int)
     }
+
+
+def _losses(end: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the losses of an offset: its own, or in barrier mode those of the enumerator's state."""
+    state = end.get("state")
+    places = [end, state] if isinstance(state, dict) else [end]
+    return [place[LOSSES] for place in places if LOSSES in place]
 
 
 def _late_rows(end: dict[str, Any]) -> int:

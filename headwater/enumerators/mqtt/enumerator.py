@@ -9,6 +9,7 @@ from typing import Any, cast
 from headwater.core.enumerator import BarrierSplitEnumerator, BarrierSplitEnumeratorContext, Checkpoint
 from headwater.core.errors import OptionError
 from headwater.core.jsons import JsonValue
+from headwater.core.losses import LOSSES, NO_LOSSES, Losses, QueueLoss
 from headwater.core.split import SplitPath
 from headwater.enumerators.mqtt.sessions import MqttSessions, MqttSessionSplit, SubscriptionNote
 
@@ -48,13 +49,20 @@ class MqttSplitEnumerator(BarrierSplitEnumerator[MqttSessionSplit, int]):
         self._context = context
         self._sessions = sessions
         self._note = note
-        self._next = cast("dict[str, Any]", state)[_NEXT] if state else 0
+        fields = cast("dict[str, Any]", state or {})
+        self._next = fields.get(_NEXT, 0)
+        self._losses = Losses.from_json(fields[LOSSES]) if LOSSES in fields else NO_LOSSES
 
     def start(self) -> None:
         """Nothing to begin with."""
 
     def snapshot_state(self) -> JsonValue:
-        return {_NEXT: self._next}
+        return {_NEXT: self._next} | ({} if self._losses == NO_LOSSES else {LOSSES: self._losses.to_json()})
+
+    def handle_source_event(self, event: JsonValue) -> None:
+        """Count a session that the broker has forgotten."""
+        loss = QueueLoss.from_json(event)
+        self._losses = self._losses.plus_splits([loss.split], loss.time_ms)
 
     def refresh(self, checkpoint: Checkpoint[MqttSessionSplit, int] | None) -> None:
         if checkpoint is None or not checkpoint.splits:

@@ -23,10 +23,14 @@ class Subscribed:
     Attributes:
         topics: topic filters.
         coming: filters that it may be subscribed to as well: a change has begun and is not known to be over.
+        query: the folder of the query that reads it; None in notes of earlier versions.
+        is_lost: whether the broker has forgotten the session, and no query has counted that yet.
     """
 
     topics: tuple[str, ...] = ()
     coming: tuple[str, ...] = ()
+    query: str | None = None
+    is_lost: bool = False
 
     def is_exactly(self, topics: tuple[str, ...]) -> bool:
         """Whether it is subscribed to these filters, and to no other."""
@@ -44,10 +48,12 @@ class SubscriptionNote:
     Attributes:
         store: the state location.
         queue: names the session among those of all brokers.
+        query: the folder of the query that reads the session now.
     """
 
     store: StateStore
     queue: str
+    query: str = ""
 
     def read(self) -> Subscribed | None:
         """Return what is noted; None if nothing is."""
@@ -56,13 +62,20 @@ class SubscriptionNote:
             return None
         try:
             fields = json.loads(data)
-            return Subscribed(tuple(fields["topics"]), tuple(fields["coming"]))
+            topics, coming = tuple(fields["topics"]), tuple(fields["coming"])
+            return Subscribed(topics, coming, fields.get("query"), fields.get("lost", False))
         except (ValueError, KeyError, TypeError) as error:
             raise StateLocationError(f"{self._name} is not a note that headwater wrote") from error
 
     def write(self, subscribed: Subscribed) -> None:
-        """Replace the note; durable when this returns."""
-        fields: JsonObject = {"topics": list(subscribed.topics), "coming": list(subscribed.coming)}
+        """Replace the note, now of this query; durable when this returns."""
+        fields: JsonObject = {
+            "topics": list(subscribed.topics),
+            "coming": list(subscribed.coming),
+            "query": self.query,
+        }
+        if subscribed.is_lost:
+            fields["lost"] = True
         self.store.put(self._name, dumps(fields).encode())
 
     def delete(self) -> None:

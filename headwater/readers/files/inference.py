@@ -67,10 +67,12 @@ def infer_schema(
     )
     if is_stream:
         log.warning(
-            "the schema of this stream was inferred from %d files of %d that were listed; what "
-            "comes later is not looked at: %s",
+            "the schema of this stream was inferred from %d files of %d that were listed; %s: %s",
             len(shown_by),
             len(listed),
+            "of later ones only new columns are looked at (schemaEvolutionMode)"
+            if settings.drift.mode != "none"
+            else "what comes later is not looked at",
             ", ".join(f"{field.name} {field.type}" for field in of_files),
         )
     folders = {field.name.lower(): field for field in _folder_columns(listed, settings)}

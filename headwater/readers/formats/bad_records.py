@@ -7,6 +7,7 @@ The readers of each source choose the content and the name of a file. For source
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import io
 import json
@@ -90,9 +91,15 @@ class BadRecordLines:
         fs.makedirs(below, exist_ok=True)
         beside = f"{below}/_{name}.{uuid.uuid4().hex}"
         self._lines.seek(0)
-        with fs.open(beside, "wb") as file:
-            shutil.copyfileobj(self._lines, file)
-        fs.mv(beside, f"{below}/{name}")
+        try:
+            with fs.open(beside, "wb") as file:
+                shutil.copyfileobj(self._lines, file)
+            fs.mv(beside, f"{below}/{name}")
+        except BaseException:
+            # On a full disk it would take the room that is left.
+            with contextlib.suppress(Exception):
+                fs.rm_file(beside)
+            raise
         self._lines.close()
 
 

@@ -20,8 +20,8 @@ from urllib3.exceptions import TimeoutError as SocketTimeoutError
 from urllib3.util import make_headers
 
 from headwater.core.clock import Clock, SystemClock
-from headwater.core.errors import SourceError, TransientSourceError
-from headwater.core.secrets import TlsSettings
+from headwater.core.errors import CorruptRecordError, SourceError, TransientSourceError
+from headwater.core.secrets import TlsSettings, lasting_tls_failure
 from headwater.enumerators.http.origins import origin
 from headwater.enumerators.http.split import PageCursor
 from headwater.readers.http.codings import ACCEPTED, TooLargeError, decoded
@@ -94,7 +94,8 @@ _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _SEE_OTHER: Final = 303
 """The page is elsewhere, and to be got from there, whatever the method was (RFC 9110, 15.4.4)."""
 _MOST_REDIRECTS: Final = 5
-_MOST_BYTES: Final = 256 << 20
+_TLS_ALERT: Final = "BadStatusLine('\\x15\\x03"
+_MOST_TOKEN_BYTES: Final = 1 << 20
 _OWN_HEADERS: Final = {
     **make_headers(accept_encoding=ACCEPTED, user_agent="headwater"),
     "Accept": "application/json, application/x-ndjson;q=0.9, */*;q=0.1",
@@ -134,8 +135,8 @@ class HttpClient:
 
         Raises:
             TransientSourceError: the server is away, breaks off, or takes too long.
-            CorruptRecordError: the answer cannot be decompressed.
-            AuthenticationError: no token is given out.
+            CorruptRecordError: the answer cannot be decompressed, or is too large.
+            AuthenticationError: no token is given out, or a certificate is not accepted.
             TokenLaterError: none is now.
             SourceError: redirects do not end, or lead nowhere; or a secret or certificate cannot be read in
                 this process.
@@ -185,6 +186,12 @@ class HttpClient:
         raise SourceError(f"more than {_MOST_REDIRECTS} redirects", source="http", split=url)
 
     def _ask_page(self, method: str, url: str, cursor: PageCursor | None) -> HttpResponse:
+        if not self._settings.may_ask(url):
+            raise SourceError(
+                f"a link or a redirect leads to {origin(url)}, which option allowedHosts does not have",
+                source="http",
+                split=url,
+            )
         if origin(url) not in self._settings.origins:
             return self._ask("GET", url, _OWN_HEADERS, None, display_url=url)
         own_headers, parameters = self._credentials.read()
@@ -196,8 +203,16 @@ class HttpClient:
         return self._ask(method, target, headers, body, display_url=url)
 
     def _ask(
-        self, method: str, url: str, headers: Mapping[str, str], body: bytes | None, *, display_url: str
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        body: bytes | None,
+        *,
+        display_url: str,
+        most_bytes: int | None = None,
     ) -> HttpResponse:
+        most_bytes = self._settings.most_bytes if most_bytes is None else most_bytes
         manager = self._pools.manager(url, is_named=origin(url) in self._settings.origins)
         exchange = Exchange()
         self._exchange = exchange
@@ -214,9 +229,10 @@ class HttpClient:
                     preload_content=False,
                     timeout=Timeout(connect=left_s, read=left_s),
                 )
-                content = _read(answer)
+                content = _read(answer, most_bytes)
         except (HTTPError, http.client.HTTPException, OSError) as error:
             self._pools.close()
+            self._check_lasting(error, display_url)
             # Whichever comes first: the socket's limit is what was left of the request's.
             # A connection that is refused is a kind of time-out to urllib3.
             is_timeout = isinstance(error, SocketTimeoutError) and not isinstance(error, NewConnectionError)
@@ -235,16 +251,37 @@ class HttpClient:
             ) from None
         try:
             content = decoded(
-                content, answer.headers.get("content-encoding", ""), _MOST_BYTES, display_url=display_url
+                content, answer.headers.get("content-encoding", ""), most_bytes, display_url=display_url
             )
         except TooLargeError:
             self._pools.close()
-            raise SourceError(
-                f"a page has more than {_MOST_BYTES} bytes: ask for smaller ones",
+            raise CorruptRecordError(
+                f"the answer has more than {most_bytes} bytes (option maxPageBytes bounds pages): ask for "
+                "smaller pages",
                 source="http",
                 split=display_url,
             ) from None
         return HttpResponse(display_url, answer.status, answer.headers, content)
+
+    def _check_lasting(self, error: Exception, display_url: str) -> None:
+        """Return if a request may be answered later.
+
+        Raises:
+            AuthenticationError: a certificate is not accepted.
+            SourceError: the port speaks another protocol.
+        """
+        failure = lasting_tls_failure(error)
+        if failure is not None:
+            kind, reason = failure
+            hint = "see the options tlsCa (whose certificates are trusted), tlsCertificate and 'url'"
+            raise kind(f"no connection: {reason}; {hint}", source="http", split=display_url) from None
+        # An alert of TLS in the place of a status.
+        if _TLS_ALERT in str(error):
+            raise SourceError(
+                "the server speaks TLS at this port: write https:// in option 'url'",
+                source="http",
+                split=display_url,
+            ) from None
 
     def _body(self, cursor: PageCursor | None) -> bytes | None:
         body = self._settings.body
@@ -267,13 +304,14 @@ class HttpClient:
         self, url: str, headers: Mapping[str, str], form: Sequence[tuple[str, str]]
     ) -> HttpResponse:
         all_headers = {**_OWN_HEADERS, "Content-Type": "application/x-www-form-urlencoded", **headers}
-        return self._ask("POST", url, all_headers, urlencode(form).encode(), display_url=url)
+        content = urlencode(form).encode()
+        return self._ask("POST", url, all_headers, content, display_url=url, most_bytes=_MOST_TOKEN_BYTES)
 
 
-def _read(answer: BaseHTTPResponse) -> bytes:
+def _read(answer: BaseHTTPResponse, most_bytes: int) -> bytes:
     try:
         # Its codings are undone here: urllib3 takes one that breaks off for a whole one.
-        content = answer.read(_MOST_BYTES + 1, decode_content=False)
+        content = answer.read(most_bytes + 1, decode_content=False)
     except BaseException:
         # What breaks off leaves its connection open.
         answer.close()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import zlib
-from typing import Final
+from collections.abc import Callable
+from typing import Final, Protocol
 
 from headwater.core.errors import CorruptRecordError, TransientSourceError
 
@@ -17,36 +18,63 @@ _GZIP: Final = 16 + zlib.MAX_WBITS
 _RAW: Final = -zlib.MAX_WBITS
 _GZIP_MAGIC: Final = b"\x1f\x8b"
 _ZSTD_MAGIC: Final = b"\x28\xb5\x2f\xfd"
+_CHUNK_BYTES: Final = 1 << 16
 
 
 class TooLargeError(Exception):
     """The content is larger than the limit. The rest was not decompressed."""
 
 
-def _zlib(content: bytes, most_bytes: int, window_bits: int) -> bytes:
-    """Return one stream of zlib without its coding, or more: gzip's members."""
+class _Decompressor(Protocol):
+    """As zlib and zstd have it."""
+
+    @property
+    def eof(self) -> bool:
+        """Whether its stream has ended."""
+
+    @property
+    def unused_data(self) -> bytes:
+        """The bytes behind the end of its stream."""
+
+    def decompress(self, data: memoryview, max_length: int, /) -> bytes:
+        """Return at most so many bytes."""
+
+
+def _streams(
+    content: bytes, most_bytes: int, make: Callable[[], _Decompressor], magic: bytes | None = None
+) -> bytes:
+    """Return a stream without its coding, and those behind it that begin with a magic number.
+
+    Pieces bound the time too: what a decompressor does not use is copied at the end of each stream.
+    """
     text = bytearray()
-    rest = content
+    data = memoryview(content)
+    at = 0
     while True:
-        decompressor = zlib.decompressobj(window_bits)
-        text += decompressor.decompress(rest, most_bytes + 1 - len(text))
-        _check(text, most_bytes, is_whole=decompressor.eof)
-        rest = decompressor.unused_data
-        # Behind the last member there may be anything, as browsers have it.
-        if window_bits != _GZIP or not _begins(rest, _GZIP_MAGIC):
+        decompressor = make()
+        while not decompressor.eof:
+            chunk = data[at : at + _CHUNK_BYTES]
+            if not chunk:
+                raise EOFError
+            text += decompressor.decompress(chunk, most_bytes + 1 - len(text))
+            if len(text) > most_bytes:
+                raise TooLargeError
+            at += len(chunk) - len(decompressor.unused_data)
+        # Behind the last one there may be anything, as browsers have it.
+        if magic is None or at == len(data) or not magic.startswith(data[at : at + len(magic)]):
             return bytes(text)
 
 
 def _gzip(content: bytes, most_bytes: int) -> bytes:
-    return _zlib(content, most_bytes, _GZIP)
+    return _streams(content, most_bytes, lambda: zlib.decompressobj(_GZIP), _GZIP_MAGIC)
 
 
 def _deflate(content: bytes, most_bytes: int) -> bytes:
     """The RFC means zlib's format; some servers write the stream without its header."""
     try:
-        return _zlib(content, most_bytes, zlib.MAX_WBITS)
+        return _streams(content, most_bytes, zlib.decompressobj)
     except zlib.error:
-        return _zlib(content, most_bytes, _RAW)
+        return _streams(content, most_bytes, lambda: zlib.decompressobj(_RAW))
 
 
 def _brotli(content: bytes, most_bytes: int) -> bytes:
@@ -58,33 +86,15 @@ def _brotli(content: bytes, most_bytes: int) -> bytes:
     # It gives somewhat more than its limit at a time.
     while len(text) <= most_bytes and not (decompressor.is_finished() or decompressor.can_accept_more_data()):
         text += decompressor.process(b"", output_buffer_limit=most_bytes + 1 - len(text))
-    _check(text, most_bytes, is_whole=decompressor.is_finished())
+    if len(text) > most_bytes:
+        raise TooLargeError
+    if not decompressor.is_finished():
+        raise EOFError
     return bytes(text)
 
 
 def _zstandard(content: bytes, most_bytes: int) -> bytes:
-    text = bytearray()
-    rest = content
-    while True:
-        decompressor = zstd.ZstdDecompressor()
-        text += decompressor.decompress(rest, most_bytes + 1 - len(text))
-        _check(text, most_bytes, is_whole=decompressor.eof)
-        rest = decompressor.unused_data
-        if not _begins(rest, _ZSTD_MAGIC):
-            return bytes(text)
-
-
-def _begins(rest: bytes, magic: bytes) -> bool:
-    """Whether another stream follows, if only the first bytes of its magic number."""
-    return bool(rest) and magic.startswith(rest[: len(magic)])
-
-
-def _check(text: bytearray, most_bytes: int, *, is_whole: bool) -> None:
-    """Raise `TooLargeError`, or `EOFError` if the end mark is missing."""
-    if len(text) > most_bytes:
-        raise TooLargeError
-    if not is_whole:
-        raise EOFError
+    return _streams(content, most_bytes, zstd.ZstdDecompressor, _ZSTD_MAGIC)
 
 
 _DECODERS: Final = {"gzip": _gzip, "x-gzip": _gzip, "deflate": _deflate, "br": _brotli, "zstd": _zstandard}

@@ -7,7 +7,7 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from urllib.parse import quote
 
 import msgspec
@@ -44,8 +44,15 @@ _CHARSETS: Final = (
 )
 """How Python's names of the encodings begin that are read: those of the WHATWG's standard, and some more."""
 _BOM: Final = b"\xef\xbb\xbf"
+_MOST_MEMBERS: Final = 2_000_000
+"""An item, a field or a link takes some 170 bytes beside its text, however short that is."""
+_NO_MARKS: Final = bytes(set(range(256)) - set(b'"[]{},'))
+_INNERMOST: Final = re.compile(rb'\{,*\}|\[,*\]|"[^"]*"')
+"""Of a text of marks alone: lists and objects without others in them, and strings."""
+_BRACKET: Final = re.compile(rb"[\[\]{}]")
 
 Fields = Mapping[str, msgspec.Raw]
+MembersT = TypeVar("MembersT")
 
 
 class PageSaysError(CorruptRecordError):
@@ -121,16 +128,17 @@ def parse_page(answer: HttpResponse, paging: PagingSettings) -> HttpPage:
     try:
         body = _utf8(answer)
         if paging.is_lines:
+            _check_members(body.count(b"\n"))
             return HttpPage(_LINES.decode_lines(body), {})
         if not paging.items_field:
-            return HttpPage(_LIST.decode(body), {})
+            return HttpPage(_members(_LIST, body), {})
         if body.lstrip().startswith(b"["):
             raise CorruptRecordError(
                 f"the response is a JSON array, not an object with {paging.items_field!r}: set itemsField=''",
                 source="http",
                 split=answer.url,
             )
-        fields = _OBJECT.decode(body)
+        fields = _members(_OBJECT, body)
         _check_error(fields, paging.error_field)
         if raw_at(fields, paging.items_field) is None and _is_empty(fields, answer, paging):
             return HttpPage([], fields)
@@ -159,8 +167,11 @@ def value_at(fields: Fields, name: str) -> Any:
         CorruptRecordError: that cannot be read.
     """
     raw = raw_at(fields, name)
+    if raw is None:
+        return None
     try:
-        return None if raw is None else _VALUE.decode(raw)
+        _check_members(bytes(raw).count(b","))
+        return _VALUE.decode(raw)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise CorruptRecordError(f"field {name!r} cannot be read: {error}", source="http") from None
 
@@ -183,9 +194,13 @@ def text_at(fields: Fields, name: str) -> str | None:
 
 
 def fields_of(raw: msgspec.Raw) -> Fields:
-    """Return the fields of an object, none if it is something else."""
+    """Return the fields of an object, none if it is something else.
+
+    Raises:
+        CorruptRecordError: it has more than fit into memory.
+    """
     try:
-        fields: Fields = _OBJECT.decode(raw)
+        fields = _members(_OBJECT, bytes(raw))
     except (msgspec.MsgspecError, RecursionError):
         return {}
     return fields
@@ -236,7 +251,7 @@ def _is_empty(fields: Fields, answer: HttpResponse, paging: PagingSettings) -> b
     lists = [bytes(value) for value in (*fields.values(), *beside.values()) if bytes(value).startswith(b"[")]
     if any(text != b"[]" for text in lists):
         return False
-    marks = [paging.has_more_field, paging.next_field if paging.kind == "link" else None]
+    marks = [paging.flag_field, paging.next_field if paging.kind == "link" else None]
     return "rel=" in answer.headers.get("link", "") or any(
         _has(mark, fields, answer) for mark in marks if mark is not None
     )
@@ -254,7 +269,40 @@ def _items(fields: Fields, name: str) -> list[msgspec.Raw]:
     if raw is None:
         lists = ", ".join(name for name, value in fields.items() if bytes(value).startswith(b"["))
         raise msgspec.ValidationError(f"there is no such field, and lists at: {lists or 'none'}")
-    return [] if bytes(raw) == b"null" else _LIST.decode(raw)
+    return [] if bytes(raw) == b"null" else _members(_LIST, bytes(raw))
+
+
+def _members(decoder: msgspec.json.Decoder[MembersT], raw: bytes) -> MembersT:
+    """Return the items of a list, or the fields of an object.
+
+    Raises:
+        CorruptRecordError: there are more than fit into memory.
+    """
+    # Few texts have so many commas at all.
+    if raw.count(b",") >= _MOST_MEMBERS:
+        _check_members(_outer_commas(raw))
+    return decoder.decode(raw)
+
+
+def _outer_commas(raw: bytes) -> int:
+    """Return how many commas are between the members of a list or an object, and not inside of one."""
+    if b"\\" in raw:
+        raw = raw.replace(b"\\\\", b"").replace(b'\\"', b"")
+    marks = raw.translate(None, _NO_MARKS).replace(b'""', b"").replace(b"{}", b"").replace(b"[]", b"")[1:]
+    inner = len(marks) + 1
+    while marks.count(b",") >= _MOST_MEMBERS and len(marks) < inner:
+        inner = len(marks)
+        marks = _INNERMOST.sub(b"", marks)
+    # What breaks off is no JSON: it is read up to there.
+    end = _BRACKET.search(marks)
+    return marks.count(b",", 0, end.start() if end else len(marks))
+
+
+def _check_members(separators: int) -> None:
+    if separators >= _MOST_MEMBERS:
+        raise CorruptRecordError(
+            f"the page has more than {_MOST_MEMBERS} items or values: ask for smaller pages", source="http"
+        )
 
 
 def _utf8(answer: HttpResponse) -> bytes:

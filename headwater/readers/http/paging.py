@@ -57,7 +57,8 @@ def warn_of_absent(first: PageLink, page: HttpPage, paging: PagingSettings) -> N
 
     Many APIs leave it out on their last page. But a name that is misspelt looks the same.
     """
-    options = {"hasMoreField": paging.has_more_field}
+    # A field that is true on the last page alone is often left out of all others.
+    options = {"hasMoreField": None if paging.flags_last else paging.flag_field}
     if paging.kind == "link" and paging.next_field != PagingSettings.next_field:
         options["nextField"] = paging.next_field
     for option, name in options.items():
@@ -99,7 +100,7 @@ def next_page(current: PageLink, page: HttpPage, answer: HttpResponse, paging: P
     Raises:
         CorruptRecordError: the link leads nowhere, or is no link, or there should be one.
     """
-    has_more = None if paging.has_more_field is None else _has_more(page, answer, paging.has_more_field)
+    has_more = _has_more(page, answer, paging)
     if has_more is False:
         return NextPage(None)
     if paging.kind != "link":
@@ -164,13 +165,22 @@ def _cursor(page: HttpPage, where: str, written: str) -> PageCursor:
     return number if isinstance(number, int | float) else written
 
 
-def _has_more(page: HttpPage, answer: HttpResponse, where: str) -> bool:
-    """Return whether a page says that there is another one; an absent field says no."""
+def _has_more(page: HttpPage, answer: HttpResponse, paging: PagingSettings) -> bool | None:
+    """Return whether a page says that there is another one, None if it does not say.
+
+    An absent field says no where it would be true on such a page, and nothing where it would be false.
+    """
+    where = paging.flag_field
+    if where is None:
+        return None
     if where.startswith(HEADER):
-        raw = answer.headers.get(where.removeprefix(HEADER), "").strip().lower()
-        return raw not in {"", "0", "false", "no"}
-    value = value_at(page.fields, where)
-    return bool(value) and str(value).lower() not in {"0", "false", "no"}
+        raw: object = answer.headers.get(where.removeprefix(HEADER))
+    else:
+        raw = value_at(page.fields, where)
+    flag = bool(raw) and str(raw).strip().lower() not in {"", "0", "false", "no"}
+    if paging.flags_last:
+        return None if raw is None else not flag
+    return flag
 
 
 def _header_link(link: PageLink, answer: HttpResponse) -> PageLink | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -49,6 +51,7 @@ _RESETS: Final = ("x-ratelimit-reset", "x-rate-limit-reset", "ratelimit-reset")
 _REMAINING: Final = ("x-ratelimit-remaining", "x-rate-limit-remaining", "ratelimit-remaining")
 _LONGEST_MS: Final = 24 * 3_600_000
 """A server that names a later time is asked after a day."""
+_SECONDS: Final = re.compile(r"\d+(\.\d*)?|\.\d+")
 _LATEST_S: Final = 10**9
 """A reset below this is a number of seconds from now, not a time."""
 
@@ -109,8 +112,9 @@ def refusal(answer: HttpResponse, hidden: Callable[[str], str]) -> SourceError:
 
 
 def _retry_after_ms(raw: str, now: datetime) -> int | None:
-    if raw.isascii() and raw.isdecimal():
-        return int(raw[:12]) * 1000
+    if raw.isascii() and _SECONDS.fullmatch(raw):
+        # Rounded up: some servers write a fraction, which the RFC does not have.
+        return math.ceil(float(raw[:12]) * 1000)
     try:
         moment = parsedate_to_datetime(raw)
     except (ValueError, OverflowError):

@@ -13,6 +13,7 @@ from headwater.core.options import (
     WHERE_SECRETS_ARE,
     Spec,
     duration_ms,
+    integer,
     json_object,
     names,
     one_of,
@@ -60,6 +61,21 @@ def _template(raw: str) -> str:
     if not re.search(r"\{[^{}]+\}", template):
         raise ValueError(f"must have a field of the item in braces, such as /orders/{{id}}, not {raw!r}")
     return template
+
+
+def _hosts(raw: str) -> tuple[str, ...]:
+    hosts = tuple(host.lower() for host in names(raw))
+    for host in hosts:
+        if "/" in host or "*" in host.removeprefix("*."):
+            raise ValueError(f"must be hosts, such as api.example.com or *.example.com, not {host!r}")
+    return hosts
+
+
+def _flag(raw: str) -> str:
+    flag = text(raw)
+    if not flag.removeprefix("!").strip():
+        raise ValueError("must name a field, such as has_more or !end_of_stream")
+    return flag
 
 
 def as_written(value: Any) -> str:
@@ -134,8 +150,10 @@ class PagingSettings(Spec):
     )
     has_more_field: str | None = option(
         "hasMoreField",
-        "Where a page says whether there is another one, as `true` or `false`; `header:NAME` is a header.",
+        "Where a page says whether there is another one, as `true` or `false`; `header:NAME` is a header. "
+        "`!NAME` says the opposite, such as `!end_of_stream`: that it is the last one.",
         default=None,
+        parse=_flag,
     )
     error_field: str | None = option(
         "errorField",
@@ -175,7 +193,7 @@ class PagingSettings(Spec):
         is_list = self.is_lines or not self.items_field
         named = {
             "next_field": next_field,
-            "has_more_field": self.has_more_field,
+            "has_more_field": self.flag_field,
             "error_field": self.error_field,
         }
         for name, value in named.items():
@@ -186,6 +204,16 @@ class PagingSettings(Spec):
     def is_lines(self) -> bool:
         """Whether a page is JSON lines, an item each."""
         return self.page_format == "ndjson"
+
+    @property
+    def flag_field(self) -> str | None:
+        """The field or header of `has_more_field`, whichever of the two it says."""
+        return None if self.has_more_field is None else self.has_more_field.removeprefix("!")
+
+    @property
+    def flags_last(self) -> bool:
+        """Whether that field is true on the last page."""
+        return self.has_more_field is not None and self.has_more_field.startswith("!")
 
     @property
     def count_param(self) -> str:
@@ -319,6 +347,25 @@ class HttpSettings(Spec):
         default="fail",
         parse=one_of("fail", "skip", "column"),
     )
+    allowed_hosts: tuple[str, ...] = option(
+        "allowedHosts",
+        "The hosts to which links and redirects may lead, beside those of `url`: names or addresses with "
+        "commas between them, `*.example.com` for all below one. Credentials go to the hosts of `url` alone.",
+        default=(),
+        parse=_hosts,
+        shown_default="any",
+        kind="names",
+        after="badPages",
+    )
+    most_bytes: int = option(
+        "maxPageBytes",
+        "A page that is larger, as it is sent or when it is decompressed, cannot be read (`badPages`). Nor "
+        "can one of 2,000,000 items. A task needs about four times as much for each of its connections.",
+        default=256 << 20,
+        parse=integer(1, 2_000_000_000),
+        shown_default="`268435456`",
+        after="allowedHosts",
+    )
     timeout_ms: int = option(
         "requestTimeout",
         "How long a request may take as a whole, with redirects, to the last byte of its answer.",
@@ -337,6 +384,16 @@ class HttpSettings(Spec):
         after="requestTimeout",
     )
     follows_growth: bool = True
+
+    def may_ask(self, url: str) -> bool:
+        """Whether a link or a redirect may lead to a URL."""
+        host = (urlsplit(url).hostname or "").lower()
+        return (
+            not self.allowed_hosts
+            or origin(url) in self.origins
+            or host in self.allowed_hosts
+            or any(host.endswith(each.removeprefix("*")) for each in self.allowed_hosts if each[0] == "*")
+        )
 
     def __post_init__(self) -> None:
         """Refuse a body that is none, or that no request carries.

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from headwater.core.imports import importing
+from headwater.core.private_folder import removed_on_failure
 
 if TYPE_CHECKING:
     from headwater.readers.kernels.machine_code import CompiledFunction
@@ -151,8 +152,9 @@ def _write(path: Path, name: str, machine_code: bytes) -> None:
     content = name.encode() + b"\n" + machine_code
     # Written beside and renamed: other processes read without the lock, and see the whole file or none.
     partial = path.with_suffix(f".{os.getpid()}")
-    partial.write_bytes(hashlib.sha256(content).hexdigest().encode() + b"\n" + content)
-    partial.replace(path)
+    with removed_on_failure(partial):
+        partial.write_bytes(hashlib.sha256(content).hexdigest().encode() + b"\n" + content)
+        partial.replace(path)
 
 
 def cache_folder() -> Path | None:
@@ -168,22 +170,24 @@ def cache_folder() -> Path | None:
             candidate.mkdir(mode=0o700, exist_ok=True)
             status = candidate.lstat()
         except OSError as error:
-            log.debug("%s cannot hold the compiled kernel: %s", candidate, error)
+            log.info("%s cannot hold compiled kernels: %s", candidate, error)
             continue
-        if (
-            stat.S_ISDIR(status.st_mode)
-            and status.st_uid == os.getuid()
-            and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-        ):
-            if os.access(candidate, os.R_OK | os.W_OK | os.X_OK):
-                return candidate
-        else:
-            log.warning(
-                "%s is not used for the compiled kernel: "
-                "it belongs to someone else or others can write to it",
-                candidate,
-            )
+        reason = _refusal(candidate, status)
+        if reason is None:
+            return candidate
+        log.warning("%s is not used for compiled kernels: %s", candidate, reason)
     return None
+
+
+def _refusal(folder: Path, status: os.stat_result) -> str | None:
+    """Return why machine code in a folder is not run, None if it may be."""
+    if not stat.S_ISDIR(status.st_mode):
+        return "it is a link, or no folder"
+    if status.st_uid != os.getuid():
+        return "it belongs to another user"
+    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        return f"others can write to it: chmod 700 {folder}"
+    return None if os.access(folder, os.R_OK | os.W_OK | os.X_OK) else "it cannot be written"
 
 
 def _candidates() -> Iterator[Path]:

@@ -7,7 +7,7 @@ import json
 import struct
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import pyarrow as pa
@@ -15,8 +15,9 @@ from paho.mqtt.exception import MQTTException
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
-from headwater.core.errors import SourceError
+from headwater.core.errors import DataLossError, SourceError
 from headwater.core.split import Split
+from headwater.core.state_store import MemoryStateStore
 from headwater.enumerators.mqtt.sessions import Subscribed, SubscriptionNote
 from headwater.readers.mqtt.connection import MqttConnection
 from headwater.readers.mqtt.packets import MqttMessage
@@ -42,8 +43,8 @@ class MqttClients:
 
     Attributes:
         settings: of the connections.
-        note: of the session; None where there is no state location: then it ends with its connection. It
-            follows from the session, and does not tell one from another.
+        note: of the session's subscriptions; None: each connection has one of its own, in memory. It follows
+            from the session, and does not tell one from another.
     """
 
     settings: MqttSettings
@@ -66,7 +67,7 @@ class MqttClient(StagedClient[Token]):
 
     def __init__(self, settings: MqttSettings, note: SubscriptionNote | None = None) -> None:
         self._settings = settings
-        self._note = note
+        self._note = note or SubscriptionNote(MemoryStateStore(), "")
         self._connection: MqttConnection | None = None
         self._client_id = ""
         self._unacknowledged = 0
@@ -77,6 +78,24 @@ class MqttClient(StagedClient[Token]):
         self._connection = MqttConnection(self._settings, self._client_id)
         self._connection.connect(clean=not self._settings.is_persistent)
 
+    def loss(self, *, has_staged: bool) -> Delivery[Token] | None:
+        connection = self._connection
+        assert connection is not None
+        settings = self._settings
+        note = self._note.read()
+        if not self._is_forgotten(note, has_staged=has_staged):
+            return None
+        # At once: the broker has a session again, by this connection, and says so to the next one.
+        noted = note or Subscribed(settings.topics)
+        self._note.write(replace(noted, is_lost=True))
+        text = (
+            f"the MQTT broker at {settings.host}:{settings.port} has forgotten the session "
+            f"{self._client_id!r}, and with it the messages that it kept while nothing was connected"
+        )
+        if settings.fail_on_data_loss:
+            raise DataLossError(f"{text}. {self._remedy}", source="mqtt", split=self._client_id)
+        return Delivery(pa.RecordBatch.from_pylist([], MQTT_SCHEMA), [], [], f"{text}; this is counted")
+
     def begin(self) -> None:
         """Subscribe to what is wanted, then end what is not.
 
@@ -86,11 +105,11 @@ class MqttClient(StagedClient[Token]):
         connection = self._connection
         assert connection is not None
         topics = () if self._settings.is_leaving else self._settings.topics
-        note = self._note.read() if self._note is not None else None
+        note = self._note.read()
         subscribed = self._subscribed(note, session_present=connection.session_present)
         coming = tuple(topic for topic in topics if topic not in subscribed.topics)
-        if self._note is not None and coming:
-            # Before it begins: whoever finds the note after a crash ends these too, if they are not wanted.
+        if coming:
+            # Before it begins: a receiver that reads the note after a crash ends these too if it must.
             self._note.write(Subscribed(subscribed.topics, (*subscribed.coming, *coming)))
         # Of a session that changes, retained messages came with what it was subscribed to before.
         is_new = not subscribed.topics
@@ -100,7 +119,7 @@ class MqttClient(StagedClient[Token]):
             connection.subscribe(fresh, retained=False)
         if stale := [topic for topic in (*subscribed.topics, *subscribed.coming) if topic not in topics]:
             connection.unsubscribe(stale)
-        if self._note is not None and note != Subscribed(topics):
+        if note != Subscribed(topics, query=self._note.query):
             self._note.write(Subscribed(topics))
 
     def poll(self, timeout_ms: int, most: int) -> Delivery[Token] | None:
@@ -139,14 +158,14 @@ class MqttClient(StagedClient[Token]):
 
     def retire(self) -> None:
         self.close()
+        # The note first: a session that is noted and gone was forgotten by its broker.
+        self._note.delete()
         # A clean start deletes the session, and what begins instead ends with the connection.
         last = MqttConnection(self._settings, self._client_id)
         try:
             last.connect(clean=True)
         finally:
             last.close()
-        if self._note is not None:
-            self._note.delete()
 
     def close(self) -> None:
         connection = self._connection
@@ -160,12 +179,39 @@ class MqttClient(StagedClient[Token]):
                 connection.wait_until_heard()
         connection.close()
 
+    @property
+    def _remedy(self) -> str:
+        if not self._settings.is_persistent:
+            return "A batch's session ends with its connection, which was lost: read again"
+        return (
+            "Either the broker was started again without its sessions (mosquitto: 'persistence true'), or "
+            "they expire there, or another client has deleted this one. With option failOnDataLoss=false the "
+            "query begins a new session, and counts the loss"
+        )
+
+    def _is_forgotten(self, note: Subscribed | None, *, has_staged: bool) -> bool:
+        """Whether the session was there for this query, and is not.
+
+        A session that is to leave and has no note was deleted by an earlier receiver.
+        """
+        connection = self._connection
+        assert connection is not None
+        if note is not None and note.is_lost:
+            return True
+        if connection.session_present:
+            return False
+        if note is None:
+            return has_staged and not self._settings.is_leaving
+        # A session may be one that another query has left, or subscribed to nothing yet.
+        is_own = note.query in (None, self._note.query)
+        return has_staged or (is_own and bool(note.topics or self._settings.is_leaving))
+
     def _subscribed(self, note: Subscribed | None, *, session_present: bool) -> Subscribed:
         """Return what the session is subscribed to.
 
-        One that the broker knows and nobody has noted is of a time before notes: it had the same topics.
+        One that the broker knows and that has no note is of a time before notes: it had the same topics.
         """
-        if not session_present:
+        if not session_present or (note is not None and note.is_lost):
             return Subscribed()
         return Subscribed(self._settings.topics) if note is None else note
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from headwater.core.options import WHERE_SECRETS_ARE, Spec, integer, one_of, option
+from headwater.core.options import WHERE_SECRETS_ARE, Spec, boolean, integer, one_of, option
 from headwater.core.secrets import TlsSettings
 
 _FIELDS: list[pa.Field[Any]] = [
@@ -74,6 +74,14 @@ class MqttSettings(Spec):
     username: str | None = option("username", f"For the broker. {WHERE_SECRETS_ARE}", default=None)
     password: str | None = option(
         "password", f"For the broker. {WHERE_SECRETS_ARE}", default=None, is_secret=True
+    )
+    fail_on_data_loss: bool = option(
+        "failOnDataLoss",
+        "Whether a query fails if the broker has forgotten a session, and the messages that it kept there; "
+        "otherwise a warning names it, a stream counts it (`hw.LagListener`), and a new session begins.",
+        default=True,
+        parse=boolean,
+        after="retryDeadline",
     )
     in_flight: int = option(
         "maxInFlight",

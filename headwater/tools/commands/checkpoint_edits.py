@@ -15,7 +15,12 @@ from dataclasses import dataclass
 from headwater.core.jsons import JsonValue
 from headwater.tools.commands.checkpoint_command import add_checkpoint_command, logged_batch
 from headwater.tools.commands.checkpoint_folder import FolderError
-from headwater.tools.commands.logged_positions import LoggedPositions, logged_positions, positions_by_source
+from headwater.tools.commands.logged_positions import (
+    LoggedPositions,
+    kafka_ends,
+    logged_positions,
+    positions_by_source,
+)
 from headwater.tools.commands.offset_log import VOID, OffsetLogEntry
 from headwater.tools.commands.spark_checkpoint import CheckpointError, SparkCheckpoint
 from headwater.tools.commands.text_table import text_table
@@ -48,6 +53,9 @@ def add_edits(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         "--split", required=True, metavar="SPLIT", help="as `headwater checkpoint positions` has it"
     )
     skip.add_argument("--to", type=int, required=True, metavar="POSITION", help="the next record to read")
+    skip.add_argument(
+        "--broker", metavar="HOST:PORT", help="ask this Kafka where the partition ends, and skip no further"
+    )
     skip.add_argument("--source", metavar="ID", help="in a query with several sources: its number or name")
     for parser in (rewind, skip):
         parser.add_argument(
@@ -58,6 +66,11 @@ def add_edits(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
 def _rewind(checkpoint: SparkCheckpoint, arguments: argparse.Namespace) -> Iterator[str]:
     numbers = checkpoint.batches()
     last = checkpoint.last_committed()
+    if arguments.to_batch < 0:
+        raise CheckpointError(
+            "--to-batch is the id of a batch that was read. To read from the very beginning, begin a query "
+            "with a new checkpoint, and startingOffsets=earliest or what its source has for it"
+        )
     target = logged_batch(arguments.to_batch, numbers[0])
     if target == last:
         raise CheckpointError(f"batch {target} is the last one: there is nothing behind it")
@@ -102,12 +115,32 @@ def _skip(checkpoint: SparkCheckpoint, arguments: argparse.Namespace) -> Iterato
         )
     if logged[-1] > committed:
         _require_before_end(name, arguments, logged[-1], batches[logged[-1]])
+    yield from _within_end(arguments, positions_by_source(batches[logged[-1]])[name].source)
     left_out = f"{arguments.to - beginning.position:,} positions from {beginning.position} on are left out"
     yield f"{arguments.split} goes on at {arguments.to}: {left_out}"
     edit = with_start if beginning.is_new else with_position
     entry = batches[beginning.batch_id]
     changed = entry.with_offsets({name: edit(entry.offsets[name], arguments.split, arguments.to)})
     yield from _write(checkpoint, {beginning.batch_id: changed}, numbers, arguments)
+
+
+def _within_end(arguments: argparse.Namespace, kind: str) -> Iterator[str]:
+    """Say if nothing is known of the end of the split.
+
+    Raises:
+        CheckpointError: the position is behind it: the query would fail, or read nothing until records get
+            there.
+    """
+    if "kafka" not in kind.lower():
+        yield f"whether {arguments.split} has a record {arguments.to} is not known here"
+    elif not arguments.broker:
+        yield f"whether {arguments.split} has a record {arguments.to} is not known: give --broker to look"
+    else:
+        end = kafka_ends(arguments.broker, [arguments.split]).get(arguments.split)
+        if end is None:
+            raise CheckpointError(f"the broker at {arguments.broker} has no partition {arguments.split}")
+        if arguments.to > end:
+            raise CheckpointError(f"{arguments.split} ends at {end}: skip to there at the most")
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from headwater.core.private_folder import removed_on_failure
+
 if TYPE_CHECKING:
     import fsspec
 
@@ -124,7 +126,7 @@ class LocalFolder(CheckpointFolder):
         path = self._root / name
         # A name that Spark does not take for a batch. What a kill left there is written over.
         aside = path.with_name(f".{path.name}.headwater.tmp")
-        with _explained(path):
+        with _explained(path), removed_on_failure(aside):
             path.parent.mkdir(parents=True, exist_ok=True)
             with aside.open("wb") as file:
                 file.write(content)

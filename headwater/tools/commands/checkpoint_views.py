@@ -118,7 +118,11 @@ def _diff(checkpoint: SparkCheckpoint, arguments: argparse.Namespace) -> Iterato
     for name, positions in ends.items():
         names = ("split", "before", "after", "moved")
         earlier = starts.get(name, LoggedPositions("nothing yet", {}))
-        yield f"source {name}: {positions.source}, from batch {arguments.before} to batch {arguments.after}"
+        kinds = positions.source
+        # A checkpoint that was moved goes on with another source.
+        if name in starts and earlier.source != kinds:
+            kinds = f"{earlier.source}, then {kinds}"
+        yield f"source {name}: {kinds}, from batch {arguments.before} to batch {arguments.after}"
         rows = [
             (
                 split,

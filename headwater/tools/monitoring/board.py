@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from headwater.connector.async_io.metrics import AsyncMetrics
 
 DEFAULT_PORT: Final = 4140
+_RUNNING: Final[dict[tuple[str, int], tuple[SparkSession, Board]]] = {}
+"""The boards of this process with their sessions, by host and port."""
 
 
 class Board:
@@ -38,7 +40,8 @@ class Board:
 
     Queries with their rate and lag, each split of headwater's sources, event time, how long each step of a
     batch takes, checkpoints, losses and failures. It begins with the events after it was made. It lives in
-    the driver's process, on threads of its own, and ends with `stop` or with the process.
+    the driver's process, on threads of its own, and ends with `stop` or with the process. Made again for the
+    same session, host and port, as by a cell of a notebook that is run again, it is the board that is there.
 
     Only this host can open it, unless ``host`` says otherwise; then its address has a token. There is no
     encryption: for a board that others see put a proxy with TLS before it.
@@ -58,6 +61,18 @@ class Board:
         OptionError: the port is taken, or an argument is of another type.
     """
 
+    def __new__(
+        cls, spark: SparkSession, port: int = DEFAULT_PORT, *, host: str = "127.0.0.1", **_: Any
+    ) -> Self:
+        """Return the session's board if there is one at this place; else a new one."""
+        if isinstance(host, str) and isinstance(port, int) and (host, port) in _RUNNING:
+            session, board = _RUNNING[host, port]
+            if session is spark and isinstance(board, cls):
+                return board
+            if _has_ended(session):
+                board.stop()
+        return super().__new__(cls)
+
     @readable
     def __init__(
         self,
@@ -69,6 +84,8 @@ class Board:
         calls: Mapping[str, AsyncMetrics] | None = None,
     ) -> None:
         self._calls = dict(checked_mapping(calls or {}, "calls"))
+        if self._is_running(host, port):
+            return
         self._histories = QueryHistories(now_ms)
         self._streams = checked_session(spark).streams
         self._server = BoardServer(self._view, host=host, port=port, token=token)
@@ -76,9 +93,15 @@ class Board:
         self._watcher = QueryWatcher(self._histories)
         # Last: it is told of each query that starts from here on.
         self._streams.addListener(self._watcher)
+        self._place = (host, port)
+        # Port 0 asks for another one each time.
+        if port:
+            _RUNNING[self._place] = (spark, self)
 
     def stop(self) -> None:
         """Close the page, and watch no more. Idempotent."""
+        if self._is_running(*self._place):
+            del _RUNNING[self._place]
         with suppress(Exception):  # the session may have ended before, each kind of it in another way
             self._streams.removeListener(self._watcher)
         self._server.close()
@@ -100,9 +123,19 @@ class Board:
         link = f'<a href="{html.escape(self.url)}" target="_blank">{html.escape(self.url)}</a>'
         return f"<p>headwater's board: {link}</p>{queries_table(self._view(ViewRequest()))}"
 
+    def _is_running(self, host: str, port: int) -> bool:
+        return (host, port) in _RUNNING and _RUNNING[host, port][1] is self
+
     def _view(self, request: ViewRequest) -> JsonObject:
         calls = {name: metrics.as_dict() for name, metrics in self._calls.items()}
         return board_view(self._histories, request, calls, now_ms())
+
+
+def _has_ended(session: SparkSession) -> bool:
+    try:
+        return session.streams.active is None
+    except Exception:  # noqa: BLE001 - each kind of session ends in another way
+        return True
 
 
 def now_ms() -> int:

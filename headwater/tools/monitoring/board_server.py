@@ -131,6 +131,10 @@ def _cookie(environ: dict[str, Any]) -> str:
 
 _THREADS: Final = 2
 _CLOSE_S: Final = 5.0
+_MOST_CONNECTIONS: Final = 500
+"""Those that have sent half a request count too: beyond it the board takes none until one is closed."""
+_SILENT_S: Final = 5
+"""A connection on which nothing comes is closed after this time. Pages of the board ask once a second."""
 
 
 class BoardServer:
@@ -169,7 +173,15 @@ class BoardServer:
         self._sockets: dict[int, Any] = {}
         self._close_all = wasyncore.close_all
         self._server = create_server(
-            BoardApp(view, token), map=self._sockets, sockets=[listening], threads=_THREADS, ident=None
+            BoardApp(view, token),
+            map=self._sockets,
+            sockets=[listening],
+            threads=_THREADS,
+            ident=None,
+            connection_limit=_MOST_CONNECTIONS,
+            channel_timeout=_SILENT_S,
+            cleanup_interval=1,
+            asyncore_use_poll=True,
         )
         # Waitress warns when more requests wait than it has threads: a page asks once a second.
         logging.getLogger("waitress.queue").setLevel(logging.ERROR)

@@ -102,7 +102,7 @@ def test_its_thread_ends_when_it_is_closed(taken: queue.Queue[LossReport]) -> No
 def test_a_system_without_sockets_to_spare_is_said_and_no_error(
     taken: queue.Queue[LossReport], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def refuse() -> socket.socket:
+    def refuse(place: str) -> socket.socket:
         raise OSError("too many open files")
 
     monkeypatch.setattr(report_listener, "_bound", refuse)
@@ -147,3 +147,22 @@ def test_a_driver_out_of_reach_costs_a_task_nothing() -> None:
         gone.bind(("127.0.0.1", 0))
         port = gone.getsockname()[1]
     tell(ReportAddress(("127.0.0.1", "::1", "192.0.2.1"), port, b"token"), batch(10))
+
+
+@pytest.mark.parametrize("place", ["off", "127.0.0.1", "no address", "192.0.2.1"])
+def test_reports_are_taken_where_the_user_says_or_nowhere(
+    place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEADWATER_REPORTS", place)
+    listener = ReportListener(lambda _: None)
+    try:
+        if place != "127.0.0.1":
+            assert listener.address is None
+            return
+        assert listener.address is not None
+        assert listener.address.hosts == ("127.0.0.1",)
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
+            # Nothing listens at the other addresses of this host: the port is free there.
+            other.bind(("127.0.0.2", listener.address.port))
+    finally:
+        listener.close()

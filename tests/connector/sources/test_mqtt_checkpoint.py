@@ -17,6 +17,7 @@ from headwater.connector.sources.mqtt.options import configure_mqtt
 from headwater.core.source import Boundedness
 from headwater.testing import MicroBatchEngine
 from local_mqtt import LocalMqtt
+from tests.connector.sources.test_mqtt_spark import begin_session
 
 SAMPLE = Path(__file__).parent / "mqtt_checkpoint"
 
@@ -42,6 +43,8 @@ def test_a_checkpoint_of_an_earlier_version_goes_on_and_may_change(broker: Local
         "receiverIdleTimeout": "5s",
         "stateLocation": f"{tmp_path}/state",
     }
+    # The broker has the session still.
+    begin_session({"source": "mqtt", **options})
     engine = MicroBatchEngine(lambda: configure_mqtt(options, Boundedness.CONTINUOUS_UNBOUNDED))
     engine.offsets = (SAMPLE / "offsets.jsonl").read_text().splitlines()
     logged = len(engine.offsets)

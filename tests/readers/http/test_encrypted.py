@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from headwater.core.errors import TransientSourceError
+from headwater.core.errors import AuthenticationError, SourceError, TransientSourceError
 from headwater.readers.http.client import HttpClient
 from headwater.readers.http.settings import HttpSettings
 from local_kafka_tls import TlsFiles, make_certificates
-from tests.readers.http.scripted import Scripted, read, scripted_server
+from tests.readers.http.scripted import Scripted, read, scripted_server, serve_as
 
 Trust = Callable[[Path], None]
 
@@ -58,10 +58,46 @@ def test_a_server_is_trusted_as_the_system_does_and_no_other_one_is(
     assert read(f"{localhost(server)}/a") == [1]
     trust(files.other_ca)
     client = HttpClient(HttpSettings())
-    with pytest.raises(TransientSourceError, match="certificate verify failed"):
+    # At once: no later request finds another certificate.
+    with pytest.raises(AuthenticationError, match=r"certificate is not trusted: .*tlsCa"):
         client.ask(f"{localhost(server)}/a")
     client.close()
     assert server.paths == ["/a"]
+
+
+def test_a_certificate_for_another_host_is_no_passing_failure(
+    server: Scripted, files: TlsFiles, trust: Trust, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trust(files.ca)
+    serve_as(monkeypatch, "other.example", server)
+    client = HttpClient(HttpSettings())
+    with pytest.raises(AuthenticationError, match=r"certificate is not trusted: .*other\.example"):
+        client.ask(f"https://other.example:{server.server_address[1]}/a")
+    client.close()
+
+
+def answer_with_an_alert(listening: socket.socket) -> None:
+    """Answer a request as a server does that expected TLS."""
+    connection, _ = listening.accept()
+    with connection:
+        connection.recv(1 << 16)
+        connection.sendall(b"\x15\x03\x01\x00\x02\x02\x28\r\n")
+
+
+def test_a_protocol_that_does_not_fit_the_port_is_no_passing_failure() -> None:
+    client = HttpClient(HttpSettings())
+    with scripted_server() as plain:
+        with pytest.raises(SourceError, match="does not speak TLS there") as error:
+            client.ask(plain.origin.replace("http:", "https:"))
+        assert not isinstance(error.value, TransientSourceError)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        answering = threading.Thread(target=answer_with_an_alert, args=(listening,), daemon=True)
+        answering.start()
+        with pytest.raises(SourceError, match="speaks TLS at this port: write https://") as error:
+            client.ask(f"http://127.0.0.1:{listening.getsockname()[1]}")
+        answering.join()
+    assert not isinstance(error.value, TransientSourceError)
+    client.close()
 
 
 def test_credentials_do_not_go_to_http_of_the_same_host(

@@ -166,6 +166,8 @@ def _answer(status: int, **headers: str) -> HttpResponse:
     [
         (_answer(429, Retry_After="3"), 3_000),
         (_answer(403, Retry_After="60"), 60_000),
+        (_answer(403, Retry_After="1.5"), 1_500),
+        (_answer(503, Retry_After=".0001"), 1),
         (_answer(429, Retry_After="9" * 400), 86_400_000),
         (_answer(503, Retry_After="Wed, 01 May 2024 12:00:30 GMT", Date=_NOON), 30_000),
         (_answer(503, Retry_After="Wed, 01 May 2019 12:00:30 GMT"), 0),
@@ -391,3 +393,42 @@ def test_any_answer_is_rows_or_one_clear_error_in_time(
 def fuzzed() -> Iterator[Scripted]:
     with scripted_server() as made:
         yield made
+
+
+@pytest.mark.parametrize("way", ["link", "redirect", "child"])
+def test_links_lead_to_no_host_but_those_that_the_user_allows(server: Scripted, way: str) -> None:
+    there = server.origin.replace("127.0.0.1", "localhost")
+    if way == "redirect":
+        server.say("/a", b"", status=302, Location=f"{there}/b")
+    else:
+        server.say(
+            "/a",
+            {"items": [{"lines": f"{there}/b"}]} if way == "child" else {"items": [1], "next": f"{there}/b"},
+        )
+    server.say("/b", {"items": [2]})
+    options = {"childrenField": "lines"} if way == "child" else {}
+    with pytest.raises(
+        SourceError, match=r"leads to http://localhost:\d+, which option allowedHosts does not"
+    ):
+        run(
+            source(f"{server.origin}/a", allowedHosts="api.example.com,*.example.org", **options),
+            Barrier(),
+            start(f"{server.origin}/a"),
+        )
+    for allowed in ("LOCALHOST", "*.example.org,localhost"):
+        rows, _ = run(
+            source(f"{server.origin}/a", allowedHosts=allowed, **options),
+            Barrier(),
+            start(f"{server.origin}/a"),
+        )
+        assert rows[-1][3] == "2"
+
+
+@pytest.mark.parametrize(
+    ("host", "is_allowed"),
+    [("a.example.org", True), ("a.b.example.org", True), ("example.org", False), ("badexample.org", False)],
+)
+def test_a_star_allows_the_hosts_below_a_name(host: str, is_allowed: bool) -> None:
+    assert (
+        source("http://x/a", allowedHosts="*.example.org").settings.may_ask(f"https://{host}/b") is is_allowed
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
@@ -25,6 +26,16 @@ _MINUTE = TimeOrder(60_000)
         (_MINUTE, "2024-05-01T12:00:00-0530", "2024-05-01T11:59:00-0530"),
         (_MINUTE, "2024-05-01T12:00:00", "2024-05-01T11:59:00"),
         (_MINUTE, "2024-05-01", "2024-04-30"),
+        (_MINUTE, "20240501", "20240430"),
+        (_MINUTE, "20240501T120000Z", "20240501T115900Z"),
+        (_MINUTE, "20240501T120000.250+0200", "20240501T115900.250+0200"),
+        (_MINUTE, "20240501T1200", "20240501T1159"),
+        (_MINUTE, "2024-05-01T12:00:00,5+02", "2024-05-01T11:59:00,500+02"),
+        (_MINUTE, "2024-05-01T12:00Z", "2024-05-01T11:59Z"),
+        (_MINUTE, "2024-05-01T12Z", "2024-05-01T11Z"),
+        (_MINUTE, "2024-W18-3T12:00:00Z", "2024-W18-3T11:59:00Z"),
+        (_MINUTE, "2024W183T120000Z", "2024W183T115900Z"),
+        (_MINUTE, "2024-W18", "2024-W17"),
         (_MINUTE, "0001-01-01T00:00:00Z", "0001-01-01T00:00:00Z"),
         (NumberOrder(Decimal(300)), "1714564800", "1714564500"),
         (NumberOrder(Decimal("0.5")), "1e3", "999.5"),
@@ -101,3 +112,24 @@ def test_the_clock_of_the_api_says_nothing_of_times_without_a_zone() -> None:
     at = _MINUTE.at(now, _MINUTE.value("2024-05-01T12:00:00-05:00"))
     assert at is not None
     assert at.rank == _MINUTE.value("2024-05-01T12:00:00Z").rank
+
+
+@given(
+    value=_TIMES,
+    date=st.sampled_from(["2024-05-01", "20240501", "2024-W18-3", "2024W183"]),
+    time=st.sampled_from(
+        ["", "T12", "T12:30", "T1230", " 12:30:01", "T123001", "t123001,5", "T12:30:01.123"]
+    ),
+    zone=st.sampled_from(["", "Z", "z", "+02:00", "-0530", "+02"]),
+)
+def test_a_round_asks_in_the_form_that_the_api_writes(
+    value: datetime, date: str, time: str, zone: str
+) -> None:
+    like = date + time + (zone if time else "")
+    asked = _MINUTE.back(_MINUTE.value(value.isoformat()), _MINUTE.value(like)).text
+    assert form_of(asked) == form_of(like)
+
+
+def form_of(text: str) -> str:
+    """Return a text without its digits. Fractions have three of them or six."""
+    return re.sub(r"\d", "0", re.sub(r"([.,])\d+", r"\1", text)).replace("-", "+")

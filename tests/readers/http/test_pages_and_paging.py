@@ -200,6 +200,22 @@ def test_has_more_tells_the_end_though_a_cursor_is_always_there(server: Scripted
     assert server.paths == ["/a", "/a?after=c1"]
 
 
+@pytest.mark.parametrize("last", [{"end": True}, {"end": True, "next": "/b"}])
+def test_a_flag_may_be_true_on_the_last_page_alone(server: Scripted, last: dict[str, Any]) -> None:
+    server.say("/a", {"items": [1], "next": "/a2"})
+    server.say("/a2", {"items": [2], "next": "/a3", "end": False})
+    server.say("/a3", {"items": [3], **last})
+    assert read(f"{server.origin}/a", hasMoreField="!end") == [1, 2, 3]
+    assert server.paths == ["/a", "/a2", "/a3"]
+
+
+def test_a_header_may_be_true_on_the_last_of_counted_pages(server: Scripted) -> None:
+    server.say("/a", {"items": [1]}, X_End="false")
+    server.say("/a?page=2", {"items": [2]}, X_End="TRUE")
+    assert read(f"{server.origin}/a", paging="page", hasMoreField="!header:x-end") == [1, 2]
+    assert server.paths == ["/a", "/a?page=2"]
+
+
 def test_a_page_that_says_there_is_more_and_does_not_say_where_is_an_error(server: Scripted) -> None:
     server.say("/a", {"items": [1], "cursor": "c1", "more": True})
     with pytest.raises(CorruptRecordError, match="says that there is another page, and nothing names it"):

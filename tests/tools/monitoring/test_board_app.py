@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import http.client
 import json
+import socket
 from collections.abc import Iterator
+from contextlib import ExitStack
 from urllib.parse import urlsplit
 
 import pytest
@@ -111,6 +113,17 @@ def test_closing_it_frees_the_port_and_may_be_done_twice(local: BoardServer) -> 
     local.close()
     local.close()
     BoardServer(view, host="127.0.0.1", port=urlsplit(local.url).port or 0, token=None).close()
+
+
+@pytest.mark.parametrize("count", [300, 600])
+def test_half_requests_do_not_keep_the_board_from_others(local: BoardServer, count: int) -> None:
+    address = ("127.0.0.1", urlsplit(local.url).port or 0)
+    with ExitStack() as half_requests:
+        for _ in range(count):
+            half = half_requests.enter_context(socket.create_connection(address, timeout=30))
+            half.sendall(b"GET /view HTTP/1.1\r\n")
+        # Those beyond the limit wait until silent ones are closed.
+        assert asked(local, "/view")[0].status == 200
 
 
 def test_a_port_that_no_host_has_is_refused_with_the_range() -> None:

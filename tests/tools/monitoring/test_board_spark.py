@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.request import urlopen
@@ -11,6 +12,7 @@ import pytest
 from pyspark.errors import StreamingQueryException
 
 import headwater as hw
+from headwater.core.errors import OptionError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,6 +30,19 @@ def reported(spark: SparkSession) -> None:
 
 def query_of(board: hw.Board, name: str) -> Any:
     return next((query for query in view(board)["queries"] if query["name"] == name), {"state": None})
+
+
+def test_a_board_that_is_made_again_is_the_one_of_its_session(spark: SparkSession) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    with hw.Board(spark, port=port) as board:
+        assert hw.Board(spark, port=port) is board
+        assert view(board)["queries"] == []
+        with pytest.raises(OptionError, match="cannot listen"):
+            hw.Board(spark.newSession(), port=port)
+    with hw.Board(spark, port=port) as later:
+        assert later is not board
+        assert view(later)["queries"] == []
 
 
 def test_the_board_follows_a_query_through_a_restart_and_a_failure(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from headwater.core.barrier_reader import BarrierSplitReader, EpochRecord, EpochRecordEmitter
 from headwater.core.barrier_source import BarrierSource
@@ -12,29 +12,22 @@ from headwater.core.clock import SystemClock
 from headwater.core.decoding import Decoding
 from headwater.core.emitter import RecordEmitter
 from headwater.core.enumerator import BarrierSplitEnumerator, BarrierSplitEnumeratorContext, Checkpoint
+from headwater.core.errors import OffsetError
 from headwater.core.imports import importing
-from headwater.core.jsons import JsonValue
+from headwater.core.jsons import JsonObject, JsonValue, dumps
 from headwater.core.source import Boundedness
 from headwater.core.split import SplitPath
-from headwater.enumerators.http.enumerator import HttpSplitEnumerator
+from headwater.core.state_store import StateStore
+from headwater.enumerators.http.enumerator import HttpSplitEnumerator, IncrementalEnumerator
+from headwater.enumerators.http.log_position import LogPosition
 from headwater.enumerators.http.split import HttpSplit, PagePosition, current_path
 from headwater.readers.http.client import RequestRate
+from headwater.readers.http.incremental.values import IncrementalSettings
 from headwater.readers.http.settings import HttpSettings
 from headwater.readers.http.urls import hidden
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-
-from collections.abc import Collection
-from typing import Any
-
-from headwater.core.errors import OffsetError
-from headwater.core.jsons import JsonObject, dumps
-from headwater.core.state_store import StateStore
-from headwater.enumerators.http.enumerator import IncrementalEnumerator
-from headwater.enumerators.http.log_position import LogPosition
-from headwater.readers.http.incremental.values import IncrementalSettings
 
 
 @dataclass(frozen=True, kw_only=True)

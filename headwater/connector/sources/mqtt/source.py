@@ -90,14 +90,14 @@ class MqttSource(BarrierSource[MqttSessionSplit, int]):
     def create_enumerator(
         self, context: BarrierSplitEnumeratorContext[MqttSessionSplit, int]
     ) -> BarrierSplitEnumerator[MqttSessionSplit, int]:
-        return MqttSplitEnumerator(context, self.sessions, self._note_on_driver)
+        return MqttSplitEnumerator(context, self.sessions, self.note)
 
     def restore_enumerator(
         self,
         context: BarrierSplitEnumeratorContext[MqttSessionSplit, int],
         checkpoint: Checkpoint[MqttSessionSplit, int],
     ) -> BarrierSplitEnumerator[MqttSessionSplit, int]:
-        return MqttSplitEnumerator(context, self.sessions, self._note_on_driver, checkpoint.state)
+        return MqttSplitEnumerator(context, self.sessions, self.note, checkpoint.state)
 
     def create_reader(self) -> BarrierSplitReader[MqttSessionSplit, int]:
         with importing("the mqtt source", extra="mqtt"):
@@ -175,17 +175,9 @@ class MqttSource(BarrierSource[MqttSessionSplit, int]):
             "with it, or give one of the queries another 'clientId', with a new checkpointLocation."
         )
 
-    def note(self, client_id: str) -> SubscriptionNote | None:
-        """Return the note of a session; None in a batch read, whose sessions end with it."""
-        if not self.settings.is_persistent or self.store is None:
-            return None
-        return SubscriptionNote(self.store, self.queue(client_id))
-
-    def _note_on_driver(self, client_id: str) -> SubscriptionNote:
-        note = self.note(client_id)
-        # Only a stream has checkpoints, and sessions that change.
-        assert note is not None
-        return note
+    def note(self, client_id: str) -> SubscriptionNote:
+        """Return the note of a session; in a batch read one in memory, which ends with the task."""
+        return SubscriptionNote(self.store or MemoryStateStore(), self.queue(client_id), self.folder)
 
     def staging(self, folder: str) -> Staging:
         """Return where and how a query's messages are staged."""

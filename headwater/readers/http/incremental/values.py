@@ -11,9 +11,12 @@ from typing import Any, Final
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
-_FRACTION: Final = re.compile(r"\d[.,](\d+)")
-_OFFSET_WITHOUT_COLON: Final = re.compile(r"[+-]\d{4}$")
-_DATE_CHARACTERS: Final = 10
+_FORM: Final = re.compile(
+    r"(?P<date>[0-9-]+(?:[Ww][0-9-]+)?)"
+    r"(?:(?P<separator>[^0-9-])(?P<time>[0-9:]+)(?P<fraction>[.,]\d+)?(?P<zone>[Zz]|[+-][0-9:.]+)?)?"
+)
+_TIMES: Final = {2: "%H", 4: "%H:%M", 6: "%H:%M:%S"}
+"""How a time is written that has so many digits."""
 _MOST_DIGITS: Final = 100
 
 
@@ -152,20 +155,38 @@ def _moment(text: str) -> datetime:
 
 
 def _written(moment: datetime, like: str) -> str:
-    """Return a moment with the parts that a text has; other parts are cut off."""
-    if len(like) <= _DATE_CHARACTERS:
-        return moment.strftime("%Y-%m-%d" if "-" in like else "%Y%m%d")
-    fraction = _FRACTION.search(like)
-    digits = len(fraction.group(1)) if fraction else 0
-    precision = "seconds" if not digits else "milliseconds" if digits <= 3 else "microseconds"
-    separator = like[_DATE_CHARACTERS] if like[_DATE_CHARACTERS] in "Tt " else "T"
-    text = moment.isoformat(separator, precision)
-    zone_at = len(text) - len("+00:00")
-    if like[-1] in "Zz":
-        return text[:zone_at] + like[-1]
-    if _parsed(like).tzinfo is None:
-        return text[:zone_at]
-    return text[:zone_at] + text[zone_at:].replace(":", "") if _OFFSET_WITHOUT_COLON.search(like) else text
+    """Return a moment in the form of a text, extended or basic, with its parts; others are cut off."""
+    form = _FORM.fullmatch(like)
+    assert form is not None, "every text that is read as a time has this form"
+    date = _date_written(moment, form["date"])
+    if form["time"] is None:
+        return date
+    time = moment.strftime(_TIMES[len(form["time"].replace(":", ""))])
+    if ":" not in form["time"]:
+        time = time.replace(":", "")
+    if form["fraction"]:
+        digits = f"{moment.microsecond:06}"
+        time += form["fraction"][0] + (digits[:3] if len(form["fraction"]) <= 4 else digits)
+    return f"{date}{form['separator']}{time}{_zone_written(moment, form['zone'])}"
+
+
+def _date_written(moment: datetime, like: str) -> str:
+    date = moment.date().isoformat()
+    if "W" in like.upper():
+        year, week, day = moment.isocalendar()
+        has_day = len(like.replace("-", "")) > len("2024W18")
+        date = f"{year:04}-{like[like.upper().index('W')]}{week:02}" + (f"-{day}" if has_day else "")
+    return date if "-" in like else date.replace("-", "")
+
+
+def _zone_written(moment: datetime, like: str | None) -> str:
+    if like is None or like in "Zz":
+        return like or ""
+    offset = moment.strftime("%z")
+    hours, *smaller = offset[:3], *(offset[at : at + 2] for at in range(3, len(offset), 2))
+    if len(like) == len("+00") and not any(map(int, smaller)):
+        return hours
+    return ":".join([hours, *smaller]) if ":" in like or len(like) == len("+00") else offset
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -32,11 +32,13 @@ class Delivery(Generic[TokenT]):
         keys: of each message, by which a second delivery of it is recognized; None for a message without a
             key.
         tokens: by which each is acknowledged.
+        loss: how a queue has lost messages, for logs; then there are no rows. None: it has lost none.
     """
 
     rows: pa.RecordBatch
     keys: Sequence[bytes | None]
     tokens: Sequence[TokenT]
+    loss: str | None = None
 
 
 class StagedClient(ABC, Generic[TokenT]):
@@ -57,6 +59,20 @@ class StagedClient(ABC, Generic[TokenT]):
             TransientSourceError: the outside is away. The receiver tries again later, with a new connection.
             SourceError: the outside refuses the connection.
         """
+
+    def loss(self, *, has_staged: bool) -> Delivery[TokenT] | None:
+        """Return a delivery without rows if the outside has lost the queue, and messages with it.
+
+        Called once, between `open` and `begin`. The delivery is in the log before `begin` is called, and the
+        query counts it. A client that dies in between says it again. The default loses nothing.
+
+        Args:
+            has_staged: whether messages of this queue were staged before, for the same query.
+
+        Raises:
+            DataLossError: a loss is to end the query.
+        """
+        return None
 
     def begin(self) -> None:
         """Change the subscription of the queue, if necessary.

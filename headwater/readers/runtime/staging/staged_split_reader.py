@@ -12,9 +12,11 @@ from typing import Any, Final
 import pyarrow as pa
 
 from headwater.core.barrier_reader import BarrierSplitReader, EpochRecords, pause_or_resume
+from headwater.core.jsons import JsonValue
+from headwater.core.losses import QueueLoss
 from headwater.core.split import Split, SplitPath, SplitRange
 from headwater.readers.runtime.staging.receiver_link import ReceiverLink
-from headwater.readers.runtime.staging.staging import Staging, record
+from headwater.readers.runtime.staging.staging import Staging, lost_ms, record
 
 _Segments = Generator[tuple[int, list[pa.RecordBatch]], None, None]
 
@@ -86,6 +88,7 @@ class LiveSplit(StagedSplit):
     def __init__(self, staging: Staging, split_range: SplitRange[Any, int], link: ReceiverLink) -> None:
         self._staging = staging
         self._path = split_range.split.path
+        self._split_id = split_range.split.split_id
         self._position = split_range.start
         self._link = link
         self._connection: Connection | None = None
@@ -98,11 +101,15 @@ class LiveSplit(StagedSplit):
         if self._segments is not None:
             for number, batches in self._segments:
                 self._position = number + 1
-                return EpochRecords({self._path: [record(number, batches)]})
+                return EpochRecords({self._path: [record(number, batches, self._losses(batches))]})
             self._segments = None
         if self._is_finished:
             return EpochRecords(finished=frozenset([self._path]))
         return EpochRecords(caught_up={self._path: None}) if self._is_caught_up else None
+
+    def _losses(self, batches: list[pa.RecordBatch]) -> tuple[JsonValue, ...]:
+        at_ms = lost_ms(batches)
+        return () if at_ms is None else (QueueLoss(self._split_id, at_ms).to_json(),)
 
     def ask(self) -> Connection | None:
         self._connection = self._link.ask(self._position, self._staging.idle_ms)

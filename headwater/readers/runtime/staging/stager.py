@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import secrets
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final, cast
 
 import pyarrow as pa
@@ -18,6 +20,8 @@ from headwater.readers.runtime.staging.staging import KEY_COLUMN, KeyWindows, Re
 _LOOK_BACK: Final = 64
 """How many segments before the end are read first for their keys; each further step reads twice as many."""
 
+log = logging.getLogger(__name__)
+
 
 class Stager:
     """The writer of one split's log. Belongs to one thread, but for `wake_up`.
@@ -30,8 +34,7 @@ class Stager:
     1. The log is taken over before the connection is made. From then on an older writer's segments find their
        number taken.
     2. The connection takes the queue away from an older one (`StagedClient.open`): messages that an older
-    writer
-       acknowledges now counts for nothing.
+       writer acknowledges now count for nothing.
     3. Then the log is looked at once more. Where another writer has taken over meanwhile, this one ends
        before it has changed, staged or acknowledged anything over this connection. Where none has, each later
        one connects after this one, and takes the queue away from it.
@@ -108,6 +111,10 @@ class Stager:
         self._client = self._make_client()
         self._client.open(self._split)
         self.check()
+        loss = self._client.loss(has_staged=self._has_staged())
+        if loss is not None:
+            log.warning("%s", loss.loss)
+            self._append(loss, [])
         self._client.begin()
 
     def disconnect(self) -> None:
@@ -161,7 +168,7 @@ class Stager:
                 rows = rows.take(pa.array(fresh, pa.int64()))
                 keys = [keys[at] for at in fresh]
             # In this order: what is acknowledged is durable, and what is known is durable.
-            self.end = self._log.append([segment(rows, keys)]) + 1
+            self._append(replace(delivery, rows=rows), keys)
             self._known.add(keys)
         self._client.acknowledge(delivery.tokens)
 
@@ -173,6 +180,14 @@ class Stager:
         if self._staging.remembered_keys and self._kept_window < self.end:
             self._windows.keep(self.end, self._known.in_order())
             self._kept_window = self.end
+
+    def _append(self, delivery: Delivery[Any], keys: list[bytes | None]) -> None:
+        self.end = self._log.append([segment(delivery.rows, keys, delivery.loss)]) + 1
+
+    def _has_staged(self) -> bool:
+        """Whether the log has a segment, or had one that was released."""
+        begin = self._log.begin()
+        return begin > 0 or any(True for _ in self._log.view_after(begin, self.end).segments())
 
     def _last_keys(self) -> list[bytes | None]:
         """Return the keys of as many messages before the end as are remembered or more, or of all there are.

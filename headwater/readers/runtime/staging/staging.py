@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, cast
@@ -9,12 +10,16 @@ from typing import Final, cast
 import pyarrow as pa
 
 from headwater.core.barrier_reader import EpochRecord
+from headwater.core.jsons import JsonValue
 from headwater.core.split import SplitPath
 from headwater.core.state_store import StateStore
 from headwater.readers.runtime.batches import read_batches, write_batches
 from headwater.readers.runtime.partitions.segment_log import SegmentLog
 
 KEY_COLUMN: Final = "__key"
+_LOST: Final = b"headwater.lost_ms"
+_LOSS: Final = b"headwater.loss"
+"""In the metadata of a segment without rows: when, and how, messages were lost before the next segment."""
 
 
 @dataclass(frozen=True)
@@ -45,16 +50,37 @@ class Staging:
         return f"{self.folder}/keys/{'-'.join(path)}"
 
 
-def segment(rows: pa.RecordBatch, keys: list[bytes | None]) -> pa.RecordBatch:
-    """Return a segment's rows: those of the source, and the key of each."""
-    return rows.append_column(KEY_COLUMN, pa.array(keys, pa.binary()))
+def segment(rows: pa.RecordBatch, keys: list[bytes | None], loss: str | None = None) -> pa.RecordBatch:
+    """Return a segment's rows: those of the source, and the key of each.
+
+    Args:
+        rows: none where something is lost.
+        keys: of each.
+        loss: how the queue has lost messages; None if it has lost none.
+    """
+    batch = rows.append_column(KEY_COLUMN, pa.array(keys, pa.binary()))
+    if loss is None:
+        return batch
+    return batch.replace_schema_metadata({_LOST: str(time.time_ns() // 1_000_000), _LOSS: loss})
 
 
-def record(number: int, batches: list[pa.RecordBatch]) -> EpochRecord:
-    """Return the segment of a number as a record of the source, without the keys."""
+def lost_ms(batches: list[pa.RecordBatch]) -> int | None:
+    """Return when a segment's queue had lost messages, in ms since 1970; None if it is a segment of rows."""
+    metadata = batches[0].schema.metadata or {}
+    return int(metadata[_LOST]) if _LOST in metadata else None
+
+
+def record(number: int, batches: list[pa.RecordBatch], events: tuple[JsonValue, ...] = ()) -> EpochRecord:
+    """Return the segment of a number as a record of the source, without the keys.
+
+    Args:
+        number: of the segment.
+        batches: its one batch.
+        events: for the enumerator.
+    """
     (batch,) = batches
     names = [name for name in batch.schema.names if name != KEY_COLUMN]
-    return EpochRecord(batch.select(names), number + 1)
+    return EpochRecord(batch.select(names), number + 1, events=events)
 
 
 _LAST: Final = "last"
