@@ -36,13 +36,12 @@ def without(name: str, reason: str) -> Behaviour:
 
 IMPLEMENTATION = "chooses between two implementations inside of Spark; both give the same"
 OWN_FILE = (
-    "is about a file of Spark's own checkpoint layout; what is taken over from such a checkpoint is tested "
-    "elsewhere"
+    "is about a file of Spark's own checkpoint layout; taking such a checkpoint over is tested elsewhere"
 )
 GROUPS = "a consumer group is joined by Spark's deprecated way to fetch offsets only, which is off by default"
 NEWER = "is newer than Spark 4.2, which runs here; tested alone in `tests/connector/sources/kafka/`"
 CONTINUOUS = "continuous processing: refused, see the differences"
-LOCALITY = "which executor reads what: a source in Python cannot ask for one"
+LOCALITY = "the choice of executors: a source in Python cannot ask for one"
 LIFE = "test_from_its_start_over_restarts"
 
 SUITES: dict[str, tuple[Behaviour, ...]] = {

@@ -16,7 +16,7 @@ class Reason(StrEnum):
     """The only reasons for which a difference may stand in the list."""
 
     BUG = "Spark's result is a fault of its source"
-    JVM = "depends on what only code inside of the JVM has"
+    JVM = "only code inside of the JVM has the data for it"
     VARIES = "Spark's result differs from run to run"
     REFUSED = "headwater refuses it with an error"
 
@@ -66,36 +66,36 @@ DIFFERENCES: dict[str, Difference] = {
     "java-pattern": Difference(
         r"A `subscribePattern` with constructs that Java and Python may read differently, such as `\p{L}`",
         "reads the topics in whose name it is found",
-        "an error that names the construct and says what to write instead",
+        "an error that names the construct and a replacement",
         Reason.REFUSED,
     ),
     "assigned-partition-missing": Difference(
         "`assign` names a partition that does not exist",
-        "reads the others and says nothing",
+        "reads the others silently",
         "an error that names the partition",
         Reason.REFUSED,
     ),
     "internal-topic": Difference(
         "A topic of Kafka itself, such as `__consumer_offsets`, is named in `subscribe` or `assign`",
-        "reads nothing of it, and says nothing",
+        "reads nothing of it, silently",
         "reads it (a pattern selects no such topic, in both)",
         Reason.BUG,
     ),
     "bent-json": Difference(
-        "JSON that is not what it should be: `null` or `1.5` as an offset, more than 64 bits, a name twice, "
+        "JSON of a wrong form: `null` or `1.5` as an offset, more than 64 bits, a name twice, "
         "`+0` as a partition, a topic without partitions, `assign` with nothing in it, text after the end",
         "takes it for something else: 0 for `null`, 1 for `1.5`, the lower 64 bits, one of the two, nothing",
-        "an error that names what is wrong",
+        "an error that names the fault",
         Reason.REFUSED,
     ),
     "longer-topic-created-anew": Difference(
         "A topic was deleted and created anew under the same name, and is longer than before",
-        "goes on at the old offset: the first records of the new topic are skipped, and nothing is said",
+        "goes on at the old offset: the first records of the new topic are skipped silently",
         "a data loss error; with `failOnDataLoss=false` a warning, and all records of the new topic",
         Reason.BUG,
     ),
     "shorter-topic-created-anew": Difference(
-        "The same, shorter than before, with `failOnDataLoss=false`",
+        "A topic was deleted and created anew, and is shorter than before, with `failOnDataLoss=false`",
         "goes on at its end: all records that it has are skipped",
         "a warning, and all records of the new topic",
         Reason.BUG,
@@ -110,14 +110,14 @@ DIFFERENCES: dict[str, Difference] = {
         "A topic that is new to a running query has lost its first records",
         "a data loss error at every start, for records of before the query knew the topic; only "
         "`failOnDataLoss=false` ends that",
-        "a warning, and what the topic has (a partition that a known topic has got is a data loss error, in "
-        "both)",
+        "a warning, and all records that the topic has (for an added partition of a known topic it is a data "
+        "loss error, in both)",
         Reason.BUG,
     ),
     "end-before-the-beginning": Difference(
         "A partition that would end before it begins (at `endingOffsets` before the first record that is "
         "left), with `minPartitions`, or a `maxRecordsPerPartition` that divides the batch",
-        "reads nothing of it, without a word; an error without these two",
+        "reads nothing of it, silently; an error without these two",
         "an error, with and without them",
         Reason.REFUSED,
     ),
@@ -130,8 +130,8 @@ DIFFERENCES: dict[str, Difference] = {
     "planned-once": Difference(
         "A DataFrame that was loaded once is read again after its topics have got partitions, or with "
         "`startingTimestamp` and its sisters after records were written",
-        "looks again for partitions, and for the offsets of timestamps",
-        "keeps those of the first time, because Spark plans what a source in Python reads once for a "
+        "looks up partitions and the offsets of timestamps again",
+        "keeps those of the first time, because Spark plans the read of a source in Python once for a "
         "DataFrame; ends at `earliest` and `latest` are looked up each time",
         Reason.JVM,
     ),

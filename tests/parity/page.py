@@ -18,7 +18,7 @@ HEAD = """# Differences from Spark's own Kafka source
 <!-- Written by `scripts/generate`. -->
 
 `tests/parity/` runs the same scenarios on Spark's own Kafka source and on headwater, in one Spark session and
-on one broker, and compares rows, positions and errors exactly. Everything is the same but what stands in this
+on one broker, and compares rows, positions and errors exactly. Everything is the same but the entries of this
 list. Each entry has one of these reasons, and a test that shows what both do:
 
 {reasons}
@@ -26,7 +26,7 @@ list. Each entry has one of these reasons, and a test that shows what both do:
 Options that only headwater has are not differences: they stand in [options.md](options.md). Errors are of the
 same kind; their words are not the same.
 
-| what | Spark's source | headwater | reason | shown by |
+| case | Spark's source | headwater | reason | shown by |
 |---|---|---|---|---|
 {differences}
 

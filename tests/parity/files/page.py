@@ -17,8 +17,8 @@ HEAD = """# Differences from Spark's own file readers
 
 `tests/parity/files/` reads the same files with Spark's own readers and with headwater, in one Spark session,
 and compares rows and schemas exactly: files made by hand, drawn by hypothesis, and mutated. Everything is the
-same but what stands in this list. Each entry has a reason, and a test that shows what both do. Options that
-only headwater has are not differences: they stand in [files.md](files.md). Errors are errors in both; their
+same but the entries of this list. Each entry has a reason, and a test that shows both results. Options that
+only headwater has are not differences: they are in [files.md](files.md). Errors are errors in both; their
 words are not the same.
 
 {count} entries. The suite fails on any other difference, and on an entry that no longer differs.
@@ -27,7 +27,7 @@ words are not the same.
 TABLE = """
 ## {subject}
 
-| what | Spark's reader | headwater | reason | shown by |
+| case | Spark's reader | headwater | reason | shown by |
 |---|---|---|---|---|
 """
 

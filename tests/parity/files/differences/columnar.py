@@ -9,7 +9,7 @@ __all__ = ["DIFFERENCES"]
 DIFFERENCES: dict[str, Difference] = {
     "a cut file of Hadoop's snappy": Difference(
         "A text file `.snappy` ends in the middle of a block.",
-        "leaves out what is missing, without a word",
+        "leaves out the missing part, silently",
         "fails, and names the file and the place",
         Reason.BUG,
     ),
@@ -57,7 +57,7 @@ DIFFERENCES: dict[str, Difference] = {
         Reason.JVM,
     ),
     "old times in zones of another history": Difference(
-        "A timestamp in ORC is before 1900, in a zone whose history the JVM and Python tell differently.",
+        "A timestamp in ORC is before 1900, in a zone whose history differs between the JVM and Python.",
         "goes by the time zone data of its JVM",
         "goes by that of Python: in `Europe/Amsterdam` 122 seconds apart",
         Reason.JVM,
@@ -84,7 +84,7 @@ DIFFERENCES: dict[str, Difference] = {
     "ORC as other types": Difference(
         "A column of ORC has text, bytes, dates, or floating-point numbers, and is read as another type, or "
         "another one as a time, or a decimal as text or a floating-point number.",
-        "makes something of nearly everything, often null",
+        "converts nearly everything, often to null",
         "fails, and names file and column; whole numbers and decimals are read as each other",
         Reason.REFUSED,
     ),
@@ -102,7 +102,7 @@ DIFFERENCES: dict[str, Difference] = {
     ),
     "times of Avro as days": Difference(
         "A timestamp of Avro is read as `date`.",
-        "divides it by the milliseconds of a day, whatever its unit is",
+        "divides it by the milliseconds of a day, in any unit",
         "fails, and names file and column",
         Reason.BUG,
     ),

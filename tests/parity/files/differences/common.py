@@ -15,7 +15,7 @@ DIFFERENCES: dict[str, Difference] = {
     ),
     "a file beside folders of columns": Difference(
         "A file lies beside folders `key=value`.",
-        "leaves it out, without a word, once there are such folders",
+        "leaves it out, silently, once there are such folders",
         "reads it, with null for `key`",
         Reason.BUG,
     ),
@@ -33,7 +33,7 @@ DIFFERENCES: dict[str, Difference] = {
     ),
     "times without any zone": Difference(
         "Times have no zone, in CSV, JSON, names of folders or `modifiedAfter`, `timeZone` is not given, and "
-        "nobody has set `spark.sql.session.timeZone`; or `modifiedAfter` decides of which files a schema is "
+        "`spark.sql.session.timeZone` is not set; or `modifiedAfter` decides from which files a schema is "
         "inferred, and only the session has a zone.",
         "takes the zone of its JVM, or of the session",
         "fails, and names the option",
@@ -53,12 +53,12 @@ DIFFERENCES: dict[str, Difference] = {
         "A schema is inferred, with columns of folders `key=value`, and the session has "
         "`spark.sql.sources.partitionColumnTypeInference.enabled=false`.",
         "takes them for strings",
-        "infers their types: a Python source is not told of the session when its schema is asked for",
+        "infers their types: Spark does not pass the session to a Python source when it asks for the schema",
         Reason.JVM,
     ),
     "a schema from empty files": Difference(
         "A schema is inferred from CSV or JSON, and no file has a single byte.",
-        "makes a frame without columns, which shows nothing of what is written later",
+        "makes a frame without columns, which shows nothing of later files",
         "fails, and names the paths",
         Reason.REFUSED,
     ),

@@ -23,7 +23,7 @@ DIFFERENCES: dict[str, Difference] = {
     "a part of a long separator behind quotes": Difference(
         "`sep` has several characters, and behind a quoted value, and white space, stand some of them; or "
         "behind text that follows a quoted value, where `sep` ends in white space.",
-        "puts these behind what follows, or before a value of the next record, or loses them",
+        "puts these behind the text that follows, or before a value of the next record, or loses them",
         "takes them for a part of the value, where they stand",
         Reason.BUG,
     ),
@@ -50,9 +50,9 @@ DIFFERENCES: dict[str, Difference] = {
     "the record before one that cannot be read": Difference(
         "With `ignoreCorruptFiles`, and `multiLine` or an inferred schema, a record has too many columns, or "
         "too long a value; or, with `multiLine`, a compressed file breaks off.",
-        "leaves it out, with what is behind it, and good records before it that its parser still holds; "
+        "leaves it out, with all records behind it, and good records before it that its parser still holds; "
         "fails where it infers a schema",
-        "leaves it out, with what is behind it",
+        "leaves it out, with all records behind it",
         Reason.BUG,
     ),
     "quotes that are not escaped on several lines": Difference(
@@ -69,7 +69,7 @@ DIFFERENCES: dict[str, Difference] = {
     ),
     "quotes that are not escaped with a long separator": Difference(
         "`unescapedQuoteHandling` is `BACK_TO_DELIMITER` or `SKIP_VALUE`, and `sep` has several characters.",
-        "reads what is well written, and fails, or finds no separator, where a quote is not escaped",
+        "reads well-written records, and fails, or finds no separator, where a quote is not escaped",
         "fails, and names the option",
         Reason.REFUSED,
     ),
@@ -96,9 +96,9 @@ DIFFERENCES: dict[str, Difference] = {
         "A schema is inferred, and a folder `key=value` has the name of a column that not all of the files "
         "have as their last one; or, without `header`, of the one that would come next: `_c1`.",
         "goes by the columns of the file that its tasks read first, often the largest: a record of another "
-        "number of values is bad, also where the header of its own file names so many",
+        "number of values is bad, also where the header of its own file names that number",
         "goes by the header of each file, and without one takes records with and without that value: a "
-        "Python source is told the schema, not what of it the files have",
+        "Python source gets the schema, not the part of it that the files have",
         Reason.JVM,
     ),
     "times of day without the type": Difference(

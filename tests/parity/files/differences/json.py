@@ -9,8 +9,8 @@ __all__ = ["DIFFERENCES"]
 DIFFERENCES: dict[str, Difference] = {
     "partial rows of what is not JSON": Difference(
         "A document is not JSON: it breaks off, or has an error behind its first members.",
-        "in some cases keeps what it has read, and what it still finds behind the error: that depends on how "
-        "deep the error is, and on where its parser happens to stand",
+        "in some cases keeps values before the error, and values that it finds behind it, depending on how "
+        "deep the error is, and on the parser's place",
         "a row of nulls",
         Reason.JVM,
     ),
