@@ -17,9 +17,9 @@ from headwater.core.errors import OptionError, nearest
 from headwater.core.imports import importing
 
 _KNOWN_FILES: Final = re.compile(
-    r"google/protobuf/(any|api|descriptor|duration|empty|field_mask|source_context|struct|timestamp|type|wrappers)"
-    r"\.proto|google/type/(calendar_period|color|date|datetime|dayofweek|decimal|expr|fraction|interval|latlng|"
-    r"localized_text|money|month|phone_number|postal_address|quaternion|timeofday)\.proto"
+    r"google/protobuf/(any|api|descriptor|duration|empty|field_mask|source_context|struct|timestamp|type|"
+    r"wrappers)\.proto|google/type/(calendar_period|color|date|datetime|dayofweek|decimal|expr|fraction|"
+    r"interval|latlng|localized_text|money|month|phone_number|postal_address|quaternion|timeofday)\.proto"
 )
 """Files that the library of protobuf and googleapis-common-protos bring."""
 _FIELD: Final = descriptor_pb2.FieldDescriptorProto
