@@ -144,6 +144,20 @@ def copy_bytes(_typing: Any, _to: Any, _source: Any, _size: Any) -> Any:
 
 
 @intrinsic  # type: ignore[untyped-decorator]
+def reallocate(_typing: Any, _address: Any, _size: Any) -> Any:
+    """Return memory of the C library, larger than that at an address or, if that is 0, new; 0 without any."""
+
+    def codegen(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        pointer = _INT8.as_pointer()
+        declared = ir.FunctionType(pointer, [pointer, _INT64])
+        function = cgutils.get_or_insert_function(builder.module, declared, "realloc")
+        memory = builder.call(function, [builder.inttoptr(arguments[0], pointer), arguments[1]])
+        return builder.ptrtoint(memory, _INT64)
+
+    return types.int64(types.int64, types.int64), codegen
+
+
+@intrinsic  # type: ignore[untyped-decorator]
 def copy_chunk(_typing: Any, _to: Any, _source: Any) -> Any:
     """Copy `CHUNK_BYTES` bytes."""
 

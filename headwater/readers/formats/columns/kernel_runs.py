@@ -29,7 +29,7 @@ def run_kernel(
     Args:
         call: calls the kernel. Its argument and its result are the number of values that are decoded.
         state: the numbers ``STATE_...``.
-        table: the columns, which grow where the kernel needs more room.
+        table: the columns.
         answers: by the number ``STOP_...``, other things that it may stop for: a function that supplies it,
             given the number of values that are decoded.
     """
@@ -43,7 +43,7 @@ def run_kernel(
             answers[stop](row)
         else:
             assert table is not None, f"nothing answers the stop {stop}"
-            table.grow(stop, int(state[layout.STATE_NODE]))
+            table.refuse_more(int(state[layout.STATE_NODE]))
 
 
 def value_addresses(spans: Spans, sizes: Int64Array) -> tuple[Int64Array, ByteArray]:

@@ -62,17 +62,17 @@ NODE_ENTRIES = 13
 """How many entries are filled, those of the current row included."""
 NODE_DATA_SIZE = 14
 """How many bytes of the data are filled, those of the current row included."""
-NODE_ROW_ENTRIES = 15
-"""`NODE_ENTRIES` before the current row: to take the row back."""
-NODE_ROW_DATA_SIZE = 16
-"""`NODE_DATA_SIZE` before the current row."""
+NODE_VALUE_BITS = 15
+"""How many bits of values an entry has; offsets have one more entry."""
+NODE_OWNED = 16
+"""Which buffers are memory of their own, out of the region: bit 0 for `NODE_VALUES`, 1 and 2 for the next."""
 NODE_FIELDS = 17
 
 # The results of a kernel.
 STATE_STOP = 0
 """Why it returned: one of ``STOP_...``."""
 STATE_NODE = 1
-"""Which node has not enough room."""
+"""Which node could get no more room."""
 STATE_BAD = 2
 """How many bad values there are so far in this call of `append`."""
 STATE_ZONES = 3
@@ -88,14 +88,15 @@ STATE_FIELDS = 40
 
 STOP_DONE = 0
 """All values are decoded."""
-STOP_MORE_ENTRIES = 1
-"""The node in `STATE_NODE` is full. The current row was taken back, and is to be decoded again."""
-STOP_MORE_DATA = 2
-"""The same, of the bytes behind its offsets."""
+STOP_NO_ROOM = 1
+"""The node in `STATE_NODE` can hold no more: Arrow's limit, or the system has no memory."""
 STOP_ZONE = 4
 """A value names a time zone that is not among the known ones. The current row was taken back."""
 STOP_MORE_INPUT = 6
 """The last value does not end in the bytes that there are."""
+
+MOST = (1 << 31) - (1 << 10)
+"""The most entries or bytes of data in a node: Arrow's offsets have 31 bits."""
 
 SPARE_BYTES = 64
 """How many bytes after each buffer may be written, so that a kernel can copy many bytes at once."""

@@ -3,15 +3,18 @@
 A schema is a tree: structs, lists and maps have children. Its nodes stand in the table level by level, so
 that the children of a node are neighbours. A kernel reads the table, and is compiled once for all schemas.
 
-The kernel never writes outside of a buffer: before it writes it compares the room that is left. Where there
-is not enough, it takes the current row back and asks for more. Then `ColumnTable.grow` moves everything into
-larger memory, and the kernel decodes the same row again. The sizes are kept for the next batches.
+The buffers of all nodes share one region, which is leased for each batch and divided by the sizes of the last
+one. A kernel never writes outside of a buffer: before it writes it compares the room that is left. A buffer
+that is full goes on in memory of its own (`headwater.readers.formats.columns.kernel.room`). So the memory
+follows the bytes that are decoded, however many columns there are.
 """
 
 from __future__ import annotations
 
+import ctypes
+import weakref
 from collections.abc import Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -21,48 +24,44 @@ from headwater.readers.formats.columns import layout
 from headwater.readers.kernels.arenas import PROCESS_POOL, ArenaPool
 from headwater.readers.kernels.arrays import ByteArray, Int64Array, address
 
-_LEAST_ENTRIES: Final = 1024
-_LEAST_DATA: Final = 1 << 14
-_MOST: Final = (1 << 31) - (1 << 10)
-"""Arrow's offsets have 31 bits."""
+_LEAST_ENTRIES: Final = 64
+_LEAST_DATA: Final = 256
+_SPARE_ENTRIES: Final = 1 << 17
+_SPARE_DATA: Final = 1 << 22
+"""What all nodes together may have more than the least, so that few small columns need not grow."""
+_DATA_FACTOR: Final = 8
+"""The room for strings of all nodes together, as a multiple of the bytes that are decoded."""
 _ROOT: Final = 0
 _AFTER_NAME: Final = b'"' + bytes(40)
 
-_PLACES: Final = slice(layout.NODE_VALUES, layout.NODE_DATA + 1)
+_BUFFERS: Final = slice(layout.NODE_VALUES, layout.NODE_DATA + 1)
 
-_WIDTH: Final = {
-    layout.TYPE_BYTE: 1,
-    layout.TYPE_SHORT: 2,
-    layout.TYPE_INT: 4,
-    layout.TYPE_LONG: 8,
-    layout.TYPE_FLOAT: 4,
-    layout.TYPE_DOUBLE: 8,
-    layout.TYPE_DECIMAL: 16,
-    layout.TYPE_DATE: 4,
-    layout.TYPE_TIMESTAMP: 8,
-    layout.TYPE_LOCAL_TIMESTAMP: 8,
-    layout.TYPE_DURATION: 8,
-    layout.TYPE_TIME: 8,
+_BITS: Final = {
+    layout.TYPE_BOOLEAN: 1,
+    layout.TYPE_BYTE: 8,
+    layout.TYPE_SHORT: 16,
+    layout.TYPE_INT: 32,
+    layout.TYPE_LONG: 64,
+    layout.TYPE_FLOAT: 32,
+    layout.TYPE_DOUBLE: 64,
+    layout.TYPE_DECIMAL: 128,
+    layout.TYPE_DATE: 32,
+    layout.TYPE_TIMESTAMP: 64,
+    layout.TYPE_LOCAL_TIMESTAMP: 64,
+    layout.TYPE_DURATION: 64,
+    layout.TYPE_TIME: 64,
+    layout.TYPE_STRING: 32,
+    layout.TYPE_BINARY: 32,
+    layout.TYPE_LIST: 32,
+    layout.TYPE_MAP: 32,
 }
 _WITH_OFFSETS: Final = frozenset({layout.TYPE_STRING, layout.TYPE_BINARY, layout.TYPE_LIST, layout.TYPE_MAP})
 _WITH_DATA: Final = frozenset({layout.TYPE_STRING, layout.TYPE_BINARY})
 
-
-class _Buffers(NamedTuple):
-    """Where the buffers of a node begin in the region, in the order of the fields from ``NODE_VALUES`` on."""
-
-    values: int
-    validity: int
-    data: int
-
-
-class _Division(NamedTuple):
-    """How a region is divided: it stays so for batch after batch, until one needs more room."""
-
-    buffers: Sequence[_Buffers]
-    places: Int64Array
-    """The same, one row a node."""
-    size: int
+_LIBC: Final = ctypes.CDLL(None)
+_LIBC.realloc.restype = ctypes.c_void_p
+_LIBC.realloc.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+_LIBC.free.argtypes = [ctypes.c_void_p]
 
 
 class ColumnTable:
@@ -88,22 +87,29 @@ class ColumnTable:
             row[layout.NODE_FIRST_CHILD] = node.first_child
             row[layout.NODE_CHILDREN] = node.children
             row[layout.NODE_NAME_SIZE] = len(node.name.encode())
-            row[layout.NODE_MOST_ENTRIES] = _LEAST_ENTRIES
+            row[layout.NODE_VALUE_BITS] = _BITS.get(int(row[layout.NODE_TYPE]), 0)
             if pa.types.is_decimal(node.type):
                 row[layout.NODE_PRECISION] = node.type.precision
                 row[layout.NODE_SCALE] = node.type.scale
-            if row[layout.NODE_TYPE] in _WITH_DATA:
-                row[layout.NODE_MOST_DATA] = _LEAST_DATA
         sizes = self.nodes[:, layout.NODE_NAME_SIZE] + len(_AFTER_NAME)
         self.nodes[:, layout.NODE_NAME] = address(self._names) + np.cumsum(sizes) - sizes
         self._codes: list[int] = self.nodes[:, layout.NODE_TYPE].tolist()
         self._parents = [node.parent for node in described]
         self._children = [range(node.first_child, node.first_child + node.children) for node in described]
-        self._per_row = [at for at, node in enumerate(described) if node.once_a_row]
-        self._data_per_row = [at for at in self._per_row if self._codes[at] in _WITH_DATA]
+        self._counted_by = np.array([node.counted_by for node in described], np.intp)
+        self._per_row: list[int] = np.flatnonzero(self._counted_by == _ROOT).tolist()
+        self._with_data = np.array([code in _WITH_DATA for code in self._codes], np.bool_)
+        self._with_offsets = [at for at, code in enumerate(self._codes) if code in _WITH_OFFSETS]
         self._pool = pool
         self._region: ByteArray | None = None
-        self._division = self._divided()
+        self._last_entries: Int64Array = np.zeros(len(described), np.int64)
+        self._last_data: Int64Array = np.zeros(len(described), np.int64)
+        self._is_divided = False
+        self._places: Int64Array = np.zeros((len(described), 3), np.int64)
+        """Where the buffers begin in the region: values, validity, data."""
+        self._region_size = 0
+        # A task may end in the middle of a batch.
+        weakref.finalize(self, _release, self.nodes).atexit = False
 
     @property
     def rows(self) -> int:
@@ -111,153 +117,176 @@ class ColumnTable:
         return int(self.nodes[_ROOT, layout.NODE_ENTRIES])
 
     def make_room(self, rows: int, size: int) -> None:
-        """Make room for more rows, and for their bytes in each column of strings.
-
-        There may be less room than the rows need in lists, maps, and for text that becomes longer: the kernel
-        asks for that.
-        """
-        entries = self.nodes[:, layout.NODE_MOST_ENTRIES]
-        data = self.nodes[:, layout.NODE_MOST_DATA]
-        wanted_entries = self.rows + rows
-        wanted_data = self.nodes[:, layout.NODE_DATA_SIZE] + min(size, _MOST)
-        few = entries[_ROOT] < wanted_entries
-        small = [at for at in self._data_per_row if data[at] < wanted_data[at]]
-        if few:
-            entries[self._per_row] = _rounded(wanted_entries)
-        for at in small:
-            data[at] = _rounded(int(wanted_data[at]))
-        if few or small:
-            self._enlarge()
-        elif self._region is None:
-            self._region = self._leased()
-
-    def grow(self, stop: int, node: int) -> None:
-        """Make more room in one node, as a kernel asks for it when it stops.
+        """Make room for more rows, and some for their bytes: the kernel makes more where it has to.
 
         Args:
-            stop: ``STOP_MORE_ENTRIES`` or ``STOP_MORE_DATA``.
+            rows: how many.
+            size: their bytes.
+        """
+        rows += self.rows
+        if self._region is None:
+            if not self._is_divided or self.nodes[_ROOT, layout.NODE_MOST_ENTRIES] < rows:
+                self._divide(rows, size)
+            self._region = self._leased()
+        room = int(self.nodes[_ROOT, layout.NODE_MOST_ENTRIES])
+        if room < rows:
+            self._enlarge_columns(room, min(max(2 * room, rows), layout.MOST))
+
+    def refuse_more(self, node: int) -> None:
+        """Say why a node can hold no more, as a kernel reports it when it stops.
+
+        Args:
             node: the value of ``STATE_NODE``.
 
         Raises:
-            SourceError: Arrow cannot hold so much in one batch.
+            SourceError: always.
         """
-        field = layout.NODE_MOST_DATA if stop == layout.STOP_MORE_DATA else layout.NODE_MOST_ENTRIES
-        room = int(self.nodes[node, field])
-        # Else it would ask for ever.
-        assert room > 0, f"a kernel wants room in node {node}, which has no such buffer"
-        if room >= _MOST:
-            raise SourceError("one value has more elements or bytes than an Arrow batch can hold (2 GiB)")
-        larger = min(2 * room, _MOST)
-        for at in [node, *self._same_entries(node)] if field == layout.NODE_MOST_ENTRIES else [node]:
-            self.nodes[at, field] = larger
-        self._enlarge()
+        raise SourceError(
+            f"a column of {self._types[node]} has more elements or bytes than an Arrow batch can hold (2 GiB), "
+            "or than this process has memory for"
+        )
 
     def finish(self) -> list[pa.Array[Any]]:
         """Return the rows that are filled as columns, and start anew in other memory."""
-        if self._region is None:
-            self._region = self._leased()
+        self.make_room(0, 0)
+        assert self._region is not None
         region = pa.py_buffer(self._region.data)
-        filled = self.nodes[:, [layout.NODE_ENTRIES, layout.NODE_DATA_SIZE]].tolist()
-        columns = [self._array(at, region, filled) for at in self._children[_ROOT]]
-        self.nodes[:, layout.NODE_ENTRIES] = 0
-        self.nodes[:, layout.NODE_DATA_SIZE] = 0
+        begin = address(self._region)
+        rows = self.nodes.tolist()
+        columns = [self._array(at, region, begin, rows) for at in self._children[_ROOT]]
+        if self.nodes[:, layout.NODE_OWNED].any():
+            self._is_divided = False
+        self._last_entries = self.nodes[:, layout.NODE_ENTRIES].copy()
+        self._last_data = self.nodes[:, layout.NODE_DATA_SIZE].copy()
+        # The arrays own the buffers now.
+        self.nodes[:, [layout.NODE_ENTRIES, layout.NODE_DATA_SIZE, layout.NODE_OWNED]] = 0
         self._region = None
         return columns
 
-    def _same_entries(self, node: int) -> Iterator[int]:
-        """Yield the nodes below that have an entry for each entry of this one: those of structs."""
-        if self._codes[node] == layout.TYPE_STRUCT:
-            for child in self._children[node]:
-                yield child
-                yield from self._same_entries(child)
-
-    def _divided(self) -> _Division:
-        """Divide a region into buffers with the room that the table says."""
-        buffers: list[_Buffers] = []
-        region_size = 0
-
-        def take(size: int) -> int:
-            nonlocal region_size
-            at = region_size
-            region_size += (
-                size + layout.SPARE_BYTES + 63
-            ) & ~63  # Arrow wants its buffers aligned to 64 bytes
-            return at
-
-        for code, row in zip(self._codes, self.nodes.tolist(), strict=True):
-            entries = row[layout.NODE_MOST_ENTRIES]
-            validity = take((entries + 7) // 8)
-            values = take(_values_size(code, entries))
-            buffers.append(_Buffers(values, validity, take(row[layout.NODE_MOST_DATA])))
-        return _Division(buffers, np.array(buffers, np.int64), region_size)
+    def _divide(self, rows: int, size: int) -> None:
+        """Divide the next region by what these rows may need and the last ones did, with a margin."""
+        least = max(_LEAST_ENTRIES, min(1024, _SPARE_ENTRIES // len(self._codes)))
+        entries = np.maximum(self._last_entries + self._last_entries // 4, least)
+        entries[_ROOT] = max(entries[_ROOT], rows + rows // 8)
+        entries = np.minimum(entries[self._counted_by], layout.MOST)
+        columns = max(int(self._with_data.sum()), 1)
+        share = min(size + size // 4, _DATA_FACTOR * size // columns)
+        least = max(_LEAST_DATA, min(1 << 14, _SPARE_DATA // columns), share)
+        data = np.maximum(self._last_data + self._last_data // 4, least)
+        data = np.where(self._with_data, np.minimum(data, layout.MOST), 0)
+        self.nodes[:, layout.NODE_MOST_ENTRIES] = entries
+        self.nodes[:, layout.NODE_MOST_DATA] = data
+        sizes = np.stack([_bytes(entries * self.nodes[:, layout.NODE_VALUE_BITS]), _bytes(entries), data], 1)
+        # Arrow wants its buffers aligned to 64 bytes.
+        sizes = (sizes + (layout.SPARE_BYTES + 63)) & ~63
+        ends = np.cumsum(sizes).reshape(sizes.shape)
+        self._places = ends - sizes
+        self._region_size = int(ends[-1, -1])
+        self._is_divided = True
 
     def _leased(self) -> ByteArray:
         """Return a new region, and write into the table where its buffers lie."""
-        region = self._pool.lease(self._division.size)
-        self.nodes[:, _PLACES] = self._division.places + address(region)
-        for code, buffers in zip(self._codes, self._division.buffers, strict=True):
-            if code in _WITH_OFFSETS:
-                region[buffers.values : buffers.values + 4] = 0
+        region = self._pool.lease(self._region_size)
+        self.nodes[:, _BUFFERS] = self._places + address(region)
+        for at in self._places[self._with_offsets, 0].tolist():
+            region[at : at + 4] = 0
         return region
 
-    def _enlarge(self) -> None:
-        """Divide a new region by the room that the table says now, and move the filled entries into it."""
-        old = self._region
-        division = self._division
-        self._division = self._divided()
-        self._region = self._leased()
-        if old is None:
-            return
-        rows = self.nodes.tolist()
-        for code, row, source, to in zip(
-            self._codes, rows, division.buffers, self._division.buffers, strict=True
-        ):
-            entries = row[layout.NODE_ENTRIES]
-            for begin, target, size in (
-                (source.validity, to.validity, (entries + 7) // 8),
-                (source.values, to.values, _values_size(code, entries)),
-                (source.data, to.data, row[layout.NODE_DATA_SIZE]),
-            ):
-                self._region[target : target + size] = old[begin : begin + size]
+    def _enlarge_columns(self, room: int, larger: int) -> None:
+        """Move the nodes that have one entry a row, as the kernel does with others that are full."""
+        self._is_divided = False
+        for at in self._per_row:
+            node = self.nodes[at]
+            bits = int(node[layout.NODE_VALUE_BITS])
+            _move(node, layout.NODE_VALUES, _bytes(room * bits), _bytes(larger * bits))
+            _move(node, layout.NODE_VALIDITY, _bytes(room), _bytes(larger))
+            node[layout.NODE_MOST_ENTRIES] = larger
 
-    def _array(self, node: int, region: pa.Buffer, filled: Sequence[Sequence[int]]) -> pa.Array[Any]:
-        """Return a node as an array; ``filled`` has the entries and the size of the data of each node."""
-        code = self._codes[node]
-        buffers = self._division.buffers[node]
-        entries, data_size = filled[node]
-        parts: list[pa.Buffer | None] = [region.slice(buffers.validity, (entries + 7) // 8)]
+    def _array(self, at: int, region: pa.Buffer, begin: int, rows: Sequence[Sequence[int]]) -> pa.Array[Any]:
+        """Return a node as an array, given its region, where that begins, and the rows of the table."""
+        node = rows[at]
+
+        def buffer(field: int, size: int) -> pa.Buffer:
+            if node[layout.NODE_OWNED] >> (field - layout.NODE_VALUES) & 1:
+                return pa.foreign_buffer(node[field], size, _Allocation(node[field]))
+            return region.slice(node[field] - begin, size)
+
+        code = self._codes[at]
+        entries = node[layout.NODE_ENTRIES]
+        parts: list[pa.Buffer | None] = [buffer(layout.NODE_VALIDITY, (entries + 7) // 8)]
         if code != layout.TYPE_STRUCT:
-            parts.append(region.slice(buffers.values, _values_size(code, entries)))
+            bits = node[layout.NODE_VALUE_BITS] * (entries + (code in _WITH_OFFSETS))
+            parts.append(buffer(layout.NODE_VALUES, (bits + 7) // 8))
         if code in _WITH_DATA:
-            parts.append(region.slice(buffers.data, data_size))
-        if self._codes[self._parents[node]] == layout.TYPE_MAP:
+            parts.append(buffer(layout.NODE_DATA, node[layout.NODE_DATA_SIZE]))
+        if self._codes[self._parents[at]] == layout.TYPE_MAP:
             parts[0] = None  # the entries of maps are never null
-        children = [self._array(child, region, filled) for child in self._children[node]]
+        children = [self._array(child, region, begin, rows) for child in self._children[at]]
         # Nulls are counted when someone asks.
-        return pa.Array.from_buffers(self._types[node], entries, parts, -1, children=children or None)
+        return pa.Array.from_buffers(self._types[at], entries, parts, -1, children=children or None)
+
+
+class _Allocation:
+    """Memory of the C library, which an Arrow buffer keeps alive."""
+
+    def __init__(self, at: int) -> None:
+        self._at = at
+
+    def __del__(self) -> None:
+        _LIBC.free(self._at)
+
+
+def _release(nodes: Int64Array) -> None:
+    """Free the memory that the nodes of a table own."""
+    for node in nodes.tolist():
+        for field in range(layout.NODE_VALUES, layout.NODE_DATA + 1):
+            if node[layout.NODE_OWNED] >> (field - layout.NODE_VALUES) & 1:
+                _LIBC.free(node[field])
+
+
+def _move(node: Int64Array, field: int, size: int, larger: int) -> None:
+    """Move a buffer of a node into larger memory, as the kernels' `_move` does."""
+    bit = 1 << (field - layout.NODE_VALUES)
+    owned = int(node[layout.NODE_OWNED])
+    at = int(node[field])
+    moved = _LIBC.realloc(at if owned & bit else None, larger + layout.SPARE_BYTES)
+    if moved is None:
+        raise MemoryError
+    if not owned & bit:
+        ctypes.memmove(moved, at, size)
+    node[field] = moved
+    node[layout.NODE_OWNED] = owned | bit
+
+
+def _bytes(bits: Any) -> Any:
+    """Return the bytes for bits, and for the first one of offsets; of numbers or arrays."""
+    return (bits + 7) // 8 + 4
 
 
 class _Node:
     """A type in the tree, before it has a place in the table."""
 
-    def __init__(self, name: str, kind: pa.DataType, parent: int, *, once_a_row: bool) -> None:
+    def __init__(self, name: str, kind: pa.DataType, parent: int, counted_by: int) -> None:
         self.name = name
         self.type = kind
         self.parent = parent
-        self.once_a_row = once_a_row
+        self.counted_by = counted_by
+        """The node that has an entry for each of its: below a struct that of the struct, else the node."""
         self.first_child = 0
         self.children = 0
 
 
 def _level_by_level(root: pa.DataType) -> Iterator[_Node]:
     """Return the nodes of a schema, the children of each as neighbours."""
-    nodes = [_Node("", root, -1, once_a_row=True)]
+    nodes = [_Node("", root, -1, _ROOT)]
     for at, node in enumerate(nodes):  # it grows while it is walked through
         fields = list(_fields(node.type))
         node.first_child = len(nodes)
         node.children = len(fields)
-        once = node.once_a_row and pa.types.is_struct(node.type)
-        nodes += [_Node(field.name, field.type, at, once_a_row=once) for field in fields]
+        nodes += [
+            _Node(field.name, field.type, at, node.counted_by if pa.types.is_struct(node.type) else first)
+            for first, field in enumerate(fields, len(nodes))
+        ]
     return iter(nodes)
 
 
@@ -309,16 +338,3 @@ def type_code(kind: pa.DataType) -> int:
 
 def _name_bytes(names: Sequence[str]) -> ByteArray:
     return np.frombuffer(b"".join(name.encode() + _AFTER_NAME for name in names), np.uint8)
-
-
-def _values_size(code: int, entries: int) -> int:
-    if code in _WITH_OFFSETS:
-        return 4 * (entries + 1)
-    if code == layout.TYPE_BOOLEAN:
-        return (entries + 7) // 8
-    return _WIDTH.get(code, 0) * entries
-
-
-def _rounded(room: int) -> int:
-    """Return a size with a margin, so that batches of about one size do not grow one after the other."""
-    return min(max(_LEAST_ENTRIES, 1 << (room - 1).bit_length()), _MOST)

@@ -110,7 +110,9 @@ class CsvDecoder(TextDecoder):
         rows = np.empty(most, np.int64)
         reasons = np.empty(most, np.int64)
         places = np.empty((most, 2), np.int64)
-        self._table.make_room(most, stop - start)
+        # A record of all columns has a separator for each: others make room where they need it.
+        rows_at_most = (stop - start) // max(len(self._fields), 1) + 1
+        self._table.make_room(min(most, rows_at_most), stop - start)
         self._state[layout.PLACES] = address(places)
         self._state[layout.STREAM] = 1
         self._state[layout.LAST] = int(last)

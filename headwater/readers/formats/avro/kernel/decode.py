@@ -7,10 +7,11 @@ is checked against the end of its value, and every write against the room of its
 from __future__ import annotations
 
 from headwater.readers.formats.avro import layout as L
-from headwater.readers.formats.avro.kernel.operations import GOOD, MORE_DATA, MORE_ENTRIES, read_value
+from headwater.readers.formats.avro.kernel.operations import GOOD, NO_ROOM, read_value
 from headwater.readers.formats.avro.kernel.values import put_end, put_nulls
 from headwater.readers.formats.columns import layout as T
-from headwater.readers.formats.columns.kernel.nodes import NODE_BYTES, node_index, offset, put_validity
+from headwater.readers.formats.columns.kernel.nodes import NODE_BYTES, offset, put_validity
+from headwater.readers.formats.columns.kernel.room import no_room
 from headwater.readers.formats.columns.kernel.text import write_base64
 from headwater.readers.kernels.memory import called, get, load_byte, load_int32, put, swapped_int32
 
@@ -57,7 +58,7 @@ def decode(inputs: int, row: int) -> int:
         if outcome >= 0:
             outcome = _put_bad(inputs, row, filled + row, outcome)
         if outcome != GOOD:
-            stop = T.STOP_MORE_ENTRIES if outcome == MORE_ENTRIES else T.STOP_MORE_DATA
+            stop = T.STOP_NO_ROOM
             break
         row += 1
     _settle(nodes, get(inputs, L.IN_NODE_COUNT), filled + row)
@@ -78,7 +79,7 @@ def _program_of(inputs: int, schema: int) -> int:
 
 @called
 def _put_bad(inputs: int, row: int, entry: int, reason: int) -> int:
-    """Make nulls of a bad value, and note it. Return `GOOD`, or `MORE_DATA` as `read_value` does."""
+    """Make nulls of a bad value, and note it. Return `GOOD`, or `NO_ROOM` as `read_value` does."""
     nodes = get(inputs, L.IN_NODES)
     state = get(inputs, L.IN_STATE)
     _settle(nodes, get(inputs, L.IN_NODE_COUNT), entry)
@@ -88,8 +89,8 @@ def _put_bad(inputs: int, row: int, entry: int, reason: int) -> int:
         at = get(inputs, L.IN_DATA) + get(get(inputs, L.IN_STARTS), row)
         end = write_base64(corrupt, offset(corrupt, entry), at, get(get(inputs, L.IN_SIZES), row))
         if end < 0:
-            put(state, T.STATE_NODE, node_index(nodes, corrupt))
-            return MORE_DATA
+            no_room(nodes, corrupt, state)
+            return NO_ROOM
         put_end(corrupt, entry, end)
         put_validity(corrupt, entry, 1)
     bad = get(state, T.STATE_BAD)

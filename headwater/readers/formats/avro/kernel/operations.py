@@ -19,7 +19,8 @@ from headwater.readers.formats.avro.kernel.values import (
     put_scaled,
 )
 from headwater.readers.formats.columns import layout as T
-from headwater.readers.formats.columns.kernel.nodes import NODE_BYTES, put_boolean, put_validity
+from headwater.readers.formats.columns.kernel.nodes import put_boolean, put_validity
+from headwater.readers.formats.columns.kernel.room import has_room, no_room
 from headwater.readers.kernels.memory import (
     get,
     inlined,
@@ -30,7 +31,6 @@ from headwater.readers.kernels.memory import (
     put,
     store_double,
     store_int32,
-    store_int64,
 )
 from headwater.readers.kernels.varints import MOST_INT_BYTES, MOST_LONG_BYTES, varint, zigzag_int, zigzag_long
 
@@ -40,8 +40,7 @@ _FRAME_BYTES = 8 * layout.FRAME_FIELDS
 
 # The results of `read_value` that are no reason why the value is bad.
 GOOD = -1
-MORE_ENTRIES = -2
-MORE_DATA = -3
+NO_ROOM = -2
 
 
 @inlined
@@ -89,7 +88,7 @@ def read_value(at: int, end: int, entry: int, program: int, inputs: int, limit: 
             if size < 0 or size > end - at:
                 return layout.REASON_LENGTH
             if not put_bytes(node, entry, at, size, limit, code == layout.OP_STRING):
-                return _wants_data(inputs, op)
+                return _full(inputs, node)
             at += size
         elif code == layout.OP_UNION:
             branch, at = zigzag_int(at, end)
@@ -143,7 +142,7 @@ def read_value(at: int, end: int, entry: int, program: int, inputs: int, limit: 
             if not put_bytes(
                 node, entry, get(program, layout.PROGRAM_TEXTS) + get(text, 0), size, limit, False
             ):
-                return _wants_data(inputs, op)
+                return _full(inputs, node)
         elif code == layout.OP_DECIMAL:
             size = get(op, layout.OP_A)
             # Bytes have their size in front, a fixed type has it in the program.
@@ -163,7 +162,7 @@ def read_value(at: int, end: int, entry: int, program: int, inputs: int, limit: 
             if size > end - at:
                 return layout.REASON_TRUNCATED
             if not put_bytes(node, entry, at, size, limit, False):
-                return _wants_data(inputs, op)
+                return _full(inputs, node)
             at += size
         elif code == layout.OP_LIST or code == layout.OP_SKIP_LIST:
             # A list has its frame; its elements are entries of the node below.
@@ -195,12 +194,9 @@ def read_value(at: int, end: int, entry: int, program: int, inputs: int, limit: 
                 put_validity(node, entry, 1)
                 op = operations + _OP_BYTES * (get(op, layout.OP_B) - 1)
             else:
+                if not has_room(nodes, items):
+                    return _full(inputs, items)
                 entry = get(items, T.NODE_ENTRIES)
-                if entry >= get(items, T.NODE_MOST_ENTRIES):
-                    store_int64(
-                        get(inputs, layout.IN_STATE) + 8 * T.STATE_NODE, get(op, layout.OP_A) // NODE_BYTES
-                    )
-                    return MORE_ENTRIES
                 put(frame, layout.FRAME_LEFT, remaining - 1)
                 put(frame, layout.FRAME_BEGIN, at)
         elif code == layout.OP_ITEM_END or code == layout.OP_SKIP_ITEM_END:
@@ -288,6 +284,6 @@ def read_value(at: int, end: int, entry: int, program: int, inputs: int, limit: 
 
 
 @inlined
-def _wants_data(inputs: int, op: int) -> int:
-    put(get(inputs, layout.IN_STATE), T.STATE_NODE, get(op, layout.OP_NODE) // NODE_BYTES)
-    return MORE_DATA
+def _full(inputs: int, node: int) -> int:
+    no_room(get(inputs, layout.IN_NODES), node, get(inputs, layout.IN_STATE))
+    return NO_ROOM

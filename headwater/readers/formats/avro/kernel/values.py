@@ -40,7 +40,7 @@ def put_end(node: int, entry: int, end: int) -> None:
 
 @always_inlined
 def put_bytes(node: int, entry: int, at: int, size: int, limit: int, is_text: bool) -> bool:
-    """Write a value of bytes. Return False if its data has not enough room."""
+    """Write a value of bytes. Return False if its data can have no more room."""
     begin = offset(node, entry)
     if is_text:
         filled = write_text(node, begin, at, size, limit, False)

@@ -1,4 +1,4 @@
-"""Nodes of columns, for all kernels: appends values and nulls, takes entries back, asks for room.
+"""Nodes of columns, for all kernels: appends values and nulls, takes entries back.
 
 Nodes are given by the address of their row in the table of `ColumnTable.nodes`. A struct gets its entry
 before its children do, a list or map after its elements. So within a row a child of a struct whose entry is
@@ -25,18 +25,14 @@ TAKEN = 0
 MISMATCH = 1
 SYNTAX = 2
 STOPPED = 3
+AGAIN = 4
+"""The row must be decoded anew."""
 
 
 @inlined
 def node_at(nodes: int, index: int) -> int:
     """Return the address of a node: ``nodes`` is that of the table."""
     return nodes + NODE_BYTES * index
-
-
-@inlined
-def node_index(nodes: int, node: int) -> int:
-    """Return which node of the table has this address."""
-    return (node - nodes) // NODE_BYTES
 
 
 @inlined
@@ -96,7 +92,7 @@ def _append_one_null(node: int) -> None:
 
 
 @inlined
-def _below(nodes: int, first: int, last: int) -> tuple[int, int]:
+def below(nodes: int, first: int, last: int) -> tuple[int, int]:
     """Return the first and the last child of neighbours: these are neighbours too, level by level.
 
     The last one is before the first one where there are none.
@@ -111,7 +107,7 @@ def append_null(nodes: int, node: int) -> None:
     _append_one_null(node)
     if get(node, T.NODE_TYPE) != T.TYPE_STRUCT:
         return
-    first, last = _below(nodes, node, node)
+    first, last = below(nodes, node, node)
     while first <= last:
         for child in range(first, last + 1, NODE_BYTES):
             parent = node_at(nodes, get(child, T.NODE_PARENT))
@@ -119,7 +115,7 @@ def append_null(nodes: int, node: int) -> None:
                 parent, T.NODE_ENTRIES
             ):
                 _append_one_null(child)
-        first, last = _below(nodes, first, last)
+        first, last = below(nodes, first, last)
 
 
 @called
@@ -129,7 +125,7 @@ def truncate(nodes: int, node: int, entries: int) -> None:
     With the root and the number of whole rows it takes back the current row, however far that has come.
     """
     _truncate_one(node, entries)
-    first, last = _below(nodes, node, node)
+    first, last = below(nodes, node, node)
     while first <= last:
         for child in range(first, last + 1, NODE_BYTES):
             parent = node_at(nodes, get(child, T.NODE_PARENT))
@@ -138,7 +134,7 @@ def truncate(nodes: int, node: int, entries: int) -> None:
                 remaining = offset(parent, remaining)
             if get(child, T.NODE_ENTRIES) > remaining:
                 _truncate_one(child, remaining)
-        first, last = _below(nodes, first, last)
+        first, last = below(nodes, first, last)
 
 
 @inlined
@@ -163,18 +159,6 @@ def begin_entry(node: int, entry: int) -> int:
     put_validity(node, entry, 1)
     put(node, T.NODE_ENTRIES, entry + 1)
     return get(node, T.NODE_VALUES)
-
-
-@inlined
-def data_room(node: int) -> int:
-    """Return how many more bytes the data of a node can hold."""
-    return get(node, T.NODE_MOST_DATA) - get(node, T.NODE_DATA_SIZE)
-
-
-@inlined
-def more_data(nodes: int, node: int, state: int) -> int:
-    """Ask for more room for the bytes of a node."""
-    return stop(state, T.STOP_MORE_DATA, (node - nodes) // NODE_BYTES)
 
 
 @inlined

@@ -6,6 +6,7 @@ import numpy as np
 
 from headwater.readers.formats.columns import layout as T
 from headwater.readers.formats.columns.kernel.nodes import append_end
+from headwater.readers.formats.columns.kernel.room import has_data_room, has_room_up_to
 from headwater.readers.kernels.memory import (
     CHUNK_BYTES,
     always_inlined,
@@ -23,7 +24,7 @@ from headwater.readers.kernels.memory import (
 from headwater.readers.kernels.utf8 import REPLACEMENT_GROWTH, is_ascii, is_utf8, put_utf8
 
 NO_ROOM = -1
-"""The result of `write_bytes` and `write_text` if the data has not enough room."""
+"""The result of `write_bytes` and `write_text` if the data can have no more room."""
 NO_TEXT = -2
 
 _BASE64 = np.frombuffer(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/", np.uint8)
@@ -35,10 +36,10 @@ _FEW_BYTES = 8 * CHUNK_BYTES
 
 @called
 def append_bytes(node: int, at: int, size: int) -> bool:
-    """Append a value of bytes. Return False, and append nothing, if its data has not enough room."""
-    data_size = get(node, T.NODE_DATA_SIZE)
-    if size > get(node, T.NODE_MOST_DATA) - data_size:
+    """Append a value of bytes. Return False, and append nothing, if its data can have no more room."""
+    if not has_data_room(node, size):
         return False
+    data_size = get(node, T.NODE_DATA_SIZE)
     copy_bytes(get(node, T.NODE_DATA) + data_size, at, size)
     put(node, T.NODE_DATA_SIZE, data_size + size)
     append_end(node, data_size + size)
@@ -50,11 +51,10 @@ def append_text(node: int, at: int, size: int) -> bool:
     """Append a string, as `put_utf8` makes it. Return False, and append nothing, without enough room."""
     if is_utf8(at, at + size):
         return append_bytes(node, at, size)
-    data_size = get(node, T.NODE_DATA_SIZE)
-    if REPLACEMENT_GROWTH * size > get(node, T.NODE_MOST_DATA) - data_size:
+    if not has_data_room(node, REPLACEMENT_GROWTH * size):
         return False
     data = get(node, T.NODE_DATA)
-    filled = put_utf8(data + data_size, at, at + size) - data
+    filled = put_utf8(data + get(node, T.NODE_DATA_SIZE), at, at + size) - data
     put(node, T.NODE_DATA_SIZE, filled)
     append_end(node, filled)
     return True
@@ -71,7 +71,7 @@ def write_bytes(node: int, begin: int, at: int, size: int, limit: int) -> int:
         size: how many there are.
         limit: the end of all bytes that may be loaded.
     """
-    if size > get(node, T.NODE_MOST_DATA) - begin:
+    if not has_room_up_to(node, begin + size):
         return NO_ROOM
     to = get(node, T.NODE_DATA) + begin
     if size <= _FEW_BYTES and at + size + CHUNK_BYTES <= limit:
@@ -101,7 +101,7 @@ def _write_odd_text(node: int, begin: int, at: int, size: int, checked: bool) ->
         return begin + size  # it was copied before
     if checked:
         return NO_TEXT
-    if REPLACEMENT_GROWTH * size > get(node, T.NODE_MOST_DATA) - begin:
+    if not has_room_up_to(node, begin + REPLACEMENT_GROWTH * size):
         return NO_ROOM
     data = get(node, T.NODE_DATA)
     return put_utf8(data + begin, at, at + size) - data
@@ -119,7 +119,7 @@ def _base64_digits(bits: int) -> int:
 @called
 def write_base64(node: int, begin: int, at: int, size: int) -> int:
     """Write bytes as Base64 to where data begins, and return where it ends, or `NO_ROOM`."""
-    if (size + 2) // 3 * 4 > get(node, T.NODE_MOST_DATA) - begin:
+    if not has_room_up_to(node, begin + (size + 2) // 3 * 4):
         return NO_ROOM
     data = get(node, T.NODE_DATA)
     to = data + begin

@@ -11,10 +11,10 @@ from headwater.readers.formats.columns.kernel.nodes import (
     append_null,
     begin_entry,
     end_data,
-    more_data,
     put_boolean,
     stop,
 )
+from headwater.readers.formats.columns.kernel.room import no_room
 from headwater.readers.formats.columns.kernel.text import NO_ROOM, write_text
 from headwater.readers.formats.csv import layout as L
 from headwater.readers.formats.csv.kernel.cell_times import date_of, free_scratch, timestamp_of
@@ -87,7 +87,7 @@ def put_cell(nodes: int, node: int, at: int, size: int, state: int) -> int:
     if kind == T.TYPE_STRING or kind == T.TYPE_BINARY:
         end = write_text(node, get(node, T.NODE_DATA_SIZE), at, size, at + size + 2 * CHUNK_BYTES, False)
         if end == NO_ROOM:
-            return more_data(nodes, node, state)
+            return no_room(nodes, node, state)
         end_data(node, get(node, T.NODE_DATA) + end)
         return int64(TAKEN)
     status = _put_other(node, kind, at, at + size, state)

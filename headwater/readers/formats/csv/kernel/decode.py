@@ -9,11 +9,10 @@ from headwater.readers.formats.columns.kernel.nodes import (
     TAKEN,
     append_null,
     append_value,
-    more_data,
     node_at,
-    stop,
     truncate,
 )
+from headwater.readers.formats.columns.kernel.room import has_room, no_room
 from headwater.readers.formats.columns.kernel.text import append_text
 from headwater.readers.formats.csv import layout as L
 from headwater.readers.formats.csv.kernel.cells import put_cell
@@ -55,8 +54,8 @@ def _null_row(nodes: int, state: int) -> None:
 @called
 def _row(nodes: int, state: int, outcome: int) -> tuple[int, int]:
     """Append the record's row. Return `TAKEN` and why it is bad, 0 if it is not; or `STOPPED`."""
-    if get(nodes, T.NODE_ENTRIES) >= get(nodes, T.NODE_MOST_ENTRIES):
-        return stop(state, T.STOP_MORE_ENTRIES, 0), int64(0)
+    if not has_room(nodes, nodes):
+        return no_room(nodes, nodes, state), int64(0)
     append_value(nodes)
     reason = get(state, L.FATAL)
     count = get(state, L.COLUMNS)
@@ -100,7 +99,7 @@ def _corrupt(nodes: int, state: int, reason: int) -> int:
             if last == _LINE_FEED and end > at and load_byte(end - 1) == _CARRIAGE_RETURN:
                 end -= 1
     if not append_text(column, at, end - at):
-        return more_data(nodes, column, state)
+        return no_room(nodes, column, state)
     return int64(TAKEN)
 
 
@@ -148,8 +147,8 @@ def _decode_values(
 @called
 def _null_value(nodes: int, state: int) -> bool:
     """Append a row of nulls. Return whether there is room."""
-    if get(nodes, T.NODE_ENTRIES) >= get(nodes, T.NODE_MOST_ENTRIES):
-        stop(state, T.STOP_MORE_ENTRIES, 0)
+    if not has_room(nodes, nodes):
+        no_room(nodes, nodes, state)
         return False
     append_value(nodes)
     _null_row(nodes, state)

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from headwater.readers.formats.columns import layout as T
 from headwater.readers.formats.columns.kernel.nodes import (
+    AGAIN,
     STOPPED,
     SYNTAX,
     TAKEN,
     append_null,
     append_value,
-    more_data,
     node_at,
-    stop,
     truncate,
 )
+from headwater.readers.formats.columns.kernel.room import has_room, no_room
 from headwater.readers.formats.columns.kernel.text import append_text
 from headwater.readers.formats.json import layout as L
-from headwater.readers.formats.json.kernel.frames import close_struct, has_room
-from headwater.readers.formats.json.kernel.objects import AGAIN, put_object
+from headwater.readers.formats.json.kernel.frames import close_struct
+from headwater.readers.formats.json.kernel.objects import put_object
 from headwater.readers.formats.json.kernel.rescue import begin_rescue, end_rescue
 from headwater.readers.formats.json.kernel.scanner import skip_space
 from headwater.readers.formats.values.kernel import characters as C
@@ -37,8 +37,8 @@ def _row(nodes: int, at: int, size: int, state: int) -> int:
     put(state, L.STATE_REASON, 0)
     begin_rescue(state)
     row = get(nodes, T.NODE_ENTRIES)
-    if not has_room(nodes):
-        return stop(state, T.STOP_MORE_ENTRIES, 0)
+    if not has_room(nodes, nodes):
+        return no_room(nodes, nodes, state)
     end = at + max(size, 0)
     first = skip_space(at, end)
     if first == end:
@@ -67,7 +67,7 @@ def _row(nodes: int, at: int, size: int, state: int) -> int:
         if get(state, L.STATE_REASON) == 0:
             append_null(nodes, column)
         elif not append_text(column, at, size):
-            return more_data(nodes, column, state)
+            return no_room(nodes, column, state)
     return int64(TAKEN)
 
 

@@ -36,12 +36,6 @@ def close_struct(nodes: int, node: int, count: int) -> None:
         child += NODE_BYTES
 
 
-@inlined
-def has_room(node: int) -> bool:
-    """Return whether a node can take one more entry."""
-    return get(node, T.NODE_ENTRIES) < get(node, T.NODE_MOST_ENTRIES)
-
-
 @called
 def is_passed(state: int, at: int) -> bool:
     """Return whether the list or map that begins here is known not to fit."""

@@ -6,11 +6,10 @@ from headwater.readers.formats.columns import layout as T
 from headwater.readers.formats.columns.kernel.nodes import (
     MISMATCH,
     TAKEN,
-    data_room,
     end_data,
-    more_data,
     offset,
 )
+from headwater.readers.formats.columns.kernel.room import has_data_room, no_room
 from headwater.readers.formats.json import layout as L
 from headwater.readers.formats.json.kernel.scanner import skip_special
 from headwater.readers.formats.json.kernel.text import TEXT_SPARE
@@ -33,8 +32,8 @@ def put_from_text(
 ) -> tuple[int, int]:
     """Write the string between ``at`` and ``value_end``, whose text is given, into a node of another type."""
     if kind == T.TYPE_BINARY:
-        if data_room(node) < end - text:
-            return more_data(nodes, node, state), at
+        if not has_data_room(node, end - text):
+            return no_room(nodes, node, state), at
         to = get(node, T.NODE_DATA) + get(node, T.NODE_DATA_SIZE)
         last = put_base64(text, end, to)
         if last == 0:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from headwater.readers.formats.columns import layout as T
 from headwater.readers.formats.columns.kernel.nodes import (
+    AGAIN,
     MISMATCH,
     NODE_BYTES,
     SYNTAX,
@@ -15,17 +16,15 @@ from headwater.readers.formats.columns.kernel.nodes import (
     append_end,
     append_null,
     append_value,
-    more_data,
     node_at,
-    stop,
     truncate,
 )
+from headwater.readers.formats.columns.kernel.room import has_room, no_room
 from headwater.readers.formats.json import layout as L
 from headwater.readers.formats.json.kernel.frames import (
     close_struct,
     find_field,
     frame_at,
-    has_room,
     is_name,
     is_passed,
     open_frame,
@@ -34,9 +33,9 @@ from headwater.readers.formats.json.kernel.frames import (
 from headwater.readers.formats.json.kernel.rescue import (
     begin_rescue,
     end_frame,
+    more_rescue_room,
     note_frame,
     rescue,
-    rescue_column,
     take_back,
 )
 from headwater.readers.formats.json.kernel.scalars import put_scalar
@@ -53,8 +52,6 @@ from headwater.readers.kernels.memory import called, get, int64, load_byte, put
 from headwater.readers.kernels.utf8 import is_utf8
 
 _NULL = 0x6E
-AGAIN = 4
-"""Beside the results of `put_scalar`: the row must be decoded anew."""
 
 
 @called
@@ -92,8 +89,8 @@ def put_object(nodes: int, at: int, end: int, state: int) -> int:
             entry = int64(0)
             if kind == T.TYPE_LIST:
                 node = get(frame, L.FRAME_NEXT)
-                if not has_room(node):
-                    return stop(state, T.STOP_MORE_ENTRIES, (node - nodes) // NODE_BYTES)
+                if not has_room(nodes, node):
+                    return no_room(nodes, node, state)
                 entry = get(node, T.NODE_ENTRIES)
             elif kind == T.TYPE_STRUCT:
                 byte = peek(at, end)
@@ -123,8 +120,8 @@ def put_object(nodes: int, at: int, end: int, state: int) -> int:
                 byte = peek(at, end)
                 if byte != C.QUOTE and byte != C.APOSTROPHE:
                     return int64(SYNTAX)
-                if not has_room(entries):
-                    return stop(state, T.STOP_MORE_ENTRIES, (entries - nodes) // NODE_BYTES)
+                if not has_room(nodes, entries):
+                    return no_room(nodes, entries, state)
                 entry = append_value(entries)
                 key = node_at(nodes, get(entries, T.NODE_FIRST_CHILD))
                 status, at = put_scalar(nodes, key, entry, at, end, state, depth)
@@ -145,7 +142,7 @@ def put_object(nodes: int, at: int, end: int, state: int) -> int:
                 if at == 0:
                     return int64(SYNTAX)
                 if rescues and not rescue(nodes, state, depth, int64(0), name, begin, at):
-                    return more_data(nodes, rescue_column(nodes, state), state)
+                    return more_rescue_room(nodes, state)
             else:
                 value_kind = get(node, T.NODE_TYPE)
                 byte = peek(at, end)
@@ -216,7 +213,7 @@ def put_object(nodes: int, at: int, end: int, state: int) -> int:
                         if at == 0:
                             return int64(SYNTAX)
                         if rescues and not rescue(nodes, state, depth, node, name, begin, at):
-                            return more_data(nodes, rescue_column(nodes, state), state)
+                            return more_rescue_room(nodes, state)
                     elif status != TAKEN:
                         return status
         empty = False

@@ -8,7 +8,15 @@ as a whole takes back the fields that were rescued inside of it.
 from __future__ import annotations
 
 from headwater.readers.formats.columns import layout as T
-from headwater.readers.formats.columns.kernel.nodes import NODE_BYTES, append_null, end_data, node_at, offset
+from headwater.readers.formats.columns.kernel.nodes import (
+    AGAIN,
+    NODE_BYTES,
+    append_null,
+    end_data,
+    node_at,
+    offset,
+)
+from headwater.readers.formats.columns.kernel.room import has_room_up_to, no_room
 from headwater.readers.formats.json import layout as L
 from headwater.readers.formats.json.kernel.frames import frame_at
 from headwater.readers.formats.json.kernel.text import TEXT_GROWTH, TEXT_SPARE, put_compact, put_quoted
@@ -27,6 +35,15 @@ _NAME_GROWTH = 6
 def rescue_column(nodes: int, state: int) -> int:
     """Return the node of the column."""
     return node_at(nodes, get(state, L.STATE_RESCUE))
+
+
+@called
+def more_rescue_room(nodes: int, state: int) -> int:
+    """Double the room of the column, whose entry may be half written. Return `AGAIN` or `STOPPED`."""
+    column = rescue_column(nodes, state)
+    if has_room_up_to(column, get(column, T.NODE_MOST_DATA) + 1):
+        return int64(AGAIN)
+    return no_room(nodes, column, state)
 
 
 @inlined
@@ -87,7 +104,7 @@ def rescue(nodes: int, state: int, depth: int, node: int, name: int, at: int, va
         value_end: where it ends.
 
     Returns:
-        Whether there was room. If not, the row must be decoded again.
+        Whether there was room: see `more_rescue_room`.
     """
     column = rescue_column(nodes, state)
     limit = get(column, T.NODE_DATA) + get(column, T.NODE_MOST_DATA) - _MOST_LEVELS

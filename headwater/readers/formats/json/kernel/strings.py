@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from headwater.readers.formats.columns import layout as T
-from headwater.readers.formats.columns.kernel.nodes import SYNTAX, TAKEN, data_room, end_data, more_data
+from headwater.readers.formats.columns.kernel.nodes import SYNTAX, TAKEN, end_data
+from headwater.readers.formats.columns.kernel.room import has_data_room, no_room
 from headwater.readers.formats.json import layout as L
-from headwater.readers.formats.json.kernel.scanner import plain_string_end, skip_value
+from headwater.readers.formats.json.kernel.scanner import plain_string_end, skip_string, skip_value
 from headwater.readers.formats.json.kernel.text import TEXT_GROWTH, TEXT_SPARE, put_compact, put_text
 from headwater.readers.formats.values.kernel import characters as C
 from headwater.readers.kernels.memory import (
@@ -30,15 +31,24 @@ _REPLACEMENT = 0xFFFD
 @inlined
 def put_string(nodes: int, node: int, at: int, end: int, state: int) -> tuple[int, int]:
     """Write the string that begins here into a node of strings; see `put_scalar`."""
-    if data_room(node) < REPLACEMENT_GROWTH * (end - at):
-        return more_data(nodes, node, state), at
-    to = get(node, T.NODE_DATA) + get(node, T.NODE_DATA_SIZE)
     if load_byte(at) == C.QUOTE:
         last = plain_string_end(at, end)
         if last != 0 and non_ascii(at + 1) & ((1 << (last - at - 1)) - 1) == 0:
+            if not has_data_room(node, last - at - 1):
+                return no_room(nodes, node, state), at
+            to = get(node, T.NODE_DATA) + get(node, T.NODE_DATA_SIZE)
             copy_chunk(to, at + 1)
             end_data(node, to + last - at - 1)
             return TAKEN, last + 1
+    return _put_long_string(nodes, node, at, end, state)
+
+
+@called
+def _put_long_string(nodes: int, node: int, at: int, end: int, state: int) -> tuple[int, int]:
+    string_end = skip_string(at, end)
+    if not has_data_room(node, REPLACEMENT_GROWTH * (string_end - at)):
+        return no_room(nodes, node, state), at
+    to = get(node, T.NODE_DATA) + get(node, T.NODE_DATA_SIZE)
     string_end, last = put_text(at, end, to, QUESTION_MARK)
     if string_end == 0:
         return SYNTAX, at
@@ -66,8 +76,8 @@ def put_other(nodes: int, node: int, at: int, end: int, state: int, depth: int) 
         last = source + load_int32(places + 4 * (value_end - text))
         return _append_source(nodes, node, begin, last, state), value_end
     room = 2 * (TEXT_GROWTH * (value_end - at) + TEXT_SPARE)
-    if data_room(node) < room:
-        return more_data(nodes, node, state), at
+    if not has_data_room(node, room):
+        return no_room(nodes, node, state), at
     to = get(node, T.NODE_DATA) + get(node, T.NODE_DATA_SIZE)
     end_data(node, put_compact(at, value_end, to, room, get(state, L.STATE_SCRATCH), False))
     return TAKEN, value_end
@@ -82,8 +92,8 @@ def _may_follow(byte: int) -> bool:
 @inlined
 def append_exactly(nodes: int, node: int, at: int, value_end: int, state: int) -> tuple[int, int]:
     """Write a value as it stands into a node of strings."""
-    if data_room(node) < value_end - at:
-        return more_data(nodes, node, state), at
+    if not has_data_room(node, value_end - at):
+        return no_room(nodes, node, state), at
     to = get(node, T.NODE_DATA) + get(node, T.NODE_DATA_SIZE)
     copy_bytes(to, at, value_end - at)
     end_data(node, to + value_end - at)
@@ -96,8 +106,8 @@ def _append_source(nodes: int, node: int, at: int, end: int, state: int) -> int:
 
     Spark keeps its bytes, of which each that is no UTF-8 becomes U+FFFD.
     """
-    if data_room(node) < REPLACEMENT_GROWTH * (end - at):
-        return more_data(nodes, node, state)
+    if not has_data_room(node, REPLACEMENT_GROWTH * (end - at)):
+        return no_room(nodes, node, state)
     to = get(node, T.NODE_DATA) + get(node, T.NODE_DATA_SIZE)
     while at < end:
         size = sequence(at, end)

@@ -9,7 +9,8 @@ a node is open.
 from __future__ import annotations
 
 from headwater.readers.formats.columns import layout as T
-from headwater.readers.formats.columns.kernel.nodes import node_at, node_index, offset, put_validity, truncate
+from headwater.readers.formats.columns.kernel.nodes import node_at, offset, put_validity, truncate
+from headwater.readers.formats.columns.kernel.room import has_room, no_room
 from headwater.readers.formats.columns.kernel.text import write_base64, write_bytes
 from headwater.readers.formats.protobuf import layout as L
 from headwater.readers.formats.protobuf.kernel.numbers import store_number
@@ -68,20 +69,18 @@ def choose(plan: int, op: int, entry: int) -> None:
 
 
 @called
-def stop(plan: int, reason: int, node: int) -> int:
-    """Say which node has not enough room, and return `STOPPED`."""
-    state = get(plan, L.PLAN_STATE)
-    put(state, T.STATE_STOP, reason)
-    put(state, T.STATE_NODE, node_index(get(plan, L.PLAN_NODES), node))
+def full(plan: int, node: int) -> int:
+    """Say which node can hold no more, and return `STOPPED`."""
+    no_room(get(plan, L.PLAN_NODES), node, get(plan, L.PLAN_STATE))
     return L.STOPPED
 
 
 @inlined
 def append_element(plan: int, node: int) -> int:
     """Append an entry that is not null, and return its number, or `STOPPED`."""
+    if not has_room(get(plan, L.PLAN_NODES), node):
+        return full(plan, node)
     entry = get(node, T.NODE_ENTRIES)
-    if entry >= get(node, T.NODE_MOST_ENTRIES):
-        return stop(plan, T.STOP_MORE_ENTRIES, node)
     put_validity(node, entry, 1)
     put(node, T.NODE_ENTRIES, entry + 1)
     return entry
@@ -109,7 +108,7 @@ def _put_default(plan: int, end: int, node: int, entry: int) -> int:
         size = get(end, L.END_DEFAULT_SIZE)
         filled = write_bytes(node, offset(node, entry), default, size, 0)
         if filled < 0:
-            return stop(plan, T.STOP_MORE_DATA, node)
+            return full(plan, node)
         put(node, T.NODE_DATA_SIZE, filled)
     elif conversion >= 0:
         store_number(conversion, get(node, T.NODE_VALUES), entry, default)
@@ -163,7 +162,7 @@ def put_corrupt(plan: int, node: int, row: int, at: int, size: int) -> int:
     """Write a bad value into the column for these."""
     filled = write_base64(node, offset(node, row), at, size)
     if filled < 0:
-        return stop(plan, T.STOP_MORE_DATA, node)
+        return full(plan, node)
     put(node, T.NODE_DATA_SIZE, filled)
     set_valid(node, row)
     return L.GOOD

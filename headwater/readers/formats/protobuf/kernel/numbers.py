@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from headwater.readers.formats.columns import layout as T
 from headwater.readers.formats.columns.kernel.nodes import offset
+from headwater.readers.formats.columns.kernel.room import has_room_up_to
 from headwater.readers.formats.protobuf import layout as L
 from headwater.readers.kernels.memory import (
     always_inlined,
@@ -81,20 +82,17 @@ def enum_value(enum: int, number: int) -> int:
 
 @called
 def write_enum_name(enum: int, number: int, node: int, entry: int) -> bool:
-    """Write the name of an enum's number. Return False if its data has not enough room."""
+    """Write the name of an enum's number. Return False if its data can have no more room."""
     begin = offset(node, entry)
-    to = get(node, T.NODE_DATA) + begin
-    room = get(node, T.NODE_MOST_DATA) - begin
     value = enum_value(enum, number)
+    prefix = get(enum, L.ENUM_PREFIX_SIZE)
+    size = get(value, 2) if value != 0 else prefix + _MOST_DIGITS
+    if not has_room_up_to(node, begin + size):
+        return False
+    to = get(node, T.NODE_DATA) + begin
     if value != 0:
-        size = get(value, 2)
-        if size > room:
-            return False
         copy_bytes(to, get(value, 1), size)
     else:
-        prefix = get(enum, L.ENUM_PREFIX_SIZE)
-        if prefix + _MOST_DIGITS > room:
-            return False
         copy_bytes(to, get(enum, L.ENUM_PREFIX), prefix)
         size = _put_digits(to + prefix, number) - to
     put(node, T.NODE_DATA_SIZE, begin + size)

@@ -6,7 +6,7 @@ from headwater.readers.formats.columns import layout as T
 from headwater.readers.formats.columns.kernel.nodes import offset
 from headwater.readers.formats.columns.kernel.text import NO_TEXT, write_bytes, write_text
 from headwater.readers.formats.protobuf import layout as L
-from headwater.readers.formats.protobuf.kernel.entries import append_element, choose, empty, set_valid, stop
+from headwater.readers.formats.protobuf.kernel.entries import append_element, choose, empty, full, set_valid
 from headwater.readers.formats.protobuf.kernel.numbers import (
     enum_value,
     low_int,
@@ -80,7 +80,7 @@ def _write_bytes(plan: int, op: int, entry: int, at: int, size: int) -> int:
     else:
         filled = write_text(node, begin, at, size, limit, conversion == L.CONVERT_CHECKED_TEXT)
     if filled < 0:
-        return L.BAD_TEXT if filled == NO_TEXT else stop(plan, T.STOP_MORE_DATA, node)
+        return L.BAD_TEXT if filled == NO_TEXT else full(plan, node)
     put(node, T.NODE_DATA_SIZE, filled)
     return L.GOOD
 
@@ -122,7 +122,7 @@ def _write(plan: int, op: int, entry: int, value: int, size: int) -> int:
         return L.DEFAULT if status == L.GOOD and size == 0 else status
     if conversion == L.CONVERT_ENUM_NAME:
         if not write_enum_name(get(op, L.OP_ENUM), value, node, entry):
-            return stop(plan, T.STOP_MORE_DATA, node)
+            return full(plan, node)
     else:
         value = store_number(conversion, get(node, T.NODE_VALUES), entry, value)
     return L.DEFAULT if value == 0 else L.GOOD
