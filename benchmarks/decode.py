@@ -28,7 +28,7 @@ import google_crc32c
 import pyarrow as pa
 from kafka.record.default_records import DefaultRecordBatchBuilder
 
-from benchmarks import orders
+from benchmarks import orders, wide_values
 from headwater.core.emitter import SplitState
 from headwater.core.split import SplitRange
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
@@ -100,7 +100,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     began = time.perf_counter()
     KERNEL.load()
     print(f"kernel ready after {time.perf_counter() - began:.2f} s")
-    cases = [*([] if args.only else _cases(random.Random(1))), *_typed_cases()]
+    cases = [*([] if args.only else _cases(random.Random(1))), *_typed_cases(), *_wide_cases()]
     samples: dict[str, list[float]] = {case.name: [] for case in cases}
     rows = {case.name: case.run()[0] for case in cases}
     for _ in range(rounds):
@@ -172,6 +172,20 @@ def _typed_cases() -> list[Case]:
         _typed_case("Avro, 10 % are cut off", _cut(as_avro), AvroValueFormat(orders.AVRO_SCHEMA), 3.5),
         _typed_case("Protobuf, 6 columns", messages, as_protobuf, 7),
         _typed_case("Protobuf, 10 % are cut off", _cut(messages), as_protobuf, 3.5),
+    ]
+
+
+def _wide_cases() -> list[Case]:
+    """Return rows of 1,000 columns, and rows with a list of 50 objects of 20 fields, in every format."""
+    return [
+        _typed_case(f"{name}, {what}", values, made_by)
+        for what, rows in (
+            ("1,000 columns", wide_values.wide(50, 1_000)),
+            ("a list of objects", wide_values.nested(50, 50, 20)),
+        )
+        for name in wide_values.FORMATS
+        if name != "CSV" or "list" not in rows[0]
+        for made_by, values in [wide_values.written(name, rows)]
     ]
 
 

@@ -144,8 +144,11 @@ def copy_bytes(_typing: Any, _to: Any, _source: Any, _size: Any) -> Any:
 
 
 @intrinsic  # type: ignore[untyped-decorator]
-def reallocate(_typing: Any, _address: Any, _size: Any) -> Any:
-    """Return memory of the C library, larger than that at an address or, if that is 0, new; 0 without any."""
+def _reallocate(_typing: Any, _address: Any, _size: Any) -> Any:
+    """Return larger memory of the C library, with the content of that at an address; 0 if there is none.
+
+    The address 0 stands for no memory yet.
+    """
 
     def codegen(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         pointer = _INT8.as_pointer()
@@ -155,6 +158,9 @@ def reallocate(_typing: Any, _address: Any, _size: Any) -> Any:
         return builder.ptrtoint(memory, _INT64)
 
     return types.int64(types.int64, types.int64), codegen
+
+
+reallocate = cast("Callable[[int, int], int]", _reallocate)
 
 
 @intrinsic  # type: ignore[untyped-decorator]

@@ -142,8 +142,8 @@ class ColumnTable:
             SourceError: always.
         """
         raise SourceError(
-            f"a column of {self._types[node]} has more elements or bytes than an Arrow batch can hold (2 GiB), "
-            "or than this process has memory for"
+            f"a column of {self._types[node]} has more elements or bytes than an Arrow batch can hold "
+            "(2 GiB), or than this process has memory for"
         )
 
     def finish(self) -> list[pa.Array[Any]]:

@@ -1,7 +1,7 @@
 """Room in nodes, for all kernels: a buffer that is full goes on in larger memory of its own.
 
-A buffer lies in the region that `ColumnTable` has leased, until it is full. Then it moves into memory of the C
-library, which belongs to the table. So a value costs its own bytes: no other buffer moves, and no row is
+A buffer lies in the region that `ColumnTable` has leased, until it is full. Then it moves into memory of the
+C library, which belongs to the table. So a value costs its own bytes: no other buffer moves, and no row is
 decoded again. A kernel loads the address of a buffer anew after each call that may make room.
 """
 
@@ -91,10 +91,7 @@ def _move(node: int, field: int, size: int, larger: int) -> bool:
     owned = get(node, T.NODE_OWNED)
     bit = 1 << (field - T.NODE_VALUES)
     at = get(node, field)
-    if owned & bit:
-        moved = reallocate(at, larger + T.SPARE_BYTES)
-    else:
-        moved = reallocate(int64(0), larger + T.SPARE_BYTES)
+    moved = reallocate(at if owned & bit else int64(0), larger + T.SPARE_BYTES)
     if moved == 0:
         return False
     if owned & bit == 0:

@@ -71,8 +71,8 @@ def write_bytes(node: int, begin: int, at: int, size: int, limit: int) -> int:
         size: how many there are.
         limit: the end of all bytes that may be loaded.
     """
-    if not has_room_up_to(node, begin + size):
-        return NO_ROOM
+    if begin + size > get(node, T.NODE_MOST_DATA):
+        return _write_more(node, begin, at, size)
     to = get(node, T.NODE_DATA) + begin
     if size <= _FEW_BYTES and at + size + CHUNK_BYTES <= limit:
         copy_chunk(to, at)
@@ -80,6 +80,15 @@ def write_bytes(node: int, begin: int, at: int, size: int, limit: int) -> int:
             copy_chunk(to + offset, at + offset)
     else:
         copy_bytes(to, at, size)
+    return begin + size
+
+
+# A function of its own, behind which the path of each field does not go on: it would be slower.
+@called
+def _write_more(node: int, begin: int, at: int, size: int) -> int:
+    if not has_room_up_to(node, begin + size):
+        return int64(NO_ROOM)
+    copy_bytes(get(node, T.NODE_DATA) + begin, at, size)
     return begin + size
 
 

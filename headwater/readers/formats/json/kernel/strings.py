@@ -33,18 +33,18 @@ def put_string(nodes: int, node: int, at: int, end: int, state: int) -> tuple[in
     """Write the string that begins here into a node of strings; see `put_scalar`."""
     if load_byte(at) == C.QUOTE:
         last = plain_string_end(at, end)
-        if last != 0 and non_ascii(at + 1) & ((1 << (last - at - 1)) - 1) == 0:
-            if not has_data_room(node, last - at - 1):
-                return no_room(nodes, node, state), at
+        room = get(node, T.NODE_MOST_DATA) - get(node, T.NODE_DATA_SIZE)
+        if last != 0 and last - at <= room and non_ascii(at + 1) & ((1 << (last - at - 1)) - 1) == 0:
             to = get(node, T.NODE_DATA) + get(node, T.NODE_DATA_SIZE)
             copy_chunk(to, at + 1)
             end_data(node, to + last - at - 1)
             return TAKEN, last + 1
-    return _put_long_string(nodes, node, at, end, state)
+    return _put_other_string(nodes, node, at, end, state)
 
 
 @called
-def _put_long_string(nodes: int, node: int, at: int, end: int, state: int) -> tuple[int, int]:
+def _put_other_string(nodes: int, node: int, at: int, end: int, state: int) -> tuple[int, int]:
+    """Write a string that is long, has escapes or other letters, or needs more room."""
     string_end = skip_string(at, end)
     if not has_data_room(node, REPLACEMENT_GROWTH * (string_end - at)):
         return no_room(nodes, node, state), at
