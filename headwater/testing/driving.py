@@ -6,12 +6,12 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
-from headwater.core.barrier_reader import BarrierSplitReader, EpochRecord, EpochRecords
+from headwater.core.barrier_reader import BarrierSplitReader, EpochRecords
 from headwater.core.emitter import SplitState
 from headwater.core.jsons import JsonValue
 from headwater.core.reader import SplitReader
 from headwater.core.source import Source
-from headwater.core.split import SplitPath, SplitRange
+from headwater.core.split import SplitRange
 from headwater.testing.contracts import keeps
 
 _MOST_EMPTY_FETCHES = 1_000
@@ -24,14 +24,12 @@ class Reading:
     Attributes:
         rows: in order.
         positions: after each raw record, with the number of rows up to it.
-        found: the paths of splits that were found.
         is_finished: whether the reader called the split finished; otherwise it called it caught up, or the
             reading was stopped.
     """
 
     rows: list[dict[str, Any]] = field(default_factory=list)
     positions: list[tuple[JsonValue, int]] = field(default_factory=list)
-    found: list[SplitPath] = field(default_factory=list)
     is_finished: bool = False
 
 
@@ -90,5 +88,3 @@ def _emit(
         )
         reading.rows += batch.to_pylist()
     reading.positions.append((state.position, len(reading.rows)))
-    if isinstance(record, EpochRecord):
-        reading.found += [split.split.path for split in record.found]

@@ -30,85 +30,85 @@ class ReaderTests(Subject):
 
     def test_reading_a_range_again_brings_the_same_rows(self) -> None:
         with self.readable() as configured:
-            piece = self.some_range(configured)
-            first = read_range(configured.source, piece)
-            again = read_range(configured.source, piece)
-            keeps(SplitReader.fetch, first.rows, f"returns records; there are none in {piece}")
+            span = self.some_range(configured)
+            first = read_range(configured.source, span)
+            again = read_range(configured.source, span)
+            keeps(SplitReader.fetch, first.rows, f"returns records; there are none in {span}")
             keeps(
                 Source.create_reader,
                 first.rows == again.rows,
-                f"a second reader of {piece} brought other rows: {_difference(first.rows, again.rows)}",
+                f"a second reader of {span} brought other rows: {_difference(first.rows, again.rows)}",
             )
             keeps(
                 RecordEmitter.emit,
                 first.positions == again.positions,
-                f"the positions of a second reading of {piece} are others",
+                f"the positions of a second reading of {span} are others",
             )
 
     def test_a_range_that_is_read_in_pieces_brings_the_same_rows(self) -> None:
         with self.readable() as configured:
             source = configured.source
-            piece = self.some_range(configured)
-            whole = read_range(source, piece).rows
+            span = self.some_range(configured)
+            whole = read_range(source, span).rows
             if isinstance(source, PlannedSource):
-                for pieces in (2, 3):
-                    cut = source.cut(piece, pieces)
+                for count in (2, 3):
+                    cut = source.cut(span, count)
                     keeps(
                         PlannedSource.cut,
-                        (cut[0].start, cut[-1].stop) == (piece.start, piece.stop),
-                        f"keeps the ends of {piece}: {cut}",
+                        (cut[0].start, cut[-1].stop) == (span.start, span.stop),
+                        f"keeps the ends of {span}: {cut}",
                     )
                     keeps(
                         PlannedSource.cut,
                         count_rows([row for part in cut for row in read_range(source, part).rows])
                         == count_rows(whole),
-                        f"leaves all rows of {piece}, each once, in {cut}",
+                        f"leaves all rows of {span}, each once, in {cut}",
                     )
                 return
-            for records in range(1, len(read_range(source, piece).positions)):
-                begun = read_range(source, piece, records)
-                rest = read_range(source, SplitRange(piece.split, begun.positions[-1][0], None)).rows
+            for records in range(1, len(read_range(source, span).positions)):
+                begun = read_range(source, span, records)
+                rest = read_range(source, SplitRange(span.split, begun.positions[-1][0], None)).rows
                 keeps(
                     BarrierSource,
                     begun.rows + rest == whole,
-                    f"a reading that goes on at {begun.positions[-1][0]!r} of {piece.split.split_id} differs",
+                    f"a reading that goes on at {begun.positions[-1][0]!r} of {span.split.split_id} differs",
                 )
 
     def test_a_second_reading_stops_where_the_first_one_did(self) -> None:
         with self.readable() as configured:
             source = configured.source
-            piece = self.some_range(configured)
+            span = self.some_range(configured)
             if isinstance(source, PlannedSource):
                 return  # the pieces of a range that is cut are that
-            for position, rows in read_range(source, piece).positions[:3]:
-                first = read_range(source, piece).rows[:rows]
-                again = read_range(source, SplitRange(piece.split, piece.start, position)).rows
+            for position, rows in read_range(source, span).positions[:3]:
+                first = read_range(source, span).rows[:rows]
+                again = read_range(source, SplitRange(span.split, span.start, position)).rows
                 keeps(
                     SplitReader.handle_splits_changes,
                     again == first,
-                    f"up to {position!r} of {piece.split.split_id} there are {rows} rows, not {len(again)}",
+                    f"up to {position!r} of {span.split.split_id} there are {rows} rows, not {len(again)}",
                 )
 
     def test_an_empty_range_is_finished_without_rows(self) -> None:
         with self.readable() as configured:
-            piece = self.some_range(configured)
+            span = self.some_range(configured)
             position = (
-                piece.start
+                span.start
                 if isinstance(configured.source, PlannedSource)
-                else read_range(configured.source, piece).positions[0][0]
+                else read_range(configured.source, span).positions[0][0]
             )
-            reading = read_range(configured.source, SplitRange(piece.split, position, position))
+            reading = read_range(configured.source, SplitRange(span.split, position, position))
             keeps(
                 SplitReader.handle_splits_changes,
                 not reading.rows,
-                f"an empty range at {position!r} of {piece.split.split_id} brought {len(reading.rows)} rows",
+                f"an empty range at {position!r} of {span.split.split_id} brought {len(reading.rows)} rows",
             )
 
     def test_a_wake_up_ends_a_fetch_and_loses_nothing(self) -> None:
         with self.readable() as configured:
             source = configured.source
-            piece = self.some_range(configured)
-            whole = count_rows(read_range(source, piece).rows)
+            span = self.some_range(configured)
+            whole = count_rows(read_range(source, span).rows)
 
             class Woken:
                 """A source whose readers are woken before every fetch but the later ones."""
@@ -120,46 +120,48 @@ class ReaderTests(Subject):
                 def create_reader() -> SplitReader[Any, Any, Any]:
                     return _wake_before_fetch(source.create_reader())
 
-            found: list[Any] = []
+            readings: list[Any] = []
             woken: Any = Woken()  # as much of a source as is needed
-            _with_patience(lambda: found.append(read_range(woken, piece)), SplitReader.wake_up)
+            _with_patience(lambda: readings.append(read_range(woken, span)), SplitReader.wake_up)
             keeps(
                 SplitReader.wake_up,
-                found and count_rows(found[0].rows) == whole,
+                readings and count_rows(readings[0].rows) == whole,
                 "nothing fetched may get lost by a wake-up",
             )
 
     def test_a_reader_that_is_closed_leaves_no_thread(self) -> None:
         with self.readable() as configured:
-            before = set(threading.enumerate())
-            piece = self.some_range(configured)  # reads to the end
+            running = set(threading.enumerate())
+            span = self.some_range(configured)  # reads to the end
             for fetches in (0, 1):
                 with closing(configured.source.create_reader()) as reader:
-                    reader.handle_splits_changes([piece])
+                    reader.handle_splits_changes([span])
                     for _ in range(fetches):
                         reader.fetch()
-                left = [thread.name for thread in set(threading.enumerate()) - before if _still_there(thread)]
+                threads = [
+                    thread.name for thread in set(threading.enumerate()) - running if _still_there(thread)
+                ]
                 keeps(
                     SplitReader.close,
-                    not left,
-                    f"releases everything; after {fetches} fetches the threads {left} are left",
+                    not threads,
+                    f"releases everything; after {fetches} fetches the threads {threads} are left",
                 )
 
     def test_a_split_that_is_removed_is_not_spoken_of(self) -> None:
         with self.readable() as configured:
             if not isinstance(configured.source, BarrierSource):
                 return
-            piece = self.some_range(configured)
+            span = self.some_range(configured)
             with closing(configured.source.create_reader()) as reader:
-                reader.handle_splits_changes([piece])
-                reader.handle_splits_removal([piece.split.path])
+                reader.handle_splits_changes([span])
+                reader.handle_splits_removal([span.split.path])
                 reader.wake_up()
                 fetched = reader.fetch()
                 spoken = {*fetched.records, *fetched.finished}
                 keeps(
                     BarrierSplitReader.handle_splits_removal,
                     not spoken,
-                    f"later fetches give nothing of {piece.split.split_id}",
+                    f"later fetches give nothing of {span.split.split_id}",
                 )
 
 
