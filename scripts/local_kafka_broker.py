@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from local_kafka_jars import LocalKafkaError, classpath, java
+from local_kafka_jars import LocalKafkaError, classpath, java, kafka_archive
 
 __all__ = ["Broker"]
 
@@ -179,4 +179,6 @@ class Broker:
         self._guard = None
 
     def _java(self, main: str, *arguments: str) -> list[str]:
-        return [java(), *self._jvm_options, *LOGGING, "-cp", classpath(), main, *arguments]
+        archive = kafka_archive()
+        shared = [f"-XX:SharedArchiveFile={archive}", "-Xlog:cds*=off"] if archive.exists() else []
+        return [java(), *shared, *self._jvm_options, *LOGGING, "-cp", classpath(), main, *arguments]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import functools
+import hashlib
 import os
 import re
 import shutil
@@ -15,7 +16,16 @@ from pathlib import Path
 
 import pyspark
 
-__all__ = ["LocalKafkaError", "cache_dir", "classpath", "java", "locked", "resolve"]
+__all__ = [
+    "LocalKafkaError",
+    "cache_dir",
+    "classpath",
+    "java",
+    "java_release",
+    "kafka_archive",
+    "locked",
+    "resolve",
+]
 
 KAFKA_VERSION = "4.1.0"
 OLDEST_JAVA = 17
@@ -49,7 +59,7 @@ class LocalKafkaError(RuntimeError):
 def cache_dir() -> Path:
     """Return where the jars are kept: ``HEADWATER_CACHE``, or ``.cache/kafka`` in the project.
 
-    Links are followed: an archive of Spark's classes (`spark_archive`) goes by the paths of the jars.
+    Links are followed: archives of classes (`spark_archive`, `kafka_archive`) go by the paths of the jars.
     """
     fallback = Path(__file__).resolve().parent.parent / ".cache" / "kafka"
     return Path(os.environ.get("HEADWATER_CACHE") or fallback).resolve()
@@ -77,6 +87,22 @@ def java() -> str:
     return found
 
 
+@functools.cache
+def java_release() -> str:
+    """Return which Java there is, without starting it; an empty text if there is none."""
+    home = os.environ.get("JAVA_HOME")
+    java = shutil.which("java", path=str(Path(home) / "bin")) if home else shutil.which("java")
+    release = Path(java or "/").resolve().parent.parent / "release"
+    return release.read_text() if release.exists() else ""
+
+
+def kafka_archive() -> Path:
+    """Return where the classes of a broker are, loaded and verified; `local_kafka_archive` makes the file."""
+    key = hashlib.sha256(repr((java_release(), classpath())).encode()).hexdigest()[:12]
+    return cache_dir() / f"kafka-classes-{KAFKA_VERSION}-{key}.jsa"
+
+
+@functools.cache
 def classpath() -> str:
     """Return the class path of the broker and its tools; download the jars if they are not there yet.
 
@@ -95,7 +121,7 @@ def classpath() -> str:
                 resolve(PACKAGES, EXCLUDES, ivy)
                 complete.touch()
     # Spark's resolver leaves out what Spark has itself.
-    scala = next((Path(pyspark.__file__).parent / "jars").glob("scala-library-2.13.*.jar"))
+    scala = next((Path(pyspark.__file__).resolve().parent / "jars").glob("scala-library-2.13.*.jar"))
     return f"{ivy / 'jars'}/*:{scala}"
 
 

@@ -6,10 +6,8 @@ archive too. An archive belongs to one Java, one Spark and one class path.
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -18,7 +16,7 @@ from pathlib import Path
 
 import pyspark
 
-from local_kafka_jars import LocalKafkaError, cache_dir, locked
+from local_kafka_jars import LocalKafkaError, cache_dir, java_release, locked
 from spark_kafka_jars import AVRO, spark_format_jar, spark_kafka_jars
 
 __all__ = ["QUICK", "jars", "jvm_options", "make_archive"]
@@ -106,18 +104,9 @@ def _record(archive: Path, added: Sequence[Path]) -> None:
 
 def _path(added: tuple[Path, ...]) -> Path:
     key = hashlib.sha256(
-        repr((_java_release(), str(Path(pyspark.__file__).resolve()), added)).encode()
+        repr((java_release(), str(Path(pyspark.__file__).resolve()), added)).encode()
     ).hexdigest()[:12]
     return cache_dir() / f"spark-classes-{pyspark.__version__}-{key}.jsa"
-
-
-@functools.cache
-def _java_release() -> str:
-    """Return which Java there is, without starting it; an empty text if there is none."""
-    home = os.environ.get("JAVA_HOME")
-    java = shutil.which("java", path=str(Path(home) / "bin")) if home else shutil.which("java")
-    release = Path(java or "/").resolve().parent.parent / "release"
-    return release.read_text() if release.exists() else ""
 
 
 if __name__ == "__main__":
