@@ -35,7 +35,6 @@ def test_values_become_what_from_avro_makes_of_them(
         assert differences(answers, settings, rng, written, sorted(read)) == []
 
 
-@pytest.mark.long
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("written", sorted(TYPES))
 def test_each_type_that_is_written_is_read_as_each_other_as_from_avro_does(

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from pprint import pformat
 from typing import Any, TypeVar
 
-import pytest
 from pyspark.sql import SparkSession
 
 from local_kafka import LocalKafka
@@ -18,14 +17,9 @@ from tests.parity.local_source import LocalSource
 from tests.parity.recorded_kafka import recorded
 from tests.parity.sources import Source
 
-__all__ = ["Parity", "mostly_long"]
+__all__ = ["Parity"]
 
 T = TypeVar("T")
-
-
-def mostly_long(cases: Iterable[Any], *quick: Any) -> list[Any]:
-    """Return the cases for ``parametrize``; all but the quick ones run with ``--long`` only."""
-    return [case if case in quick else pytest.param(case, marks=pytest.mark.long) for case in cases]
 
 
 class Parity:

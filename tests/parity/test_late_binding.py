@@ -22,7 +22,6 @@ def test_latest_is_the_latest_of_each_run(parity: Parity) -> None:
     assert [len(rows) for rows in parity.same(scenario)] == [21, 30]
 
 
-@pytest.mark.long
 def test_earliest_is_the_earliest_of_each_run(parity: Parity) -> None:
     def scenario(source: Source) -> list[list[Row]]:
         topic = source.filled(10)
@@ -35,7 +34,6 @@ def test_earliest_is_the_earliest_of_each_run(parity: Parity) -> None:
     assert [len(rows) for rows in parity.same(scenario)] == [10, 10]
 
 
-@pytest.mark.long
 def test_a_given_end_stays(parity: Parity) -> None:
     def scenario(source: Source) -> list[list[Row]]:
         topic = source.filled(10, 10, 1)
@@ -54,7 +52,6 @@ def test_a_given_end_stays(parity: Parity) -> None:
     assert b"beyond the end" not in values(after)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("cut", [{"minPartitions": 6}, {"maxRecordsPerPartition": 4}, {}])
 def test_an_rdd_of_pieces_too(parity: Parity, cut: dict[str, Any]) -> None:
     def scenario(source: Source) -> list[list[Row]]:
@@ -68,7 +65,6 @@ def test_an_rdd_of_pieces_too(parity: Parity, cut: dict[str, Any]) -> None:
     assert [len(rows) for rows in parity.same(scenario, needs_spark=True)] == [21, 31, 31]
 
 
-@pytest.mark.long
 def test_two_uses_of_one_frame(parity: Parity) -> None:
     def scenario(source: Source) -> list[Row]:
         df = source.load(subscribe=source.filled(11))
@@ -77,7 +73,6 @@ def test_two_uses_of_one_frame(parity: Parity) -> None:
     assert len(parity.same(scenario, needs_spark=True)) == 22
 
 
-@pytest.mark.long
 def test_a_view(parity: Parity) -> None:
     def scenario(source: Source) -> list[Any]:
         topic = source.filled(3)
@@ -90,7 +85,6 @@ def test_a_view(parity: Parity) -> None:
     assert [row[0] for row in parity.same(scenario, needs_spark=True)] == [3, 7]
 
 
-@pytest.mark.long
 def test_transactions_that_end_between_two_runs(parity: Parity) -> None:
     def scenario(source: Source, level: str) -> list[list[Row]]:
         topic = source.topic()
@@ -108,7 +102,6 @@ def test_transactions_that_end_between_two_runs(parity: Parity) -> None:
     assert [len(rows) for rows in committed] == [0, 5, 5, 5, 5, 10]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("given", [{}, {"endingTimestamp": 1 << 50}])
 def test_partitions_and_timestamps_are_those_of_the_first_run(parity: Parity, given: dict[str, Any]) -> None:
     def scenario(source: Source) -> list[int]:
@@ -125,7 +118,6 @@ def test_partitions_and_timestamps_are_those_of_the_first_run(parity: Parity, gi
     assert parity.differs("planned-once", scenario) == ([3, 7], [3, 3])
 
 
-@pytest.mark.long
 def test_a_topic_that_was_deleted_after_the_first_run(parity: Parity) -> None:
     def scenario(source: Source) -> bool:
         topic = source.filled(3)

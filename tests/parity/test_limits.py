@@ -9,13 +9,14 @@ import pytest
 from tests.parity.parity import Parity
 from tests.parity.results import Row, Step, rows
 from tests.parity.sources import Source
+from tests.readers.kafka import record_sets
+from tests.readers.kafka.record_sets import Record
 
 
 def places(batches: list[list[Row]]) -> list[list[tuple[Any, ...]]]:
     return [[(row[3], row[4]) for row in rows] for rows in batches]
 
 
-@pytest.mark.long
 def test_the_most_offsets_are_shared_as_the_backlog_is(parity: Parity) -> None:
     def scenario(source: Source) -> list[Any]:
         topic = source.filled(101, 11, 1)
@@ -27,7 +28,6 @@ def test_the_most_offsets_are_shared_as_the_backlog_is(parity: Parity) -> None:
     assert [len({partition for partition, _ in rows}) for rows in batches] == [3, 2]
 
 
-@pytest.mark.long
 def test_another_most_after_a_restart(parity: Parity) -> None:
     def scenario(source: Source) -> list[Any]:
         topic = source.filled(101, 11, 1)
@@ -44,7 +44,6 @@ def test_another_most_after_a_restart(parity: Parity) -> None:
     assert batches[0] == [*((0, i) for i in range(8)), (1, 0), (2, 0)]
 
 
-@pytest.mark.long
 def test_a_most_that_no_arithmetic_may_overflow(parity: Parity) -> None:
     def scenario(source: Source) -> list[Any]:
         topic = source.filled(5)
@@ -63,12 +62,9 @@ def test_a_most_that_no_arithmetic_may_overflow(parity: Parity) -> None:
 @pytest.mark.parametrize(
     "limit",
     [
-        pytest.param({"maxOffsetsPerTrigger": 10}, marks=pytest.mark.long),
-        pytest.param({"minOffsetsPerTrigger": 15, "maxTriggerDelay": "5s"}, marks=pytest.mark.long),
-        pytest.param(
-            {"minOffsetsPerTrigger": 15, "maxTriggerDelay": "5s", "maxOffsetsPerTrigger": 20},
-            marks=pytest.mark.long,
-        ),
+        {"maxOffsetsPerTrigger": 10},
+        {"minOffsetsPerTrigger": 15, "maxTriggerDelay": "5s"},
+        {"minOffsetsPerTrigger": 15, "maxTriggerDelay": "5s", "maxOffsetsPerTrigger": 20},
     ],
 )
 def test_once_knows_no_limit(parity: Parity, limit: dict[str, Any]) -> None:
@@ -102,7 +98,6 @@ def test_fewer_than_the_minimum_wait_but_not_those_of_the_first_batch_of_a_start
     assert [len(step.rows) for step in parity.same(scenario)] == [16, 0, 18, 2]
 
 
-@pytest.mark.long
 def test_no_longer_than_the_longest_delay(parity: Parity) -> None:
     def scenario(source: Source) -> list[Any]:
         topic = source.filled(10, 5, 1)
@@ -118,10 +113,9 @@ def test_no_longer_than_the_longest_delay(parity: Parity) -> None:
     assert (len(first.rows), [len(rows) for rows in batches]) == (16, [16, 6])
 
 
-@pytest.mark.long
 def test_a_minimum_and_a_maximum(parity: Parity) -> None:
     def scenario(source: Source) -> list[Any]:
-        topic = source.filled(21, 11, 1)
+        topic = source.filled(17, 11, 1)
         query = source.stream(
             subscribe=topic,
             startingOffsets="earliest",
@@ -130,14 +124,15 @@ def test_a_minimum_and_a_maximum(parity: Parity) -> None:
             maxTriggerDelay="1h",
         )
         found: list[Any] = [query.step()]
-        source.produce(topic, [b"more"] * 8)
-        source.produce(topic, [b"more"] * 10, partition=1)
+        source.produce(topic, [b"more"] * 4)
+        # What makes enough comes at once: the query runs meanwhile.
+        enough = record_sets.batch([Record(at, value=b"more") for at in range(10)])
+        source.kafka.append(topic, 1, enough)
         return [*found, query.step(), places(query.batches)]
 
     assert [len(rows) for rows in parity.same(scenario)[-1]] == [19, 19]
 
 
-@pytest.mark.long
 def test_a_union_goes_on_when_one_of_the_two_has_nothing_new(parity: Parity) -> None:
     """SPARK-22956."""
 
@@ -153,7 +148,6 @@ def test_a_union_goes_on_when_one_of_the_two_has_nothing_new(parity: Parity) -> 
     assert [len(rows) for rows in batches] == [10, 10, 5, 5, 5]
 
 
-@pytest.mark.long
 def test_available_now_reads_what_is_there_when_it_starts(parity: Parity) -> None:
     def scenario(source: Source) -> list[Any]:
         topic = source.filled(15, 0)
@@ -170,7 +164,6 @@ def test_available_now_reads_what_is_there_when_it_starts(parity: Parity) -> Non
     assert [len(rows) for rows in batches] == [5, 5, 5]
 
 
-@pytest.mark.long
 def test_available_now_reads_all_whatever_the_minimum_is(parity: Parity) -> None:
     def scenario(source: Source) -> int:
         query = source.stream(

@@ -10,7 +10,7 @@ import pytest
 
 from local_kafka import LocalKafka
 from tests.parity.golden.answers import Answers
-from tests.parity.parity import Parity, mostly_long
+from tests.parity.parity import Parity
 from tests.parity.results import Failure, Row, Step, rows, values
 from tests.parity.sources import Query, Source
 
@@ -18,7 +18,6 @@ Found = list[Step | Failure]
 LOSS = Failure("data loss")
 JAAS = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="ann" password="secret";'
 EITHER = pytest.mark.parametrize("fail", ["true", "false"])
-MOSTLY_TRUE = pytest.mark.parametrize("fail", mostly_long(["true", "false"], "true"))
 
 
 def pattern(source: Source) -> str:
@@ -36,7 +35,6 @@ def read_three_of_twenty(source: Source, **options: Any) -> tuple[str, Query]:
     return topic, query
 
 
-@pytest.mark.long
 @EITHER
 def test_records_that_retention_deleted(parity: Parity, fail: str) -> None:
     def scenario(source: Source) -> Step | Failure:
@@ -51,7 +49,6 @@ def test_records_that_retention_deleted(parity: Parity, fail: str) -> None:
         assert [row[4] for row in rows(found)] == list(range(10, 20))
 
 
-@pytest.mark.long
 @EITHER
 def test_a_batch_read_of_records_that_are_gone(parity: Parity, fail: str) -> None:
     def scenario(source: Source) -> list[Row] | Failure:
@@ -63,7 +60,6 @@ def test_a_batch_read_of_records_that_are_gone(parity: Parity, fail: str) -> Non
     assert found == LOSS if fail == "true" else len(found) == 20  # type: ignore[arg-type]
 
 
-@pytest.mark.long
 @EITHER
 def test_a_batch_that_ends_beyond_the_log(parity: Parity, fail: str) -> None:
     def scenario(source: Source) -> list[Row] | Failure:
@@ -79,7 +75,7 @@ def test_a_batch_that_ends_beyond_the_log(parity: Parity, fail: str) -> None:
     assert found == LOSS if fail == "true" else len(found) == 3  # type: ignore[arg-type]
 
 
-@MOSTLY_TRUE
+@EITHER
 def test_a_partition_that_was_added_and_has_lost_its_first_records(parity: Parity, fail: str) -> None:
     def scenario(source: Source) -> Step | Failure:
         topic = source.filled(3)
@@ -98,7 +94,6 @@ def test_a_partition_that_was_added_and_has_lost_its_first_records(parity: Parit
         assert [row[4] for row in rows(found)] == [7, 8, 9]
 
 
-@pytest.mark.long
 @EITHER
 def test_a_topic_that_was_deleted_while_the_query_rested(parity: Parity, fail: str) -> None:
     def scenario(source: Source) -> Found:
@@ -131,12 +126,10 @@ def read_three_then_anew(source: Source, records: int, fail: str) -> int | Failu
     return len(step.rows) if isinstance(step, Step) else step
 
 
-@pytest.mark.long
 def test_a_topic_that_was_created_anew_and_is_shorter(parity: Parity) -> None:
     assert parity.same(lambda source: read_three_then_anew(source, 1, "true")) == LOSS
 
 
-@pytest.mark.long
 def test_a_topic_that_was_created_anew_and_is_shorter_without_failing(parity: Parity) -> None:
     found = parity.differs(
         "shorter-topic-created-anew", lambda source: read_three_then_anew(source, 1, "false")
@@ -144,14 +137,12 @@ def test_a_topic_that_was_created_anew_and_is_shorter_without_failing(parity: Pa
     assert found == (0, 1)
 
 
-@pytest.mark.long
 @EITHER
 def test_a_topic_that_was_created_anew_and_is_longer(parity: Parity, fail: str) -> None:
     found = parity.differs("longer-topic-created-anew", lambda source: read_three_then_anew(source, 10, fail))
     assert found == (7, LOSS if fail == "true" else 10)
 
 
-@pytest.mark.long
 def test_a_topic_of_a_pattern_goes_and_another_comes(parity: Parity) -> None:
     def scenario(source: Source) -> Found:
         gone = source.filled(0, 0, short="seems")
@@ -208,7 +199,6 @@ def test_a_task_whose_topic_is_created_anew_before_it_reads(parity: Parity) -> N
     assert parity.same(scenario) is True
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("partitions", [3, 5])
 def test_available_now_over_a_topic_that_is_created_anew(parity: Parity, partitions: int) -> None:
     def scenario(source: Source) -> Step | Failure:
@@ -230,7 +220,6 @@ def fail_in_the_sink(batch_id: int) -> None:
     raise ValueError("error of the sink")
 
 
-@pytest.mark.long
 def test_available_now_again_after_a_failed_batch_and_a_new_partition(parity: Parity) -> None:
     """SPARK-53560."""
 
@@ -251,7 +240,6 @@ def test_available_now_again_after_a_failed_batch_and_a_new_partition(parity: Pa
     assert len(last.rows) == 8
 
 
-@pytest.mark.long
 @EITHER
 def test_a_stream_that_begins_beyond_the_end(parity: Parity, fail: str) -> None:
     def scenario(source: Source) -> Step | Failure:
@@ -263,7 +251,6 @@ def test_a_stream_that_begins_beyond_the_end(parity: Parity, fail: str) -> None:
     assert found == LOSS if fail == "true" else rows(found) == []
 
 
-@pytest.mark.long
 def test_a_subscription_that_was_narrowed(parity: Parity) -> None:
     def scenario(source: Source) -> list[bytes | None] | Failure:
         topics = [source.filled(3, short=short) for short in ("kept", "left")]
@@ -278,7 +265,6 @@ def test_a_subscription_that_was_narrowed(parity: Parity) -> None:
     assert parity.differs("narrowed-subscription", scenario) == (LOSS, [b"more"])
 
 
-@pytest.mark.long
 @EITHER
 def test_a_topic_that_is_new_and_has_lost_its_first_records(parity: Parity, fail: str) -> None:
     def scenario(source: Source) -> Step | Failure:
@@ -300,7 +286,6 @@ def test_a_topic_that_is_new_and_has_lost_its_first_records(parity: Parity, fail
         assert [row[4] for row in rows(ours)] == [7, 8, 9]
 
 
-@pytest.mark.long
 def test_available_now_again_after_a_failed_batch_and_an_empty_new_partition(parity: Parity) -> None:
     def scenario(source: Source) -> list[Any]:
         topic = source.filled(7)
@@ -321,7 +306,6 @@ def test_available_now_again_after_a_failed_batch_and_an_empty_new_partition(par
     assert values(rows(third)) == [b"later"]
 
 
-@pytest.mark.long
 @EITHER
 def test_a_permission_that_goes_and_comes_back(
     request: pytest.FixtureRequest, answers: Answers, topic: str, tmp_path: Path, fail: str

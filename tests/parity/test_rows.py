@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
-from pyspark.sql import SparkSession
 
+from tests.parity.golden.settings import Settings
 from tests.parity.parity import Parity
 from tests.parity.results import Failure, Row, rows_read
 from tests.parity.sources import ANY_TIME, FOREVER, NOON_MS, Source
@@ -67,7 +65,6 @@ def test_times_of_all_kinds(parity: Parity, topic: str) -> None:
     assert {row[6] for row in found} == {0, 1}
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
 def test_codecs(parity: Parity, topic: str, codec: str) -> None:
     parity.kafka.create_topic(topic)
@@ -75,7 +72,6 @@ def test_codecs(parity: Parity, topic: str, codec: str) -> None:
     assert len(rows_read(parity.same(lambda source: source.batch(subscribe=topic)))) == 99
 
 
-@pytest.mark.long
 def test_transactions(parity: Parity, topic: str) -> None:
     kafka = parity.kafka
     kafka.create_topic(topic)
@@ -118,7 +114,6 @@ def test_a_large_record_that_compresses_well(parity: Parity, topic: str) -> None
     assert [row[0] for row in counts] == [70 << 20]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("time_ms", [-9_223_372_036_854_776, 9_223_372_036_854_775])
 def test_a_timestamp_at_the_edge_of_what_the_column_holds(parity: Parity, topic: str, time_ms: int) -> None:
     parity.kafka.create_topic(topic, 1, ANY_TIME)
@@ -126,21 +121,12 @@ def test_a_timestamp_at_the_edge_of_what_the_column_holds(parity: Parity, topic:
     parity.same(lambda source: source.batch(subscribe=topic))
 
 
-@pytest.mark.long
-def test_a_timestamp_before_1900_in_another_time_zone(
-    parity: Parity, topic: str, spark: SparkSession
-) -> None:
+def test_a_timestamp_before_1900_in_another_time_zone(parity: Parity, settings: Settings, topic: str) -> None:
     parity.kafka.create_topic(topic, 1, ANY_TIME)
     parity.kafka.append(topic, 0, record_sets.batch([Record(0, -3_000_000_000_000)]))
-    jvm: Any = spark._jvm
-    zone = jvm.java.util.TimeZone
-    default = zone.getDefault()
-    zone.setDefault(zone.getTimeZone("America/Los_Angeles"))
-    try:
+    with settings.java_zone("America/Los_Angeles"):
         sparks, ours = parity.differs(
             "timestamp-of-local-mean-time", lambda source: int(rows_read(source.batch(subscribe=topic))[0][5])
         )
-    finally:
-        zone.setDefault(default)
     assert ours == -3_000_000_000_000_000
     assert 0 < abs(sparks - ours) < 3_600_000_000

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from typing import Any
 
-import pytest
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import count, window
 
@@ -29,7 +28,6 @@ def table(source: Source) -> str:
     return f"rows_of_{source.name}"
 
 
-@pytest.mark.long
 def test_a_watermark_over_the_timestamp(parity: Parity) -> None:
     def scenario(source: Source) -> list[Any]:
         topic = source.filled(5, 3)
@@ -49,7 +47,6 @@ def test_a_watermark_over_the_timestamp(parity: Parity) -> None:
     assert [tuple(row) for row in parity.same(scenario, needs_spark=True)] == [(1_700_000_000_000, 8)]
 
 
-@pytest.mark.long
 def test_a_self_join_has_one_offset_and_reads_once_where_the_exchange_is_reused(parity: Parity) -> None:
     def scenario(source: Source) -> list[Any]:
         topic = source.topic("t", 2)
@@ -71,7 +68,6 @@ def test_a_self_join_has_one_offset_and_reads_once_where_the_exchange_is_reused(
     assert set(sources) == {1}
 
 
-@pytest.mark.long
 def test_rows_that_a_query_counts(parity: Parity) -> None:
     def scenario(source: Source) -> list[int]:
         topic = source.filled(10, 5)
@@ -91,7 +87,6 @@ def test_metrics_of_the_source(parity: Parity) -> None:
     assert ours == []
 
 
-@pytest.mark.long
 def test_continuous_processing(parity: Parity) -> None:
     def scenario(source: Source) -> str:
         stream = source.read_stream(subscribe=source.filled(5), startingOffsets="earliest")
@@ -113,7 +108,6 @@ def test_continuous_processing(parity: Parity) -> None:
     assert "does not support continuous processing" in ours
 
 
-@pytest.mark.long
 def test_a_stream_that_starts_where_nothing_is_logs_a_batch_without_rows(parity: Parity) -> None:
     def scenario(source: Source) -> int:
         query = source.stream(subscribe=source.filled(3), startingOffsets="latest")

@@ -81,7 +81,6 @@ def life_of_a_stream(source: Source, named: str, start: str, *, fail: bool) -> l
     return found
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("case", ALL, ids=str)
 def test_from_its_start_over_restarts(parity: Parity, case: tuple[str, str, bool]) -> None:
     named, start, fail = case
@@ -98,7 +97,6 @@ def test_from_its_start_over_restarts(parity: Parity, case: tuple[str, str, bool
     ]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     "given",
     [
@@ -113,7 +111,6 @@ def test_a_start_that_no_record_reaches(parity: Parity, given: dict[str, Any]) -
     assert parity.same(scenario) == Failure("no record at or after the timestamp")
 
 
-@pytest.mark.long
 def test_a_start_that_no_record_reaches_at_the_latest_goes_on_there(parity: Parity) -> None:
     def scenario(source: Source) -> list[Step | Failure]:
         topic = timed(source)
@@ -125,7 +122,6 @@ def test_a_start_that_no_record_reaches_at_the_latest_goes_on_there(parity: Pari
     assert [len(rows(step)) for step in parity.same(scenario)] == [6, 2]
 
 
-@pytest.mark.long
 def test_starts_must_name_the_partitions_that_are_read(parity: Parity) -> None:
     def scenario(source: Source) -> Step | Failure:
         topic = source.filled(1, 1)
@@ -134,7 +130,6 @@ def test_starts_must_name_the_partitions_that_are_read(parity: Parity) -> None:
     assert parity.same(scenario) == Failure("partitions that are not those that are read")
 
 
-@pytest.mark.long
 def test_nothing_there_yet(parity: Parity) -> None:
     def scenario(source: Source) -> list[Step | Failure]:
         topic = source.topic("t", 2)
@@ -148,7 +143,6 @@ def test_nothing_there_yet(parity: Parity) -> None:
     assert [values(rows(step)) for step in steps] == [[], [b"first"]]
 
 
-@pytest.mark.long
 def test_rows_that_are_written_while_a_batch_is_planned_come_in_the_next_one(parity: Parity) -> None:
     """Spark's consumer fetches ahead of its batch (SPARK-25495)."""
 
@@ -177,7 +171,6 @@ def has_partitions(count: int, positions: Positions) -> bool:
     return len(positions["t"]) == count
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("number", range(6))
 def test_streams_over_changing_topics(parity: Parity, seed: int, number: int) -> None:
     """Records, restarts, new partitions and other limits, in a random order."""

@@ -27,7 +27,6 @@ BATCHES = {
 }
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("level", READ)
 def test_what_a_stream_sees_of_transactions(parity: Parity, level: str) -> None:
     def scenario(source: Source) -> list[Step | Failure | list[list[int]]]:

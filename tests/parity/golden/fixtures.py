@@ -68,7 +68,7 @@ def select_cases(config: pytest.Config, items: list[pytest.Item]) -> None:
     """
     if mode_of(config) is Mode.STORED:
         for item in filter(has_stored_answers, items):
-            if item.get_closest_marker("timeout") and not _stored(*_file_of(item)):
+            if item.get_closest_marker("timeout") and not _answers_to(item):
                 item.add_marker("long")
     if mode_of(config) is not Mode.ASK:
         return
@@ -107,11 +107,11 @@ def by_module(items: Iterable[pytest.Item]) -> dict[str, set[str]]:
 def draws(request: pytest.FixtureRequest) -> Mode:
     """Where answers come from.
 
-    A test that draws new cases asks Spark itself, and so does each where no answers are stored to any test of
-    the module by the Spark that is installed.
+    A test that draws new cases asks Spark itself, and so does one to which the Spark that is installed has
+    no stored answers yet.
     """
     mode: Mode = getattr(request, "param", mode_of(request.config))
-    return mode if mode is Mode.ASK or _stored(*_file_of(request.node)) else Mode.FRESH
+    return mode if mode is Mode.ASK or _answers_to(request.node) else Mode.FRESH
 
 
 @pytest.fixture
@@ -128,12 +128,11 @@ def answers(request: pytest.FixtureRequest, draws: Mode, new_answers: NewAnswers
     """Spark's answers to the questions of a test."""
     module, test = place_of(request.node)
     case = Case(pyspark.__version__, module, test)
-    stored = _stored(case.version, module).get(test, {})
-    found = Answers(draws, case, stored, partial(new_answers.add, module, test))
+    asked = Answers(draws, case, _answers_to(request.node), partial(new_answers.add, module, test))
     failed = request.session.testsfailed
-    yield found
+    yield asked
     if request.session.testsfailed == failed:
-        found.close()
+        asked.close()
 
 
 @pytest.fixture
@@ -174,8 +173,9 @@ def new_answers() -> Iterator[NewAnswers]:
     found.store()
 
 
-def _file_of(item: pytest.Item) -> tuple[str, str]:
-    return pyspark.__version__, place_of(item)[0]
+def _answers_to(item: pytest.Item) -> dict[str, Any]:
+    module, test = place_of(item)
+    return _stored(pyspark.__version__, module).get(test, {})
 
 
 @functools.cache
