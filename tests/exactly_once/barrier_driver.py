@@ -41,13 +41,10 @@ def start(spark: SparkSession, job: dict[str, Any]) -> StreamingQuery:
 
 
 def main() -> None:
-    from pyspark.sql import SparkSession
+    from tests.exactly_once.sessions import session
 
     job = json.loads(sys.argv[1])
-    builder = SparkSession.builder.master(job["master"]).appName("headwater test driver")
-    for key, value in job["conf"].items():
-        builder = builder.config(key, value)
-    start(builder.getOrCreate(), job).awaitTermination()
+    start(session(job), job).awaitTermination()
 
 
 if __name__ == "__main__":

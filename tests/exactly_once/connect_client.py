@@ -30,9 +30,7 @@ OPTIONS_OF_A_BATCH = ("subscribe", "startingOffsets")
 
 def main() -> None:
     job = json.loads(sys.argv[1])
-    builder = SparkSession.builder.remote("local[2]")
-    for key, value in job["conf"].items():
-        builder = builder.config(key, value)
+    builder = SparkSession.builder.remote("local[2]").config(map=job["conf"])
     pipeline = Pipeline.of(job, builder.getOrCreate())
     for command in sys.stdin:
         commands = {

@@ -9,15 +9,12 @@ from __future__ import annotations
 import json
 import sys
 
-from pyspark.sql import SparkSession
+from tests.exactly_once.sessions import session
 
 
 def main() -> None:
     job = json.loads(sys.argv[1])
-    builder = SparkSession.builder.master("local[2]").appName("headwater into Delta")
-    for key, value in job["conf"].items():
-        builder = builder.config(key, value)
-    spark = builder.getOrCreate()
+    spark = session(job)
     table = f"{job['folder']}/table"
     records = (
         spark.readStream.format("headwater")

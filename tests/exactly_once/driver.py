@@ -12,18 +12,14 @@ import json
 import sys
 from pathlib import Path
 
-from pyspark.sql import SparkSession
-
 from tests.exactly_once.gate import Gate
 from tests.exactly_once.pipeline import Pipeline
+from tests.exactly_once.sessions import session
 
 
 def main() -> None:
     job = json.loads(sys.argv[1])
-    builder = SparkSession.builder.master(job["master"]).appName("headwater test driver")
-    for key, value in job["conf"].items():
-        builder = builder.config(key, value)
-    pipeline = Pipeline.of(job, builder.getOrCreate())
+    pipeline = Pipeline.of(job, session(job))
     frame = pipeline.frame()
     if "gate" in job:
         frame = Gate(Path(job["gate"])).through(frame)

@@ -10,8 +10,10 @@ import json
 import sys
 from pathlib import Path
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql.functions import col, unix_millis, window
+
+from tests.exactly_once.sessions import session
 
 MINUTE_MS = 60_000
 
@@ -29,10 +31,7 @@ def windows(frame: DataFrame) -> DataFrame:
 
 def main() -> None:
     job = json.loads(sys.argv[1])
-    builder = SparkSession.builder.master(job["master"]).appName("headwater test driver")
-    for key, value in job["conf"].items():
-        builder = builder.config(key, value)
-    spark = builder.getOrCreate()
+    spark = session(job)
     folder = Path(job["folder"])
     (folder / "windows").mkdir(exist_ok=True)
 

@@ -8,17 +8,13 @@ from __future__ import annotations
 import json
 import sys
 
-from pyspark.sql import SparkSession
-
 from tests.exactly_once.files_pipeline import FilesPipeline
+from tests.exactly_once.sessions import session
 
 
 def main() -> None:
     job = json.loads(sys.argv[1])
-    builder = SparkSession.builder.master("local[2]").appName("headwater test driver")
-    for key, value in job["conf"].items():
-        builder = builder.config(key, value)
-    pipeline = FilesPipeline.of(job, builder.getOrCreate())
+    pipeline = FilesPipeline.of(job, session(job))
     assert isinstance(pipeline, FilesPipeline)
     pipeline.run()
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 import random
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ import pyarrow.parquet as pq
 from pyspark.errors import StreamingQueryException
 
 from tests.exactly_once.pipeline import Pipeline, logged, logged_ids
+from tests.exactly_once.waiting import repeating
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -83,22 +83,9 @@ class Writer:
         aside.rename(self.inbox / name)
         self.dropped.append(name)
 
-    @contextmanager
-    def running(self) -> Iterator[None]:
+    def running(self) -> AbstractContextManager[None]:
         """Write a file every few milliseconds, on a thread."""
-        done = threading.Event()
-
-        def work() -> None:
-            while not done.wait(0.03):
-                self.drop()
-
-        thread = threading.Thread(target=work, name="writer")
-        thread.start()
-        try:
-            yield
-        finally:
-            done.set()
-            thread.join()
+        return repeating(self.drop, 0.03)
 
 
 @dataclass
@@ -140,22 +127,9 @@ class ObjectWriter:
             self.tell(key)
         self.written += 1
 
-    @contextmanager
-    def running(self) -> Iterator[None]:
+    def running(self) -> AbstractContextManager[None]:
         """Write an object every few milliseconds, on a thread."""
-        done = threading.Event()
-
-        def work() -> None:
-            while not done.wait(0.05):
-                self.put()
-
-        thread = threading.Thread(target=work, name="writer")
-        thread.start()
-        try:
-            yield
-        finally:
-            done.set()
-            thread.join()
+        return repeating(self.put, 0.05)
 
     @staticmethod
     def _columns(number: int) -> list[str]:

@@ -13,7 +13,7 @@ import shutil
 import threading
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -31,6 +31,7 @@ from tests.exactly_once.contract_paths import PATHS, functions, write_runs
 from tests.exactly_once.moody_api import MoodyApi
 from tests.exactly_once.test_http_incremental_kills import Query as RoundsQuery
 from tests.exactly_once.test_mqtt_kills import Publisher
+from tests.exactly_once.waiting import repeating
 from tests.patience import PATIENCE_S
 from tests.readers.http.changing_list import ChangingList
 from tests.readers.http.scripted import scripted_server
@@ -83,7 +84,8 @@ def test_http_on_each_path(path: str, api: MoodyApi, job: BarrierJob, trace: Pat
     job = replace(job, options={**job.options, **way.options}, united=way.united)
     api.long_wait_at = 10 if path == "http" else 0
     api.broken_every = 12 if path == "http with bad pages" else 0
-    with cleaned(job.temporary) if path == "http in a cleaned folder" else no_cleaning():
+    cleaned = repeating(lambda: clean(job.temporary), 0.05)
+    with cleaned if path == "http in a cleaned folder" else nullcontext():
         job.kill_rounds(1, random.Random(path))
     end(api)
     job.finish()
@@ -250,23 +252,7 @@ def check_or_record(path: str, trace: Path) -> None:
     assert witnesses_of(path) <= names
 
 
-@contextmanager
-def cleaned(folder: Path) -> Iterator[None]:
-    """Delete what is in a folder, again and again, as a service does that cleans temporary folders."""
-    stopped = threading.Event()
-
-    def clean() -> None:
-        while not stopped.wait(0.05):
-            for found in folder.glob("headwater-*/*"):
-                shutil.rmtree(found, ignore_errors=True)
-
-    thread = threading.Thread(target=clean, name="cleaner")
-    thread.start()
-    yield
-    stopped.set()
-    thread.join()
-
-
-@contextmanager
-def no_cleaning() -> Iterator[None]:
-    yield
+def clean(folder: Path) -> None:
+    """Delete what is in a folder, as a service does that cleans temporary folders."""
+    for entry in folder.glob("headwater-*/*"):
+        shutil.rmtree(entry, ignore_errors=True)

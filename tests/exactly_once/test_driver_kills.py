@@ -5,7 +5,6 @@ With it die its JVM, Spark's source runner and the Python workers.
 
 from __future__ import annotations
 
-import itertools
 import os
 import random
 from collections.abc import Callable
@@ -84,7 +83,7 @@ def test_a_driver_killed_at_seeded_points(
         for number in range(ROUNDS):
             fatal = rng.randrange(MOST_EVENTS)
             with FolderWatch(disk.folders) as watch, start() as driver:
-                next(itertools.islice(watch.files(PATIENCE_S, driver.check), fatal, None))
+                watch.wait_for(fatal, driver.check)
                 kill = rng.choice([driver.kill, driver.kill_jvm])
                 kill()
             print(

@@ -171,9 +171,7 @@ def test_windows_of_a_catch_up_that_is_killed_are_those_of_the_truth(
     for number in range(ROUNDS):
         fatal = rng.randint(4, 24)
         with FolderWatch(folders) as watch, Program("event_time_driver.py", job, tmp_path / "log") as driver:
-            for at, _ in enumerate(watch.files(PATIENCE_S, driver.check)):
-                if at >= fatal:
-                    break
+            watch.wait_for(fatal, driver.check)
             driver.kill()
         print(f"kill {number} after {fatal} files, batch {logged_ids(folders[0])[-1]}", flush=True)
     with Program("event_time_driver.py", job | {"ends": True}, tmp_path / "log") as driver:

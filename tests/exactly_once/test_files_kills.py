@@ -5,7 +5,6 @@ With it die its JVM, Spark's source runner and the Python workers.
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 import random
@@ -20,7 +19,6 @@ from tests.exactly_once.checkpoint_steps import Disk
 from tests.exactly_once.files_pipeline import FilesPipeline, ObjectWriter, Writer
 from tests.exactly_once.processes import Program
 from tests.exactly_once.watching import FolderWatch
-from tests.patience import PATIENCE_S
 from tests.s3_server import S3Server
 
 if TYPE_CHECKING:
@@ -55,7 +53,7 @@ def test_files_are_read_once_and_deleted_only_when_committed_though_the_driver_i
                 FolderWatch(disk.folders) as watch,
                 Program("files_driver.py", job.job(spark_conf), tmp_path / "driver.log") as driver,
             ):
-                next(itertools.islice(watch.files(PATIENCE_S, driver.check), fatal, None))
+                watch.wait_for(fatal, driver.check)
                 kill = rng.choice([driver.kill, driver.kill_jvm])
                 kill()
             dropped = set(writer.dropped)
@@ -110,7 +108,7 @@ def test_objects_with_new_columns_that_a_bad_queue_tells_of_are_read_once_though
                     FolderWatch(disk.folders) as watch,
                     Program("files_driver.py", job.job(spark_conf), tmp_path / "driver.log") as driver,
                 ):
-                    next(itertools.islice(watch.files(PATIENCE_S, driver.check), fatal, None))
+                    watch.wait_for(fatal, driver.check)
                     rng.choice([driver.kill, driver.kill_jvm])()
                 print(f"round {number + 1} of {ROUNDS}: {writer.written} objects, {disk}", flush=True)
         while writer.written < 2_500:

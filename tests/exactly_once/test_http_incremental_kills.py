@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import os
 import random
-import threading
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.exactly_once.barrier_job import BarrierJob
+from tests.exactly_once.waiting import repeating
 from tests.readers.http.changing_list import ChangingList
 from tests.readers.http.scripted import scripted_server
 
@@ -29,24 +28,11 @@ ITEMS = 300
 _PAUSE_S = 0.02
 
 
-@contextmanager
-def changing(made: ChangingList, rng: random.Random) -> Iterator[None]:
-    """Change items, and add some, until the block ends."""
-    ended = threading.Event()
-
-    def change() -> None:
-        while not ended.wait(_PAUSE_S):
-            number = rng.randrange(len(made.items) + 5)
-            made.now = max(made.now, datetime.now(UTC))
-            made.put(min(number, len(made.items)), after_s=0)
-
-    thread = threading.Thread(target=change, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join()
+def change(made: ChangingList, rng: random.Random) -> None:
+    """Change an item, or add one."""
+    number = rng.randrange(len(made.items) + 5)
+    made.now = max(made.now, datetime.now(UTC))
+    made.put(min(number, len(made.items)), after_s=0)
 
 
 @dataclass(frozen=True)
@@ -85,7 +71,7 @@ class Query:
         job = BarrierJob(self.spark, self.conf, self.folder, options, ["item"], **settings)
         for number in range(ITEMS):
             self.made.put(number, after_s=0.001)
-        with changing(self.made, rng):
+        with repeating(lambda: change(self.made, rng), _PAUSE_S):
             killed = job.kill_rounds(rounds, rng)
         # A round that is under way ends; what changed behind its back comes in the next one.
         job.finish()

@@ -106,9 +106,7 @@ def test_no_row_is_lost_or_comes_twice_at_the_seam_however_often_the_driver_is_k
         # A batch makes two files here: the rounds end within the history, at the seam and behind it.
         fatal = rng.randint(2, 8)
         with FolderWatch(folders) as watch, Program("hybrid_driver.py", job, tmp_path / "log") as driver:
-            for at, _ in enumerate(watch.files(PATIENCE_S, driver.check)):
-                if at >= fatal:
-                    break
+            watch.wait_for(fatal, driver.check)
             driver.kill()
         print(f"kill {number} after {fatal} files, batch {logged_ids(folders[0])[-1]}", flush=True)
     with Program("hybrid_driver.py", job | {"ends": True}, tmp_path / "log") as driver:

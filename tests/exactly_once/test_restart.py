@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import random
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -15,7 +14,6 @@ from tests.exactly_once.checkpoint_steps import Disk
 from tests.exactly_once.pipeline import Pipeline
 from tests.exactly_once.producing import produce
 from tests.exactly_once.watching import FolderWatch
-from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -160,7 +158,7 @@ def test_a_query_stopped_at_seeded_points_goes_on_each_time(
         fatal = rng.randrange(MOST_EVENTS)
         with FolderWatch(disk.folders) as watch:
             query = job.start()
-            next(itertools.islice(watch.files(PATIENCE_S, query.exception), fatal, None))
+            watch.wait_for(fatal, query.exception)
             query.stop()
         print(f"stopped at file event {fatal}: {disk}")
         produced += produce(kafka, topic, 50)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 import os
 import select
 import struct
@@ -12,6 +13,8 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+
+from tests.patience import PATIENCE_S
 
 __all__ = ["FolderWatch"]
 
@@ -66,6 +69,10 @@ class FolderWatch:
             else:
                 check()
         raise AssertionError(f"what was waited for did not appear in {timeout_s:.0f} s")
+
+    def wait_for(self, count: int, check: Callable[[], object]) -> None:
+        """Return when more than so many files have appeared; ``check`` as for `files`."""
+        next(itertools.islice(self.files(PATIENCE_S, check), count, None))
 
     def __enter__(self) -> Self:
         return self

@@ -36,10 +36,7 @@ class Countdown(hw.SimpleSource, hw.Heads):
 
 
 def main() -> None:
-    builder = SparkSession.builder.remote("local[2]")
-    for key, value in json.loads(sys.argv[1]).items():
-        builder = builder.config(key, value)
-    spark = builder.getOrCreate()
+    spark = SparkSession.builder.remote("local[2]").config(map=json.loads(sys.argv[1])).getOrCreate()
     hw.register(spark, Countdown)
     batch = spark.read.format("countdown").load()
     with tempfile.TemporaryDirectory() as folder:

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 import headwater as hw
 from tests.connector.async_io.functions import HttpCache, Lookup, customer
+from tests.exactly_once.sessions import session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -26,10 +27,7 @@ def rows(spark: SparkSession, folder: str, behaviour: str, gated: str) -> DataFr
 
 def main() -> None:
     job: dict[str, Any] = json.loads(sys.argv[1])
-    builder = SparkSession.builder.master("local[2]")
-    for key, value in job["conf"].items():
-        builder = builder.config(key, value)
-    spark = builder.getOrCreate()
+    spark = session(job)
     url = job["url"]
     folder = job["folder"]
     cache = hw.async_io.CacheSettings(key=customer, shared=HttpCache(url))

@@ -9,19 +9,16 @@ import json
 import sys
 from typing import Any
 
-from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own habit
 
 import headwater as hw
 from tests.connector.async_io.functions import slow_for_some
+from tests.exactly_once.sessions import session
 
 
 def main() -> None:
     job: dict[str, Any] = json.loads(sys.argv[1])
-    builder = SparkSession.builder.master("local[2]")
-    for key, value in job["conf"].items():
-        builder = builder.config(key, value)
-    spark = builder.getOrCreate()
+    spark = session(job)
     folder = job["folder"]
     files = spark.readStream.schema("id long, at timestamp").option("maxFilesPerTrigger", 1)
     asked = hw.unordered_wait(
