@@ -47,7 +47,12 @@ os.environ["SPARK_SUBMIT_OPTS"] = jvm_options()  # of every program that starts 
 os.environ["TZ"] = "UTC"
 time.tzset()
 
-hypothesis.settings.register_profile("headwater", deadline=None, print_blob=True)
+hypothesis.settings.register_profile(
+    "headwater",
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],  # on a busy machine, drawing takes long
+)
 hypothesis.settings.load_profile("headwater")
 
 

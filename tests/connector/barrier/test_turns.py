@@ -99,10 +99,10 @@ def test_lists_of_one_task_get_about_the_same(server: Scripted, connections: str
 def test_lists_that_have_nothing_more_leave_the_rate_to_those_that_have(server: Scripted) -> None:
     server.answer = lambda path: feed(path) if path.startswith("/a") else (200, [], b'{"items": []}')
     urls = ", ".join(f"{server.origin}/{name}" for name in "abcdefgh")
-    for _ in epochs(1_000, 1, tasks=None, url=urls, requestsPerSecond="30", parallelism="8"):
+    for _ in epochs(2_000, 1, tasks=None, url=urls, requestsPerSecond="10", parallelism="8"):
         pass
     # A machine that is busy asks less often than it may.
-    assert sum(path.startswith("/a") for path, _ in server.asked) > 8, "an eighth of it are 4"
+    assert sum(path.startswith("/a") for path, _ in server.asked) > 5, "an eighth of it are 3"
 
 
 def test_an_epoch_with_many_lists_ends_when_its_time_is_over(server: Scripted) -> None:

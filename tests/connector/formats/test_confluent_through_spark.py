@@ -28,6 +28,8 @@ from local_kafka import LocalKafka
 from local_registry import LocalRegistry
 from tests.stream_runs import run_stream
 
+pytestmark = pytest.mark.heavy("the registry takes 25 s to start, for the first test that needs it")
+
 FOREVER = {"retention.ms": "-1"}
 POINT = {"type": "record", "name": "Point", "fields": [{"name": "y", "type": "int"}]}
 

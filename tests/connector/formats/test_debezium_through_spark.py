@@ -15,6 +15,8 @@ from local_kafka import LocalKafka
 from local_registry import LocalRegistry
 from tests.readers.formats.change_events import AVRO_ENVELOPE, EVENTS, with_schema
 
+pytestmark = pytest.mark.heavy("the registry takes 25 s to start, for the first test that needs it")
+
 FOREVER = {"retention.ms": "-1"}
 SHOWN = ("op", "before.first_name", "after.first_name", "ts_ms", "offset")
 KEYS: list[bytes | None] = [b'{"id": 1004}'] * 6

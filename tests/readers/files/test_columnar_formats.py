@@ -29,7 +29,9 @@ from tests.readers.files.reading import infer, read, settings
 untyped: Any = pa
 """For calls that the stubs of pyarrow do not have."""
 NUMBERS = pa.schema([pa.field("n", pa.int64())])
-ANY = examples(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+ANY = examples(
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=40
+)
 OPERATORS = {"==": "__eq__", "<": "__lt__", "<=": "__le__", ">": "__gt__", ">=": "__ge__"}
 
 

@@ -32,7 +32,9 @@ from tests.readers.files.reading import infer, read, settings
 BORDERS = st.lists(st.integers(1, 400), max_size=4)
 ENDS = st.sampled_from(["\n", "\r\n"])
 WORD = st.text("ab é\"',;\\\t", max_size=6)
-ANY = examples(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+ANY = examples(
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=60
+)
 _FIELDS: list[pa.Field[Any]] = [pa.field("n", pa.int64()), pa.field("s", pa.string())]
 PAIR = pa.schema(_FIELDS)
 KEPT = PAIR.append(pa.field("_corrupt_record", pa.string()))

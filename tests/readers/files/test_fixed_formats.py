@@ -19,7 +19,9 @@ from tests.readers.files.reading import read, settings
 
 BORDERS = st.lists(st.integers(1, 400), max_size=4)
 ENDS = st.sampled_from(["\n", "\r\n"])
-ANY = examples(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+ANY = examples(
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=60
+)
 VALUE = pa.schema([pa.field("value", pa.string())])
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headwater.core.errors import CorruptRecordError, TransientSourceError
@@ -191,7 +191,7 @@ class TestConnectionsThatBreak:
         kafka.surprises.extend([lambda _: None] * 20)
         assert task().take(kafka.range("t")).finish() == upto(2)
 
-    @settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+    @settings(max_examples=40)
     @given(st.data())
     def test_whatever_happens_each_record_comes_once_and_in_order(self, data: st.DataObject) -> None:
         with listening() as listen:

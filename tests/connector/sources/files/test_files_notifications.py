@@ -17,6 +17,7 @@ from headwater.enumerators.files import arrivals, event_queue
 from headwater.enumerators.files.filesystem import open_file_system
 from tests.connector.sources.files.files_queries import VALUE, Query, values
 from tests.enumerators.files.test_object_events import TEST_EVENT, by_event_bridge, by_sns, s3_event
+from tests.patience import PATIENCE_S
 from tests.s3_server import S3Server
 
 BUCKET = "spark"
@@ -85,7 +86,7 @@ def queues(server: S3Server, monkeypatch: pytest.MonkeyPatch) -> Queues:
 def steps_until(query: Query, count: int, is_done: Callable[[], bool] = lambda: True) -> list[str]:
     """Run batches until so many rows have come, and something is so; then one more look finds nothing."""
     found: list[str] = []
-    until = time.monotonic() + 30
+    until = time.monotonic() + PATIENCE_S
     while len(found) < count or not is_done():
         assert time.monotonic() < until, f"{len(found)} of {count} rows"
         rows = query.step()

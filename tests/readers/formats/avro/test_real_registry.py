@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from headwater.readers.formats.avro.avro_format import ConfluentAvroFormat
 from headwater.readers.formats.registry.client import registry
 from headwater.readers.formats.registry.settings import RegistrySettings
 from local_registry import LocalRegistry
 from tests.readers.formats.avro.values import record, rows, spans
+
+pytestmark = pytest.mark.heavy("the registry takes 25 s to start, for the first test that needs it")
 
 POINT = record({"name": "y", "type": "int"}, name="Point")
 V1 = record({"name": "id", "type": "int"}, {"name": "old", "type": "string"}, {"name": "p", "type": "Point"})
