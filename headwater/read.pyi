@@ -509,8 +509,8 @@ def http(
         async_order: Rows come as their calls end, or in the order in which they were read. Default:
             `unordered`. (``asyncOrder``)
         async_capacity: Calls that a task makes at the same time. Default: `100`. (``asyncCapacity``)
-        async_timeout: From the start of a row's first attempt, over all attempts, waits and epochs.
-            Default: `5m`. (``asyncTimeout``)
+        async_timeout: From the start of a row's first attempt, over all attempts and waits; begins anew
+            where a later epoch asks again. Default: `5m`. (``asyncTimeout``)
         async_attempts: Calls for a row in all, before it counts as failed. Default: `1`.
             (``asyncAttempts``)
         async_retry_delay: The wait before the second attempt; each further one is twice as long, up to a
@@ -1032,8 +1032,8 @@ def mqtt(
         async_order: Rows come as their calls end, or in the order in which they were read. Default:
             `unordered`. (``asyncOrder``)
         async_capacity: Calls that a task makes at the same time. Default: `100`. (``asyncCapacity``)
-        async_timeout: From the start of a row's first attempt, over all attempts, waits and epochs.
-            Default: `5m`. (``asyncTimeout``)
+        async_timeout: From the start of a row's first attempt, over all attempts and waits; begins anew
+            where a later epoch asks again. Default: `5m`. (``asyncTimeout``)
         async_attempts: Calls for a row in all, before it counts as failed. Default: `1`.
             (``asyncAttempts``)
         async_retry_delay: The wait before the second attempt; each further one is twice as long, up to a

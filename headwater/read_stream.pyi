@@ -596,7 +596,7 @@ def http(
             `100`. (``stateRetainedEpochs``)
         barrier_rows: A task ends its epoch after about so many rows. (``barrierRows``)
         barrier_bytes: A task ends its epoch after about so many bytes of Arrow rows. (``barrierBytes``)
-        barrier_interval: A task ends its epoch so long after its first fetch. Default: `10s`.
+        barrier_interval: A task ends its epoch so long after its first fetch. Default: `1s`.
             (``barrierInterval``)
         barrier_mode: What happens to rows that are fetched and not yet handed over when an epoch ends:
             `aligned` or `unaligned`. Default: `aligned`. (``barrierMode``)
@@ -604,7 +604,7 @@ def http(
             (``alignmentTimeout``)
         checkpoint_timeout: How long a task of a committed batch may take to publish what it read before
             it counts as not run. Default: `60s`. (``checkpointTimeout``)
-        poll_interval: How long after it had nothing more a split is looked at again. Default: `10s`.
+        poll_interval: How long after it had nothing more a split is looked at again. Default: `1s`.
             (``pollInterval``)
         share_scans: Keep the rows of an epoch in a file on the executor's host, so that further scans of
             the epoch there (a self-join, several actions in `foreachBatch`) ask the outside for nothing.
@@ -630,8 +630,8 @@ def http(
         async_order: Rows come as their calls end, or in the order in which they were read. Default:
             `unordered`. (``asyncOrder``)
         async_capacity: Calls that a task makes at the same time. Default: `100`. (``asyncCapacity``)
-        async_timeout: From the start of a row's first attempt, over all attempts, waits and epochs.
-            Default: `5m`. (``asyncTimeout``)
+        async_timeout: From the start of a row's first attempt, over all attempts and waits; begins anew
+            where a later epoch asks again. Default: `5m`. (``asyncTimeout``)
         async_attempts: Calls for a row in all, before it counts as failed. Default: `1`.
             (``asyncAttempts``)
         async_retry_delay: The wait before the second attempt; each further one is twice as long, up to a
@@ -1273,8 +1273,8 @@ def mqtt(
         async_order: Rows come as their calls end, or in the order in which they were read. Default:
             `unordered`. (``asyncOrder``)
         async_capacity: Calls that a task makes at the same time. Default: `100`. (``asyncCapacity``)
-        async_timeout: From the start of a row's first attempt, over all attempts, waits and epochs.
-            Default: `5m`. (``asyncTimeout``)
+        async_timeout: From the start of a row's first attempt, over all attempts and waits; begins anew
+            where a later epoch asks again. Default: `5m`. (``asyncTimeout``)
         async_attempts: Calls for a row in all, before it counts as failed. Default: `1`.
             (``asyncAttempts``)
         async_retry_delay: The wait before the second attempt; each further one is twice as long, up to a

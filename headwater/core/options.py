@@ -259,7 +259,7 @@ def names(raw: str) -> tuple[str, ...]:
     """Names with commas between them; blanks around them do not count, none may be empty or come twice."""
     values = tuple(name.strip() for name in raw.split(","))
     if not all(values) or len(set(values)) != len(values):
-        raise ValueError(f"must be different names with commas between them, not {raw!r}")
+        raise ValueError(f"must be a comma-separated list of distinct names, not {raw!r}")
     return values
 
 

@@ -13,14 +13,12 @@ import pyarrow as pa
 from pyspark.sql.types import StructType
 
 from headwater.connector import compat
-from headwater.connector.async_io import source_options as of_source
 from headwater.connector.async_io.epoch_calls import EpochCalls
 from headwater.connector.async_io.pickling import derived_id
 from headwater.connector.async_io.results import ERROR_TYPE, ResultFields, ResultFormat
+from headwater.connector.async_io.source_options import SourceCallOptions
 from headwater.connector.async_io.task import AsyncWait
 from headwater.connector.formats.ddl import schema as parsed_schema
-from headwater.connector.options import ParsedOptions
-from headwater.core.errors import OptionError
 from headwater.readers.async_io.async_wait_operator import AsyncWaitOperator
 from headwater.readers.async_io.function import AsyncArrowFunction, AsyncBatchFunction, Function
 from headwater.readers.async_io.function_calls import as_function
@@ -56,9 +54,9 @@ class SourceCalls:
         own_fields = self._added()
         for field in own_fields:
             if field.name.lower() in source_names:
-                raise OptionError(
+                raise SourceCallOptions.refusal(
+                    "schema",
                     f"names the column {field.name!r}, which the source has too: rename the result's",
-                    option=of_source.ASYNC_SCHEMA.name,
                 )
         return pa.schema([*source, *own_fields])
 
@@ -90,56 +88,53 @@ class SourceCalls:
         return fields
 
 
-def source_calls(options: ParsedOptions, name: str) -> SourceCalls:
+def source_calls(options: SourceCallOptions) -> SourceCalls:
     """Return the settings that the options of a query give its calls.
 
     Args:
-        options: of a table with `ASYNC_OPTIONS`.
-        name: the value of ``asyncFunction``.
+        options: with a function.
 
     Raises:
         OptionError: it cannot be imported or made, is no function, has no schema, or an option does not fit.
     """
+    name = options.require("function", "")
     target = _imported(name)
-    function = _made(target, name, options[of_source.ASYNC_ARGUMENTS])
-    on_failure = OnFailure(options[of_source.ASYNC_ON_FAILURE])
-    size = options[of_source.ASYNC_BATCH_SIZE]
-    attempts = options[of_source.ASYNC_ATTEMPTS]
-    if attempts == 1 and options[of_source.ASYNC_RETRY_DELAY] != of_source.ASYNC_RETRY_DELAY.default:
-        raise OptionError("means nothing without asyncAttempts", option=of_source.ASYNC_RETRY_DELAY.name)
+    function = _made(target, name, options.arguments)
+    on_failure = OnFailure(options.on_failure)
+    size = options.batch_size
     settings = AsyncSettings(
-        mode=OutputMode(options[of_source.ASYNC_ORDER]),
-        capacity=options[of_source.ASYNC_CAPACITY],
-        queue_size=options[of_source.ASYNC_QUEUE_SIZE],
-        timeout_ms=options[of_source.ASYNC_TIMEOUT],
-        retry=RetryPolicy.exponential(attempts, options[of_source.ASYNC_RETRY_DELAY]),
+        mode=OutputMode(options.order),
+        capacity=options.capacity,
+        queue_size=options.queue_size,
+        timeout_ms=options.timeout_ms,
+        retry=RetryPolicy.exponential(options.attempts, options.retry_delay_ms),
         on_failure=on_failure,
         batching=None if size is None else Batching(size=size),
     )
     _check_batching(function, size, name)
     AsyncWaitOperator(function, settings)  # proves that they fit together; opens nothing
-    fields = ResultFields(options[of_source.ASYNC_RESULT_FIELDS])
+    fields = ResultFields(options.result_fields)
     results = ResultFormat(
-        schema=compat.arrow_schema(_schema(options[of_source.ASYNC_SCHEMA], target, name)),
+        schema=compat.arrow_schema(_schema(options.schema, target, name)),
         fields=fields,
         rescue_column=_RESCUE_COLUMN if fields is ResultFields.RESCUE else None,
         error_column=_ERROR_COLUMN if on_failure is OnFailure.ERROR_COLUMN else None,
         on_failure=on_failure,
     )
-    return SourceCalls(function, settings, results, options[of_source.ASYNC_QUEUE_BYTES])
+    return SourceCalls(function, settings, results, options.queue_bytes)
 
 
 def _imported(name: str) -> Any:
     module, colon, attribute = name.partition(":")
     if not colon:
-        raise OptionError(f"must be package.module:Class, not {name!r}", option=of_source.ASYNC_FUNCTION.name)
+        raise SourceCallOptions.refusal("function", f"must be package.module:Class, not {name!r}")
     try:
         return attrgetter(attribute)(import_module(module))
     except (ImportError, AttributeError, ValueError) as error:
-        raise OptionError(
+        raise SourceCallOptions.refusal(
+            "function",
             f"{name!r} cannot be imported: {error}; the module must be installed where the driver and every "
             "executor find it",
-            option=of_source.ASYNC_FUNCTION.name,
         ) from error
 
 
@@ -147,50 +142,47 @@ def _made(target: Any, name: str, arguments: Mapping[str, Any] | None) -> Functi
     """Return the function: a class made with its arguments, or the object itself."""
     if not isinstance(target, type):
         if arguments is not None:
-            raise OptionError(f"{name} is no class: it takes none", option=of_source.ASYNC_ARGUMENTS.name)
+            raise SourceCallOptions.refusal("arguments", f"{name} is no class: it takes none")
         return _as_function(target, name)
     if inspect.isabstract(target):
         missing = ", ".join(sorted(target.__abstractmethods__))  # type: ignore[attr-defined]
-        raise OptionError(f"the class {name} lacks {missing}", option=of_source.ASYNC_FUNCTION.name)
+        raise SourceCallOptions.refusal("function", f"the class {name} lacks {missing}")
     try:
         instance = target(**(arguments or {}))
     except Exception as error:
-        raise OptionError(
+        raise SourceCallOptions.refusal(
+            "function",
             f"the class {name} cannot be made: {type(error).__name__}: {error}; `asyncArguments` has what it "
             "takes, and clients are made in `open`",
-            option=of_source.ASYNC_FUNCTION.name,
         ) from error
     return _as_function(instance, name)
 
 
 def _as_function(target: Any, name: str) -> Function:
     if not callable(target) and not isinstance(target, Function):
-        raise OptionError(
+        raise SourceCallOptions.refusal(
+            "function",
             f"{name} must be an AsyncFunction, AsyncBatchFunction, AsyncArrowFunction, CallbackFunction or "
             f"BlockingFunction, or a function of a row; got {type(target).__name__}",
-            option=of_source.ASYNC_FUNCTION.name,
         )
     return as_function(target)
 
 
 def _check_batching(function: Function, size: int | None, name: str) -> None:
     if size is not None and not isinstance(function, AsyncBatchFunction | AsyncArrowFunction):
-        raise OptionError(f"{name} takes one row at a time", option=of_source.ASYNC_BATCH_SIZE.name)
+        raise SourceCallOptions.refusal("batch_size", f"{name} takes one row at a time")
 
 
 def _schema(schema: StructType | None, target: Any, name: str) -> StructType:
     """Return the result columns that the option says, or else the class."""
     own: Any = getattr(target, "schema", None)
     if schema is None and own is None:
-        raise OptionError(
-            f'is required: {name} does not say its results, as schema = "name string, tier int"',
-            option=of_source.ASYNC_SCHEMA.name,
+        raise SourceCallOptions.refusal(
+            "schema", f'is required: {name} does not say its results, as schema = "name string, tier int"'
         )
     if schema is not None:
         return schema
     try:
         return own if isinstance(own, StructType) else parsed_schema(own)
     except (ValueError, TypeError, AttributeError) as error:
-        raise OptionError(
-            f"the schema of {name}, {own!r}, {error}", option=of_source.ASYNC_SCHEMA.name
-        ) from error
+        raise SourceCallOptions.refusal("schema", f"the schema of {name}, {own!r}, {error}") from error

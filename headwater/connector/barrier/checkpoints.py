@@ -16,9 +16,9 @@ from headwater.core.errors import StateLocationError
 from headwater.core.jsons import JsonObject, dumps
 from headwater.core.source import Source
 from headwater.core.state_store import StateStore
-from headwater.readers.runtime.epoch.claims import ClaimWatch
+from headwater.readers.runtime.epoch.claims import ClaimWatch, seal
 from headwater.readers.runtime.epoch.state_parts import SPLITS_FOLDER, epoch_of
-from headwater.readers.runtime.epoch.task_slot import SEALED, Manifest, TaskSlot, decode_manifest
+from headwater.readers.runtime.epoch.task_slot import Manifest, TaskSlot, decode_manifest
 
 _FIRST_POLL_MS: Final = 10
 _MOST_POLL_MS: Final = 500
@@ -175,7 +175,6 @@ class CheckpointCoordinator:
             StateLocationError: the epoch's folder is not there, or a manifest is cut short.
         """
         if self._completed is None or self._completed.epoch != epoch:
-            self._check_opened(epoch, tasks)
             self._completed = self._collect(epoch, tasks)
             self.read_bytes += self._completed.read_bytes
             if self._pending == epoch:
@@ -234,8 +233,7 @@ class CheckpointCoordinator:
             if len(part) == 3 and part[0] == "epoch"
         ]
 
-    def _check_opened(self, epoch: EpochId, tasks: int) -> None:
-        opened = self._store.get(f"{epoch.folder}/{_OPENED}")
+    def _check_opened(self, epoch: EpochId, tasks: int, opened: bytes | None) -> None:
         if opened is None:
             raise StateLocationError(
                 f"{self._store} does not hold epoch {epoch.number} ({epoch.folder}), which the checkpoint "
@@ -251,12 +249,20 @@ class CheckpointCoordinator:
         began_ms = self._clock.monotonic_ms()
         slots = [TaskSlot(self._store, epoch.folder, number) for number in range(tasks)]
         watches = [ClaimWatch(slot, self._clock) for slot in slots]
+        # Together with the manifests: object stores answer late.
+        opened, *published = self._read(
+            [f"{epoch.folder}/{_OPENED}", *(slot.manifest_name for slot in slots)]
+        )
+        self._check_opened(epoch, tasks, opened)
         manifests: dict[int, Manifest] = {}
+        waiting = slots
         poll_ms = _FIRST_POLL_MS
         while True:
             # First the published manifests, then the attempts at work: an attempt that ends in between has
             # published, and sealing its slot then returns its manifest.
-            manifests |= self._published([slot for slot in slots if slot.number not in manifests])
+            for slot, data in zip(waiting, published, strict=True):
+                if data is not None:
+                    manifests[slot.number] = self._decoded(slot, data)
             expired = self._clock.monotonic_ms() - began_ms >= self._timeout_ms
             for slot, watch in zip(slots, watches, strict=True):
                 if slot.number in manifests:
@@ -264,12 +270,16 @@ class CheckpointCoordinator:
                 if expired:
                     self._warn_of_timeout(epoch, slot)
                 if expired or not watch.at_work():
-                    manifests[slot.number] = self._decoded(slot, slot.publish(SEALED))
+                    sealed = seal(slot, watch)
+                    if sealed is not None:
+                        manifests[slot.number] = self._decoded(slot, sealed)
             waited_ms = self._clock.monotonic_ms() - began_ms
             if len(manifests) == tasks:
                 return CompletedCheckpoint(epoch, tuple(manifests[slot.number] for slot in slots), waited_ms)
             self._clock.wait(threading.Event(), poll_ms)
             poll_ms = min(2 * poll_ms, _MOST_POLL_MS)
+            waiting = [slot for slot in slots if slot.number not in manifests]
+            published = self._read([slot.manifest_name for slot in waiting])
 
     def _warn_of_timeout(self, epoch: EpochId, slot: TaskSlot) -> None:
         log.warning(
@@ -279,18 +289,12 @@ class CheckpointCoordinator:
             self._timeout_ms,
         )
 
-    def _published(self, slots: list[TaskSlot]) -> dict[int, Manifest]:
-        """Return the published manifests, by task. Reads several at once: object stores answer late."""
-        if len(slots) < 2:
-            manifests = [slot.manifest() for slot in slots]
-        else:
-            with ThreadPoolExecutor(_READERS, "headwater-manifests") as pool:
-                manifests = list(pool.map(TaskSlot.manifest, slots))
-        return {
-            slot.number: self._decoded(slot, data)
-            for slot, data in zip(slots, manifests, strict=True)
-            if data is not None
-        }
+    def _read(self, names: Sequence[str]) -> list[bytes | None]:
+        """Return objects, None for those that are not there. Reads several at once."""
+        if len(names) < 2:
+            return [self._store.get(name) for name in names]
+        with ThreadPoolExecutor(_READERS, "headwater-manifests") as pool:
+            return list(pool.map(self._store.get, names))
 
     def _decoded(self, slot: TaskSlot, data: bytes) -> Manifest:
         return decode_manifest(data, self._source, f"{slot} in {self._store}")

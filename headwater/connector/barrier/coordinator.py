@@ -6,6 +6,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, Final
 
@@ -41,9 +42,9 @@ class BarrierCoordinator(SourceCoordinator[EpochTask]):
 
     That Spark asks for the epoch after n proves that n is committed. Then, and in this order: manifests are
     collected, splits that no task read are sealed and go back to the enumerator, positions, found splits
-    and events are taken up in one step, the enumerator is notified, old epochs are deleted, and epoch n + 1
-    is opened, if any split is due. A crash between any two of these steps changes nothing: they are repeated,
-    and come to the same.
+    and events are taken up in one step, the enumerator is notified, and epoch n + 1 is opened, if any split
+    is due. Old epochs are deleted meanwhile. A crash between any two of these steps changes nothing: they are
+    repeated, and come to the same.
 
     Args:
         source: the source.
@@ -92,6 +93,9 @@ class BarrierCoordinator(SourceCoordinator[EpochTask]):
         self._retry_deadline_ms = backoff.deadline_ms
         # Set by `close`, on another thread than the one that waits in `plan_next`.
         self._closing = threading.Event()
+        # Deletes old epochs while the next one is planned and read.
+        self._pruner = ThreadPoolExecutor(1, "headwater-pruner")
+        self._pruning: Future[None] | None = None
 
     def initial_offset(self) -> JsonObject:
         return self._codec.genesis()
@@ -168,6 +172,7 @@ class BarrierCoordinator(SourceCoordinator[EpochTask]):
         # First, so that a `plan_next` that waits for a split to become due returns.
         self._closing.set()
         self._driver.close()
+        self._pruner.shutdown()
 
     def _decoded(self, raw: JsonObject) -> EpochOffset | None:
         """Return the offset that Spark logged; None for the genesis.
@@ -208,7 +213,22 @@ class BarrierCoordinator(SourceCoordinator[EpochTask]):
     def _prune(
         self, checkpoints: CheckpointCoordinator, start_offset: EpochOffset, settled: Settlement
     ) -> None:
-        """Delete old epochs, and the data that the source staged for them only."""
+        """Delete old epochs, and the data that the source staged for them only; mostly on another thread.
+
+        Raises:
+            StateLocationError: of the last time.
+        """
+        if self._pruning is not None:
+            self._pruning.result()
+        self._pruning = self._pruner.submit(self._delete_old, checkpoints, start_offset, settled)
+        if self._source.is_staged:
+            # Not beside the planning: a split that is gone, and found again meanwhile, begins anew, and what
+            # is deleted here must not be what its readers write already.
+            self._pruning.result()
+
+    def _delete_old(
+        self, checkpoints: CheckpointCoordinator, start_offset: EpochOffset, settled: Settlement
+    ) -> None:
         oldest_needed = min([start_offset.epoch.number, *(ref.epoch_number for ref in settled.restored)])
         outdated = checkpoints.outdated(start_offset.epoch, oldest_needed)
         if outdated is None:

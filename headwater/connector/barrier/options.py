@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from headwater.connector.async_io.source_options import ASYNC_FUNCTION, ASYNC_OPTIONS, check_async_options
+from headwater.connector.async_io.source_options import SourceCallOptions
 from headwater.connector.barrier.event_time_options import (
     EVENT_TIME_OPTIONS,
     EventTimeSettings,
@@ -14,7 +15,7 @@ from headwater.connector.barrier.event_time_options import (
 from headwater.connector.cpus import available_cpus, known_parallelism
 from headwater.connector.options import ParsedOptions
 from headwater.core.epoch import AlignmentMode, Barrier
-from headwater.core.options import Option, boolean, duration_ms, integer, json_object, one_of, text
+from headwater.core.options import Option, Spec, duration_ms, integer, json_object, one_of, option
 from headwater.core.source import Boundedness
 from headwater.core.state_location import open_state_store
 from headwater.core.state_store import StateStore
@@ -48,7 +49,7 @@ class EpochSettings:
     alignment_timeout_ms: int | None = None
     parallelism: int = 1
     budget_bytes: int = 64 << 20
-    poll_interval_ms: int = 10_000
+    poll_interval_ms: int = 1_000
     checkpoint_timeout_ms: int = 60_000
     retained_epochs: int = 100
     share_scans: bool = False
@@ -57,48 +58,6 @@ class EpochSettings:
 
 
 _STREAM: Final = Boundedness.CONTINUOUS_UNBOUNDED
-
-_STATE_LOCATION: Final = Option(
-    "stateLocation",
-    text,
-    None,
-    "Required for a stream: a folder that the driver and all executors reach, for what a checkpoint needs "
-    "beside Spark's own: an absolute local path, or `s3://`, `gs://`, `abfs://`. One for any number of "
-    "queries.",
-    only=_STREAM,
-)
-_STATE_STORAGE_OPTIONS: Final = Option(
-    "stateStorageOptions",
-    json_object,
-    None,
-    "JSON: settings of the fsspec file system behind `stateLocation`.",
-    only=_STREAM,
-)
-_STATE_RETAINED_EPOCHS: Final = Option(
-    "stateRetainedEpochs",
-    integer(1),
-    100,
-    "How many epochs before the last one stay in `stateLocation`.",
-    only=_STREAM,
-)
-_BARRIER_ROWS: Final = Option(
-    "barrierRows", integer(1), None, "A task ends its epoch after about so many rows.", only=_STREAM
-)
-_BARRIER_BYTES: Final = Option(
-    "barrierBytes",
-    integer(1),
-    None,
-    "A task ends its epoch after about so many bytes of Arrow rows.",
-    only=_STREAM,
-)
-_BARRIER_INTERVAL: Final = Option(
-    "barrierInterval",
-    duration_ms,
-    10_000,
-    "A task ends its epoch so long after its first fetch.",
-    only=_STREAM,
-    shown_default="`10s`",
-)
 
 
 def _alignment(raw: str) -> str:
@@ -110,74 +69,111 @@ def _alignment(raw: str) -> str:
     return one_of(*(mode.value for mode in AlignmentMode))(raw)
 
 
-_BARRIER_MODE: Final = Option(
-    "barrierMode",
-    _alignment,
-    AlignmentMode.ALIGNED.value,
-    "What happens to rows that are fetched and not yet handed over when an epoch ends: `aligned` or "
-    "`unaligned`.",
-    only=_STREAM,
-)
-_ALIGNMENT_TIMEOUT: Final = Option(
-    "alignmentTimeout",
-    duration_ms,
-    None,
-    "An `aligned` barrier that takes longer becomes `unaligned`.",
-    only=_STREAM,
-)
-_CHECKPOINT_TIMEOUT: Final = Option(
-    "checkpointTimeout",
-    duration_ms,
-    60_000,
-    "How long a task of a committed batch may take to publish what it read before it counts as not run.",
-    only=_STREAM,
-    shown_default="`60s`",
-)
-_POLL_INTERVAL: Final = Option(
-    "pollInterval",
-    duration_ms,
-    10_000,
-    "How long after it had nothing more a split is looked at again.",
-    only=_STREAM,
-    shown_default="`10s`",
-)
-_SHARE_SCANS: Final = Option(
-    "shareScans",
-    boolean,
-    False,
-    "Keep the rows of an epoch in a file on the executor's host, so that further scans of the epoch there "
-    "(a self-join, several actions in `foreachBatch`) ask the outside for nothing. Costs writing every row "
-    "to local disk.",
-    only=_STREAM,
-)
-_MAX_BUFFERED_BYTES: Final = Option(
-    "maxBufferedBytes", integer(1), 64 << 20, "What a task may hold between fetching and handing over."
-)
-_PARALLELISM: Final = Option(
-    "parallelism",
-    integer(1),
-    None,
-    "The most tasks of an epoch.",
-    shown_default="the driver's CPUs",
-)
+class EpochOptions(Spec):
+    """How a query goes from epoch to epoch, as the user says."""
+
+    state_location: str | None = option(
+        "stateLocation",
+        "Required for a stream: a folder that the driver and all executors reach, for what a checkpoint "
+        "needs beside Spark's own: an absolute local path, or `s3://`, `gs://`, `abfs://`. One for any "
+        "number of queries.",
+        default=None,
+        only=_STREAM,
+    )
+    state_storage_options: Mapping[str, Any] | None = option(
+        "stateStorageOptions",
+        "JSON: settings of the fsspec file system behind `stateLocation`.",
+        default=None,
+        parse=json_object,
+        only=_STREAM,
+    )
+    retained_epochs: int = option(
+        "stateRetainedEpochs",
+        "How many epochs before the last one stay in `stateLocation`.",
+        default=100,
+        parse=integer(1),
+        only=_STREAM,
+    )
+    barrier_rows: int | None = option(
+        "barrierRows",
+        "A task ends its epoch after about so many rows.",
+        default=None,
+        parse=integer(1),
+        only=_STREAM,
+    )
+    barrier_bytes: int | None = option(
+        "barrierBytes",
+        "A task ends its epoch after about so many bytes of Arrow rows.",
+        default=None,
+        parse=integer(1),
+        only=_STREAM,
+    )
+    barrier_interval_ms: int = option(
+        "barrierInterval",
+        "A task ends its epoch so long after its first fetch.",
+        default=1_000,
+        parse=duration_ms,
+        only=_STREAM,
+        shown_default="`1s`",
+    )
+    mode: str = option(
+        "barrierMode",
+        "What happens to rows that are fetched and not yet handed over when an epoch ends: `aligned` or "
+        "`unaligned`.",
+        default=AlignmentMode.ALIGNED.value,
+        parse=_alignment,
+        only=_STREAM,
+    )
+    alignment_timeout_ms: int | None = option(
+        "alignmentTimeout",
+        "An `aligned` barrier that takes longer becomes `unaligned`.",
+        default=None,
+        parse=duration_ms,
+        only=_STREAM,
+    )
+    checkpoint_timeout_ms: int = option(
+        "checkpointTimeout",
+        "How long a task of a committed batch may take to publish what it read before it counts as not run.",
+        default=60_000,
+        parse=duration_ms,
+        only=_STREAM,
+        shown_default="`60s`",
+    )
+    poll_interval_ms: int = option(
+        "pollInterval",
+        "How long after it had nothing more a split is looked at again.",
+        default=1_000,
+        parse=duration_ms,
+        only=_STREAM,
+        shown_default="`1s`",
+    )
+    share_scans: bool = option(
+        "shareScans",
+        "Keep the rows of an epoch in a file on the executor's host, so that further scans of the epoch "
+        "there (a self-join, several actions in `foreachBatch`) ask the outside for nothing. Costs writing "
+        "every row to local disk.",
+        default=False,
+        only=_STREAM,
+    )
+    budget_bytes: int = option(
+        "maxBufferedBytes",
+        "What a task may hold between fetching and handing over.",
+        default=64 << 20,
+        parse=integer(1),
+    )
+    parallelism: int | None = option(
+        "parallelism",
+        "The most tasks of an epoch.",
+        default=None,
+        parse=integer(1),
+        shown_default="the driver's CPUs",
+    )
 
 
 BARRIER_OPTIONS: Final[tuple[Option[Any], ...]] = (
-    _STATE_LOCATION,
-    _STATE_STORAGE_OPTIONS,
-    _STATE_RETAINED_EPOCHS,
-    _BARRIER_ROWS,
-    _BARRIER_BYTES,
-    _BARRIER_INTERVAL,
-    _BARRIER_MODE,
-    _ALIGNMENT_TIMEOUT,
-    _CHECKPOINT_TIMEOUT,
-    _POLL_INTERVAL,
-    _SHARE_SCANS,
-    _MAX_BUFFERED_BYTES,
-    _PARALLELISM,
+    *EpochOptions.options(),
     *EVENT_TIME_OPTIONS,
-    *ASYNC_OPTIONS,
+    *SourceCallOptions.options(),
 )
 """In the order in which the docs list them."""
 
@@ -195,44 +191,43 @@ def epoch_settings(options: ParsedOptions, boundedness: Boundedness | None, *, s
             asynchronous function that cannot be called.
         StateLocationError: a location without an atomic put-if-absent.
     """
+    given = options.of(EpochOptions)
     barrier = Barrier(
-        rows=options[_BARRIER_ROWS],
-        row_bytes=options[_BARRIER_BYTES],
+        rows=given.barrier_rows,
+        row_bytes=given.barrier_bytes,
         # An interval of 0 stands for none.
-        duration_ms=options[_BARRIER_INTERVAL] or None,
+        duration_ms=given.barrier_interval_ms or None,
     )
     store: StateStore | None = None
     if boundedness is _STREAM:
-        location = options.require(
-            _STATE_LOCATION,
+        location = given.require(
+            "state_location",
             f": where a stream of source {source!r} ends an epoch is known only by reading it, so its tasks "
             "write down how far they came; name a folder that the driver and all executors reach, and back "
             "it up together with the checkpoint",
         )
-        store = open_state_store(location, options[_STATE_STORAGE_OPTIONS])
+        store = open_state_store(location, given.state_storage_options)
     event_time = event_time_settings(options, barrier)
     return EpochSettings(
         store=store,
         barrier=barrier,
-        mode=AlignmentMode(options[_BARRIER_MODE]),
-        alignment_timeout_ms=options[_ALIGNMENT_TIMEOUT],
-        parallelism=options[_PARALLELISM] or known_parallelism() or available_cpus(),
-        budget_bytes=options[_MAX_BUFFERED_BYTES],
-        poll_interval_ms=options[_POLL_INTERVAL],
-        checkpoint_timeout_ms=options[_CHECKPOINT_TIMEOUT],
-        retained_epochs=options[_STATE_RETAINED_EPOCHS],
-        share_scans=options[_SHARE_SCANS],
+        mode=AlignmentMode(given.mode),
+        alignment_timeout_ms=given.alignment_timeout_ms,
+        parallelism=given.parallelism or known_parallelism() or available_cpus(),
+        budget_bytes=given.budget_bytes,
+        poll_interval_ms=given.poll_interval_ms,
+        checkpoint_timeout_ms=given.checkpoint_timeout_ms,
+        retained_epochs=given.retained_epochs,
+        share_scans=given.share_scans,
         event_time=event_time,
-        calls=_calls(options),
+        calls=_calls(options.of(SourceCallOptions)),
     )
 
 
-def _calls(options: ParsedOptions) -> SourceCalls | None:
-    check_async_options(options)
-    name = options[ASYNC_FUNCTION]
-    if name is None:
+def _calls(options: SourceCallOptions) -> SourceCalls | None:
+    if options.function is None:
         return None
     # Loaded for queries that make calls only.
     from headwater.connector.async_io.source_calls import source_calls
 
-    return source_calls(options, name)
+    return source_calls(options)

@@ -18,7 +18,7 @@ from headwater.core.jsons import JsonValue
 from headwater.core.split import Split, SplitPath
 from headwater.readers.runtime.epoch.event_time import (
     OTHERS,
-    Front,
+    Frontier,
     fronts_of,
     in_flight_ms_of,
     is_fronts_event,
@@ -202,7 +202,7 @@ class _StateAfter:
         if restored and self._were_in_flight_ms is not None:
             self._in_flight_ms.append(self._were_in_flight_ms)
 
-    def _take_fronts(self, fronts: Iterable[Front], in_flight_ms: int | None) -> None:
+    def _take_fronts(self, fronts: Iterable[Frontier], in_flight_ms: int | None) -> None:
         if self._fronts is None:
             self._fronts = {}
         if in_flight_ms is not None:

@@ -145,7 +145,7 @@ class RowDecoding(Decoding):
             )
         if self.part.prefix and not any(is_spread(name) for name in names):
             raise OptionError(
-                f"counts only where option 'columns' has {spread!r}",
+                f"requires {spread!r} in option 'columns'",
                 option=PartOptions.OPTIONS["prefix"].name,
             )
         return names

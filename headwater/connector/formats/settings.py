@@ -161,8 +161,8 @@ def _check_none_given(request: FormatRequest) -> None:
         if request.gives(name):
             raise part.refusal(
                 name,
-                f"counts only where {part.OPTIONS['format'].name!r} says how the {part.PART} is written; set "
-                "that too, or remove this",
+                f"requires option {part.OPTIONS['format'].name!r}, which says how the {part.PART} is "
+                "written; set that too, or remove this",
             )
 
 

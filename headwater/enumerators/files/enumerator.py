@@ -200,9 +200,9 @@ class FileSplitEnumerator(PlannedSplitEnumerator[FileSplit, int]):
     def _check_selection(self, logged: JsonValue) -> None:
         if logged != self._settings.selection.fingerprint:
             log.warning(
-                "other paths are read than before the restart: files that are selected only now, and are "
-                "older than what is remembered, are taken for read ones. To read them too, give them a query "
-                "of their own, or a new checkpointLocation"
+                "other paths are read than before the restart: files selected only now and older than the "
+                "checkpoint's frontier are treated as already read. To read them too, give them a query of "
+                "their own, or a new checkpointLocation"
             )
 
     # From the listing to the backlog

@@ -45,7 +45,7 @@ def test_fields_stand_in_the_place_of_the_payload(configure: Callable[..., Any])
         (configure_http, {"keyformat": "json"}, "is not an option of this source"),
         (configure_mqtt, {"columns": "payload"}, "'columns': requires option 'valueFormat'"),
         (configure_mqtt, {"valueformat": "json"}, "'valueSchema': is required for the format 'json'"),
-        (configure_mqtt, {"mode": "FAILFAST"}, "counts only where 'valueFormat' says how"),
+        (configure_mqtt, {"mode": "FAILFAST"}, "requires option 'valueFormat', which says how"),
         (configure_mqtt, {"schema.registry.url": "http://a"}, "requires a format that asks a reg"),
     ],
 )

@@ -103,7 +103,7 @@ def test_other_formats_decode_too() -> None:
         ({"columns": ["idd", "body"]}, "'idd' is not a column; there are id, body, body.*"),
         ({"columns": ["id"]}, r"has neither 'body' nor 'body.\*'"),
         ({"columns": ["body", "BODY"]}, "a column comes twice"),
-        ({"columns": ["body"], "options": {"valuePrefix": "x"}}, "counts only where option 'columns' has"),
+        ({"columns": ["body"], "options": {"valuePrefix": "x"}}, "requires 'body"),
         ({"column": "nobody"}, "'nobody' is to be decoded, and is not a column; there are id, body"),
         ({"column": "id"}, "the column 'id' is int64, and only bytes or strings can be decoded"),
         ({"schema": "ID long"}, "two columns are called 'id'"),

@@ -94,7 +94,7 @@ def row_type(columns: Sequence[str], parts: Mapping[str, PartSettings]) -> Struc
     """
     for part, settings in parts.items():
         if settings.prefix and f"{part}.*" not in columns:
-            raise OptionError(f"counts only where option 'columns' has '{part}.*'", option=f"{part}Prefix")
+            raise OptionError(f"requires '{part}.*' in option 'columns'", option=f"{part}Prefix")
     fields: list[tuple[StructField, str]] = []
     for name in columns:
         part = part_of(name)

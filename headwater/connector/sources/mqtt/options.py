@@ -115,8 +115,8 @@ _RECEIVER_IDLE_TIMEOUT: Final = Option(
     shown_default="`10m`",
     kind="duration",
 )
-_QUICK: Final = {"barrierInterval": (250, "`250ms`"), "pollInterval": (1_000, "`1s`")}
-"""Messages are received between epochs too: an epoch need not wait for them, and to look costs little."""
+_QUICK: Final = {"barrierInterval": (250, "`250ms`")}
+"""Messages are received between epochs too: an epoch need not wait for them."""
 
 
 def _quick(option: Option[Any]) -> Option[Any]:

@@ -18,7 +18,7 @@ from typing import Final
 from headwater.core.clock import Clock
 from headwater.core.errors import FencedError, StateLocationError
 from headwater.core.jsons import JsonObject, dumps
-from headwater.readers.runtime.epoch.task_slot import TaskSlot
+from headwater.readers.runtime.epoch.task_slot import SEALED, TaskSlot
 
 BEAT_MS: Final = 2_000
 """How often an attempt gives a sign of life."""
@@ -32,6 +32,8 @@ The time is measured on the watcher's own clock. Clocks of two hosts are never c
 _FIRST_POLL_MS: Final = 5
 _MOST_POLL_MS: Final = 250
 _PROC: Final = Path("/proc")
+_SEAL: Final = b"sealed"
+"""The first claim of a slot that nobody had claimed when the driver sealed it: the same from every driver."""
 
 log = logging.getLogger(__name__)
 
@@ -156,6 +158,7 @@ class ClaimProtocol:
         self._watch = ClaimWatch(slot, clock)
         # Unlike the claim of every other attempt, so that put-if-absent tells whose claim counts.
         self._attempt = dumps({"attempt": secrets.token_hex(8), "process": this_process()}).encode()
+        self._may_be_first = True
 
     def acquire(self) -> Claim | bytes:
         """Return the claim if this attempt is to read, or the manifest that it has to follow.
@@ -171,6 +174,12 @@ class ClaimProtocol:
 
     def try_acquire(self) -> Claim | bytes | None:
         """Look once. None: another attempt is at work, look again later."""
+        # Mostly this is the first attempt: one write says so, without a look. There is a first claim wherever
+        # there is a manifest: a driver that seals a slot which nobody claimed puts one there (`seal`).
+        if self._may_be_first:
+            self._may_be_first = False
+            if self._slot.put_claim(1, self._attempt) == self._attempt:
+                return Claim(self._slot, 1, self._clock)
         # The manifest first: once there is one, no claim counts any more.
         if (manifest := self._slot.manifest()) is not None:
             return manifest
@@ -183,6 +192,17 @@ class ClaimProtocol:
         if number > 1:
             log.warning("attempt %d takes over %s", number, self._slot)
         return Claim(self._slot, number, self._clock)
+
+
+def seal(slot: TaskSlot, watch: ClaimWatch) -> bytes | None:
+    """Let no attempt at a task count any more; return the manifest that counts.
+
+    None if an attempt has claimed the slot meanwhile: it is at work.
+    """
+    # An attempt looks at nothing before it puts the first claim: so that claim must be there before the seal.
+    if not watch.newest() and slot.put_claim(1, _SEAL) != _SEAL:
+        return None
+    return slot.publish(SEALED)
 
 
 def this_process() -> JsonObject:

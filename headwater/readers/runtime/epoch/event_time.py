@@ -47,7 +47,7 @@ class EventTimeSpan(NamedTuple):
     last_ms: int
 
 
-class Front(NamedTuple):
+class Frontier(NamedTuple):
     """How far a split has come when its epoch is cut.
 
     Attributes:
@@ -75,7 +75,7 @@ def is_fronts_event(event: JsonValue) -> TypeGuard[JsonObject]:
     return isinstance(event, dict) and _FRONTS in event
 
 
-def fronts_event(fronts: Sequence[Front], in_flight_ms: int | None) -> JsonObject:
+def fronts_event(fronts: Sequence[Frontier], in_flight_ms: int | None) -> JsonObject:
     """Return the source event by which a task tells its fronts.
 
     Args:
@@ -89,10 +89,10 @@ def fronts_event(fronts: Sequence[Front], in_flight_ms: int | None) -> JsonObjec
     return event
 
 
-def fronts_of(event: JsonObject) -> list[Front]:
+def fronts_of(event: JsonObject) -> list[Frontier]:
     """Return the fronts that an event tells."""
     entries = cast("list[tuple[list[str], int, bool]]", event[_FRONTS])
-    return [Front(tuple(path), time_ms, is_held) for path, time_ms, is_held in entries]
+    return [Frontier(tuple(path), time_ms, is_held) for path, time_ms, is_held in entries]
 
 
 def in_flight_ms_of(event: JsonObject) -> int | None:
@@ -164,10 +164,10 @@ class SplitAlignment:
         if not self._alignment.awaits_ends:
             self.finished(path)
 
-    def fronts(self) -> list[Front]:
+    def fronts(self) -> list[Frontier]:
         """Return the frontiers of the task's splits."""
         return [
-            Front(path, front_ms, path in self._held)
+            Frontier(path, front_ms, path in self._held)
             for path, front_ms in self._fronts.items()
             if path != OTHERS and front_ms is not None
         ]

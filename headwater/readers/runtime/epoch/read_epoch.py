@@ -5,8 +5,10 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Generator, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
@@ -61,7 +63,11 @@ def read_epoch(
         yield from attempt.read_to_the_end()
         return
     slot = TaskSlot(store, task.folder, task.number)
-    acquired = ClaimProtocol(slot, attempt.clock).acquire()
+    # Rows in flight are fetched while the slot is claimed: object stores answer late.
+    with ThreadPoolExecutor(thread_name_prefix="headwater-restored") as pool:
+        earlier = (TaskSlot(store, folder, number) for folder, number in task.restored)
+        attempt.restored.extend(pool.submit(attempt.fetch_restored, each) for each in earlier)
+        acquired = ClaimProtocol(slot, attempt.clock).acquire()
     if isinstance(acquired, Claim):
         yield from attempt.read_first(acquired)
     else:
@@ -76,6 +82,7 @@ class _Attempt:
     task: EpochTask
     open_reader: OpenReader
     clock: Clock
+    restored: list[Future[tuple[InFlight, ...]]] = field(default_factory=list)
 
     def read_to_the_end(self) -> Iterator[pa.RecordBatch]:
         """Read without a state location, as a batch read does."""
@@ -92,7 +99,7 @@ class _Attempt:
             context = ReadingContext(
                 clock=self.clock,
                 stop_at=self._parts(slot).bring_in(state, slot.store),
-                restored=self._restored(slot.store),
+                restored=self._restored(),
                 waiting=self._waiting(slot.store, state.taken),
             )
             with closing(self._open(context)) as reading:
@@ -117,7 +124,7 @@ class _Attempt:
         publisher = _Publisher(self._parts(claim.slot), claim, metrics)
         context = ReadingContext(
             clock=self.clock,
-            restored=self._restored(claim.slot.store),
+            restored=self._restored(),
             waiting=self._waiting(claim.slot.store, None),
             metrics=metrics,
         )
@@ -138,21 +145,20 @@ class _Attempt:
     def _open(self, context: ReadingContext) -> EpochReading:
         return self.open_reader(self.source, self.task, context)
 
-    def _restored(self, store: StateStore) -> tuple[InFlight, ...]:
-        """Return the rows that earlier epochs left in flight for this task."""
-        entries: list[InFlight] = []
-        for folder, number in self.task.restored:
-            slot = TaskSlot(store, folder, number)
-            data = slot.manifest()
-            where = f"{slot} in {store}"
-            if data is None:
-                raise StateLocationError(
-                    f"the manifest of {where} is gone, and with it rows in flight: restore stateLocation "
-                    "from its backup"
-                )
-            state = decode_manifest(data, self.source, where).state
-            entries += self._parts(slot).rows(state, store) if state else ()
-        return tuple(entries)
+    def fetch_restored(self, slot: TaskSlot) -> tuple[InFlight, ...]:
+        """Return the rows that a task of an earlier epoch left in flight for this one."""
+        data = slot.manifest()
+        where = f"{slot} in {slot.store}"
+        if data is None:
+            raise StateLocationError(
+                f"the manifest of {where} is gone, and with it rows in flight: restore stateLocation from "
+                "its backup"
+            )
+        state = decode_manifest(data, self.source, where).state
+        return self._parts(slot).rows(state, slot.store) if state else ()
+
+    def _restored(self) -> tuple[InFlight, ...]:
+        return tuple(chain.from_iterable(fetched.result() for fetched in self.restored))
 
     def _waiting(self, store: StateStore, most: int | None) -> WaitingQueue:
         """Return the found splits that wait for this task; no more than an earlier attempt took."""

@@ -10,6 +10,7 @@ import itertools
 import json
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -23,6 +24,7 @@ SPLITS_FOLDER: Final = "found"
 """Below the query's folder: segments of found splits, which may be needed for longer than any epoch."""
 
 _SEGMENT_SPLITS: Final = 10_000
+_WRITERS: Final = 8
 _COMPRESSION: Final = 1
 """Paths of found splits repeat each other: this makes them ten times smaller at 100 MB/s."""
 
@@ -44,8 +46,13 @@ class StateParts:
     def put_aside(self, state: EpochState, store: StateStore) -> EpochState:
         """Write the parts of a state, durably; return the state that names them."""
         stored, parts = self._divided(state)
-        for (folder, name), data in parts.items():
-            put_segment(store, folder, name, data)
+        # Several at once: object stores answer late.
+        with ThreadPoolExecutor(_WRITERS, "headwater-parts") as pool:
+            writes = [
+                pool.submit(put_segment, store, folder, name, data) for (folder, name), data in parts.items()
+            ]
+        for write in writes:
+            write.result()
         return stored
 
     def named(self, state: EpochState) -> EpochState:

@@ -44,13 +44,18 @@ class TaskSlot:
     def __str__(self) -> str:
         return f"task {self.number} of epoch {self.epoch}"
 
+    @property
+    def manifest_name(self) -> str:
+        """The name of the manifest in the store."""
+        return self._name("manifest")
+
     def manifest(self) -> bytes | None:
         """Return the manifest, None if none is published."""
-        return self.store.get(self._name("manifest"))
+        return self.store.get(self.manifest_name)
 
     def publish(self, manifest: bytes) -> bytes:
         """Publish a manifest unless there is one; return the one that counts."""
-        return self.store.put_if_absent(self._name("manifest"), manifest)
+        return self.store.put_if_absent(self.manifest_name, manifest)
 
     def claim(self, number: int) -> bytes | None:
         """Return a claim, None if there is none of this number."""

@@ -160,12 +160,12 @@ class SplitFetcherManager:
             pass
         # What is begun and not finished is in the offset with its position, and must not be too much for it.
         # Two fetchers that look at once may both take one more: that is no harm, so there is no lock.
-        is_full = sum(fetcher.open for fetcher in self._fetchers) >= self._most_open
-        if is_full and has_other:
-            if self._took_more:
-                return None
-            self._took_more = True
-        return self._take_found()
+        is_full = has_other and sum(fetcher.open for fetcher in self._fetchers) >= self._most_open
+        if is_full and self._took_more:
+            return None
+        split_range = self._take_found()
+        self._took_more |= is_full and split_range is not None
+        return split_range
 
     def _run(self, fetcher: SplitFetcher) -> None:
         """Run a fetcher on its thread. Its error goes to the task's thread."""

@@ -360,8 +360,8 @@ class TestColumns:
                     "offset, timestamp"
                 ),
             ),
-            ("value,value", "must be different names with commas between them, not 'value,value'"),
-            ("", "must be different names"),
+            ("value,value", "must be a comma-separated list of distinct names, not 'value,value'"),
+            ("", "must be a comma-separated list of distinct names"),
             ("value,VALUE", "'value' comes twice"),
         ],
     )
@@ -542,11 +542,11 @@ class TestFormats:
         ("given", "reason"),
         [
             ({"valueFormat": "jsonn"}, "'valueFormat': must be one of "),
-            ({"valueSchema": "id long"}, "'valueSchema': counts only where 'valueFormat'"),
-            ({"keyPrefix": "k_"}, "'keyPrefix': counts only where 'keyFormat'"),
-            ({"mode": "FAILFAST"}, "'mode': counts only where 'valueFormat'"),
-            ({"keyMode": "FAILFAST"}, "'keyMode': counts only where 'keyFormat'"),
-            ({"valueFormat": "text", "keyTimeZone": "UTC"}, "'keyTimeZone': counts only where 'keyFormat'"),
+            ({"valueSchema": "id long"}, "'valueSchema': requires option 'valueFormat'"),
+            ({"keyPrefix": "k_"}, "'keyPrefix': requires option 'keyFormat'"),
+            ({"mode": "FAILFAST"}, "'mode': requires option 'valueFormat'"),
+            ({"keyMode": "FAILFAST"}, "'keyMode': requires option 'keyFormat'"),
+            ({"valueFormat": "text", "keyTimeZone": "UTC"}, "'keyTimeZone': requires option 'keyFormat'"),
             ({"valueFormat": "text", "mode": "DROPMALFORMED"}, "no meaning for the format 'text'"),
             (
                 {"valueFormat": "text", "valueSchema": "id long"},
@@ -560,7 +560,7 @@ class TestFormats:
             ({"valueFormat": "text", "badRecordsPath": "bad"}, "must be an absolute path"),
             (
                 {"valueFormat": "text", "valuePrefix": "v_"},
-                "'valuePrefix': counts only where option 'columns'",
+                "'valuePrefix': requires 'value.*' in option 'columns'",
             ),
             ({"badRecordsStorageOptions": "{}"}, "requires option 'badRecordsPath'"),
             ({"valueFromat": "text"}, "did you mean 'valueFormat'?"),

@@ -87,8 +87,10 @@ def test_caught_up_says_when_to_come_back_counted_from_the_snapshot() -> None:
     )
 
 
-def test_events_go_both_ways() -> None:
-    library = Library({"a": pages(2)}, events=[{"seen": 1}])
+@pytest.mark.parametrize(("count", "goes_on"), [(2, {}), (0, {}), (0, {"a": None})])
+def test_events_go_both_ways(count: int, goes_on: dict[str, int | None]) -> None:
+    """With records, and without any where the split ends."""
+    library = Library({"a": pages(count)}, goes_on, events=[{"seen": 1}])
     reader = reading(library, "a", events=["look at b"])
     list(reader)
     assert reader.state().events == ({"seen": 1},)

@@ -24,6 +24,7 @@ def test_f1_all_methods_of_a_reader_but_wake_up_run_on_one_thread(threads: Start
     thread = threads(rig.fetcher)
     until(lambda: rig.backlog == 10, "the fetcher")
     rig.find("c")
+    until(lambda: C in rig.fetcher.assigned, "the fetcher")
     # From the task's thread, while there are splits, paused and not: the reader hears it on its own.
     rig.fetcher.pause_or_resume_splits([C], [])
     rig.fetcher.pause_or_resume_splits([], [C])
