@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import stat
@@ -20,6 +21,8 @@ from headwater.enumerators.files.split import FileStatus
 log = logging.getLogger(__name__)
 
 _PAGE_FILES = 1_000
+_ENDLESS = frozenset({errno.ELOOP, errno.ENAMETOOLONG})
+"""What the system says of a path that leads through a link to a folder above it, again and again."""
 _TIME_KEYS = ("mtime", "LastModified", "last_modified", "updated", "modified", "timeModified", "created")
 """Under which names the file systems of fsspec tell the modification time, the first that is there counts."""
 
@@ -98,7 +101,7 @@ class LocalLister(FileLister):
             with file_errors("listing", folder), os.scandir(folder) as entries:
                 for entry in entries:
                     below = (*names, entry.name)
-                    if entry.is_dir():
+                    if _is_folder(entry):
                         if self.path.descends(below):
                             pending.append((entry.path, below))
                     elif listing.takes(below):
@@ -111,11 +114,26 @@ class LocalLister(FileLister):
         yield page
 
 
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    """Whether an entry is a folder, or a link to one; not where links lead to no end, as in Spark."""
+    try:
+        return entry.is_dir()
+    except OSError as error:
+        if error.errno not in _ENDLESS:
+            raise
+        return False
+
+
 def _present(entry: os.DirEntry[str]) -> list[FileStatus]:
-    """Return the file of an entry; nothing if it is empty, or was removed since its folder was listed."""
+    """Return the file of an entry.
+
+    Nothing if it is empty, was removed since its folder was listed, or is a link that leads to no end.
+    """
     try:
         status = entry.stat()
-    except FileNotFoundError:
+    except OSError as error:
+        if not isinstance(error, FileNotFoundError) and error.errno not in _ENDLESS:
+            raise
         return []
     return [_local_status(entry.path, status)] if status.st_size else []
 

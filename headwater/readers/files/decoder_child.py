@@ -12,7 +12,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterable, Iterator
-from typing import IO, Any, Final
+from typing import IO, Any, Final, cast
 
 import pyarrow as pa
 from pyarrow import orc
@@ -76,7 +76,7 @@ def main() -> None:
                 send(answers, DecoderMessage.STATISTICS, read_bounds(content))
             else:
                 number, columns = json.loads(content.to_pybytes())
-                for rows in _parts(source.read_stripe(number, columns=columns)):
+                for rows in _parts(_stripe(source, number, columns)):
                     send(answers, DecoderMessage.ROWS, rows)
                 send(answers, DecoderMessage.END)
         except (pa.ArrowException, OSError, EOFError, ValueError) as error:
@@ -85,6 +85,17 @@ def main() -> None:
             send(answers, DecoderMessage.FAILED, str(error).encode())
     # The reader is gone, and cannot remove it.
     shutil.rmtree(sys.argv[1], ignore_errors=True)
+
+
+def _stripe(source: Any, number: int, columns: list[str]) -> pa.RecordBatch:
+    """Return some columns of a stripe.
+
+    To the library a name with a dot is a path, which leads into the column that is named as its beginning.
+    """
+    names: list[str] = source.schema.names
+    if not any("." in name for name in names):
+        return cast("pa.RecordBatch", source.read_stripe(number, columns=columns))
+    return cast("pa.RecordBatch", source.read_stripe(number)).select([names.index(name) for name in columns])
 
 
 def _check_names(fields: Iterable[pa.Field[Any]]) -> None:

@@ -50,7 +50,7 @@ def bounds_of(footer: bytes, status: FileStatus, columns: Collection[str]) -> li
     Args:
         footer: the result of `footer_of`.
         status: of the file, for errors.
-        columns: names, with dots between those of nested ones.
+        columns: names of columns without parts.
 
     Raises:
         CorruptRecordError: the footer ends the process that reads it.
@@ -81,13 +81,15 @@ def read_bounds(question: pa.Buffer) -> bytes:
 
     columns, footer = pickle.loads(question)  # noqa: S301 - of the process that has started this one
     metadata = pq.ParquetFile(pa.BufferReader(_MAGIC + footer)).metadata
+    leaves = [metadata.schema.column(at) for at in range(metadata.num_columns)]
+    # A part of a struct has the path of a column whose name has a dot, and another name.
+    places = {
+        leaf.name: at for at, leaf in enumerate(leaves) if leaf.name == leaf.path and leaf.name in columns
+    }
     groups = [metadata.row_group(at) for at in range(metadata.num_row_groups)]
-    return pickle.dumps([_group_bounds(group, columns) for group in groups])
-
-
-def _group_bounds(group: Any, columns: Collection[str]) -> GroupBounds:
-    chunks = [group.column(at) for at in range(group.num_columns)]
-    return {chunk.path_in_schema: _bounds(chunk) for chunk in chunks if chunk.path_in_schema in columns}
+    return pickle.dumps(
+        [{name: _bounds(group.column(at)) for name, at in places.items()} for group in groups]
+    )
 
 
 def _bounds(chunk: Any) -> ColumnBounds | None:

@@ -215,3 +215,18 @@ def test_an_unknown_file_system_is_an_option_error() -> None:
         open_file_system("nope://x", {})
     with pytest.raises(UnknownSplitError):
         listed(lister_for(SelectedPath("memory://not-there"), {}, ask))
+
+
+@pytest.mark.parametrize("recursive", [False, True])
+def test_links_that_lead_to_no_end_end_no_listing(tmp_path: Path, *, recursive: bool) -> None:
+    """As far as the system follows links to a folder above, the files there are files, as in Spark."""
+    root = tmp_path / "in"
+    (root / "sub").mkdir(parents=True)
+    (root / "a.csv").write_text("x")
+    (root / "sub" / "up").symlink_to(root, target_is_directory=True)
+    (root / "self").symlink_to("self")
+    (root / "nowhere").symlink_to("gone")
+    found = names(lister_for(SelectedPath(str(root), recursive=recursive), {}, ask))
+    assert found[0] == "a.csv"
+    again = [f"{'sub/up/' * times}a.csv" for times in range(1, 41)] if recursive else []
+    assert sorted(found[1:]) == sorted(again)

@@ -6,6 +6,7 @@ Types as Spark has them, ranges that together are the file, and filters that nev
 from __future__ import annotations
 
 import datetime as dt
+import json
 import random
 from decimal import Decimal
 from pathlib import Path
@@ -18,6 +19,7 @@ import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
+from pyarrow import orc
 
 from headwater.core.errors import CorruptRecordError
 from headwater.enumerators.files.listing import LocalLister
@@ -209,6 +211,34 @@ def test_a_type_whose_values_spark_cannot_hold_is_refused_by_name(
     path = arrow_file(tmp_path / "f", c=column)
     with pytest.raises(CorruptRecordError, match=r"column 'c' is .*, which no column can be inferred of"):
         infer(path, settings("arrow", NUMBERS))
+
+
+@pytest.mark.parametrize("kind", ["arrow", "orc", "parquet", "json"])
+@pytest.mark.parametrize(
+    "name", ["a.b", "a..b", ".", "a.b.c", "a`b", "`a`.`b`", "a.`d.e`", 'a"b', "a b", "grün", "A.b"]
+)
+def test_a_name_with_dots_or_quotes_is_a_name_beside_structs_of_its_parts(
+    name: str, kind: str, tmp_path: Path
+) -> None:
+    rows = pa.table({name: [1, 2], "a": [{"b": 7, "d.e": {"x": 8}}] * 2, "z": [5, 6]})
+    path = tmp_path / "f"
+    match kind:
+        case "arrow":
+            arrow_file(path, **dict(zip(rows.column_names, rows.combine_chunks().columns, strict=True)))
+        case "orc":
+            orc.write_table(rows, path)
+        case "parquet":
+            pq.write_table(rows, path)
+        case _:
+            path.write_text("".join(f"{json.dumps(row)}\n" for row in rows.to_pylist()))
+    schema = infer(path, settings(kind, NUMBERS))
+    assert set(schema.names) == set(rows.column_names)
+    assert read(path, settings(kind, schema)) == [
+        {each: row[each] for each in schema.names} for row in rows.to_pylist()
+    ]
+    for each in rows.column_names:
+        how = settings(kind, pa.schema([schema.field(each)]))
+        assert read(path, how) == rows.select([each]).to_pylist()
 
 
 def arrow_file(path: Path, **columns: pa.Array[Any]) -> Path:

@@ -50,6 +50,14 @@ def test_bounds_are_those_of_the_columns_that_were_asked_for_in_each_row_group(t
     ]
 
 
+def test_bounds_of_a_name_with_a_dot_are_not_those_of_a_part_of_a_struct(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    rows = pa.table({"a.b": [1, 2], "a": [{"b": 100}, {"b": 101}]})
+    path.write_bytes(content(rows))
+    how = settings("parquet", rows.schema, filters=(("a.b", "<", 2),))
+    assert read(path, how) == rows.slice(0, 1).to_pylist()
+
+
 def test_a_footer_that_ends_its_reader_is_damage_with_file_and_byte(tmp_path: Path) -> None:
     path = tmp_path / "f"
     path.write_bytes(damaged())
