@@ -3,6 +3,7 @@
 * the oldest version: the first with admission control for Python data sources;
 * the layouts of the offset log;
 * Arrow's types for Spark's, through functions of PySpark that are not public;
+* names of columns, which PySpark takes for paths in some calls;
 * tables of the catalog, which keep the options of ``CREATE TABLE ... USING headwater`` and pass none.
 
 Spark imports it in every process that looks for Python data sources, old versions included: so it imports
@@ -12,15 +13,19 @@ next to nothing.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from headwater.core.errors import InstallationError, OptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     import pyarrow as pa
+    from pyspark.sql import DataFrame
     from pyspark.sql.types import DataType, StructType
+
+    _OfBatches: TypeAlias = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 OLDEST: Final = (4, 2)
 REQUIREMENT: Final = "pyspark>=4.2"
@@ -82,7 +87,12 @@ def spark_fields(schema: pa.Schema) -> StructType:
     """
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    return from_arrow_schema(schema)
+    columns = from_arrow_schema(schema)
+    for column, field in zip(columns, schema, strict=True):
+        comment = (field.metadata or {}).get(b"comment")
+        if comment is not None:
+            column.metadata = {**column.metadata, "comment": comment.decode()}
+    return columns
 
 
 def spark_type(kind: pa.DataType) -> DataType:
@@ -94,6 +104,29 @@ def spark_type(kind: pa.DataType) -> DataType:
     from pyspark.sql.pandas.types import from_arrow_type
 
     return from_arrow_type(kind)
+
+
+def quoted(name: str) -> str:
+    """Return a column's name as Spark takes it where it looks for a path: dots in it lead nowhere."""
+    return "`{}`".format(name.replace("`", "``"))
+
+
+def map_in_arrow(
+    df: DataFrame,
+    function: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]],
+    schema: StructType | str,
+) -> DataFrame:
+    """Call ``df.mapInArrow``, which takes the names of columns for paths: it fails where they have dots."""
+    if not any(mark in name for name in df.columns for mark in ".`"):
+        return df.mapInArrow(cast("Any", function), schema)
+    by_place = df.toDF(*(f"column{at}" for at in range(len(df.columns))))
+    return by_place.mapInArrow(cast("Any", partial(_renamed, function, df.columns)), schema)
+
+
+def _renamed(
+    function: _OfBatches, names: list[str], batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    return function(batch.rename_columns(names) for batch in batches)
 
 
 def refuse_table(options: Mapping[str, str], name: str) -> None:

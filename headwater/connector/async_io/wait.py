@@ -11,6 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own habit
 from pyspark.sql.types import StructType
 
 from headwater.connector.async_io.options import AsyncOptions
+from headwater.connector.compat import map_in_arrow, quoted
 from headwater.connector.program_arguments import checked_frame, checked_names
 from headwater.connector.readable import readable
 from headwater.core.errors import OptionError
@@ -155,7 +156,7 @@ def keyed_wait(
     planned = _planned(
         df, function, OutputMode.KEYED, schema=schema, timeout=timeout, capacity=capacity, options=options
     )
-    return _mapped(df.repartition(*(df[f"`{key}`"] for key in keys)), planned, options)
+    return _mapped(df.repartition(*(df[quoted(key)] for key in keys)), planned, options)
 
 
 def _planned(
@@ -199,7 +200,7 @@ def _mapped(df: DataFrame, planned: Planned, options: AsyncOptions) -> DataFrame
     # Spark's mapInArrow looks for it, and hands over Arrow alone.
     require("pandas", needed_for="asynchronous I/O", extra="async")
     limited = df if planned.tasks is None else df.coalesce(planned.tasks)
-    return limited.mapInArrow(planned.wait.run, planned.output)
+    return map_in_arrow(limited, planned.wait.run, planned.output)
 
 
 @readable
@@ -243,5 +244,5 @@ def split_failures(df: DataFrame, error_column: str = "error") -> tuple[DataFram
             RuntimeWarning,
             stacklevel=3,
         )
-    error = F.col(f"`{error_column}`")
+    error = F.col(quoted(error_column))
     return df.where(error.isNull()).drop(error_column), df.where(error.isNotNull())

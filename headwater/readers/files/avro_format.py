@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -24,6 +25,7 @@ from headwater.readers.files.avro_types import (
 from headwater.readers.files.column_types import ColumnConversion, UnfitTypeError, conversion
 from headwater.readers.files.file_format import FileBlock, FileFormat
 from headwater.readers.files.rebase import Rebase
+from headwater.readers.files.spark_notes import noted_avro_type
 from headwater.readers.formats.avro.columns import arrow_schema
 from headwater.readers.formats.avro.schema import parse_schema
 from headwater.readers.formats.avro.types import RecordField, RecordType
@@ -68,9 +70,16 @@ class AvroFormat(FileFormat):
 
     def infer(self, file: Any, status: FileStatus) -> pa.Schema:
         with _named_errors(status):
-            record = self._reader(_container().read_header(file))
+            header = _container().read_header(file)
+            record = self._reader(header)
+            node = json.loads(self.settings.avro_schema or header.schema)
+            nodes = {field["name"]: field["type"] for field in node["fields"]}
+            noted = [
+                field.with_type(noted_avro_type(nodes[field.name], field.type, field.name))
+                for field in arrow_schema(record)
+            ]
             check_inferred(record)
-            return arrow_schema(record)
+            return pa.schema(noted)
 
     def _reader(self, header: ContainerHeader) -> RecordType:
         """Return the schema that is read: the user's, else the file's own."""

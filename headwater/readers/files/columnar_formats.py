@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, cast
 
 import pyarrow as pa
 
-from headwater.core.errors import CorruptRecordError
+from headwater.core.errors import CorruptRecordError, SourceError
 from headwater.enumerators.files.split import FileStatus
 from headwater.readers.files.column_types import ColumnConversion, ColumnPlan, UnfitTypeError
 from headwater.readers.files.file_format import FileBlock, FileFormat
@@ -161,6 +162,10 @@ def _open_arrow(file: Any) -> Any:
     return pa.ipc.open_stream(file)
 
 
+_NOT_OF_ARROW: Final = re.compile(r"^(LIST|MAP)-annotated groups|^Map keys must|^Key-value map node")
+"""Begins what Arrow's library says of nested columns that are laid out otherwise than it expects them."""
+
+
 @contextmanager
 def named_errors(status: FileStatus, kind: str) -> Iterator[None]:
     """Name the file in pyarrow's errors, and in errors about its schema."""
@@ -171,6 +176,14 @@ def named_errors(status: FileStatus, kind: str) -> Iterator[None]:
     except (pa.ArrowException, EOFError, OSError, UnicodeDecodeError) as error:
         if isinstance(error, OSError) and (type(error) is not OSError or error.errno is not None):
             raise  # of the file system
+        if _NOT_OF_ARROW.search(str(error)):
+            # Spark may well read it: so it is never skipped as a damaged file is.
+            raise SourceError(
+                f"the columns of this {kind} file are laid out as Arrow's library does not read them "
+                f"({error}): read it with Spark's own reader, spark.read.format({kind!r})",
+                source="files",
+                split=status.url,
+            ) from error
         raise CorruptRecordError(
             f"this is no {kind} file, or a damaged one: {error}", source="files", split=status.url
         ) from error

@@ -34,8 +34,10 @@ def orc_conversion(source: Any, target: Any, dates: Rebase, times: Rebase, ahead
         UnfitTypeError: it cannot be made of it here.
     """
     types = pa.types
-    if types.is_int64(source) and types.is_timestamp(target) and target.tz is None:
-        # How Spark writes times without a zone.
+    if types.is_int64(source) and (
+        types.is_duration(target) or (types.is_timestamp(target) and target.tz is None)
+    ):
+        # How Spark writes times without a zone, and intervals.
         return lambda column: column.view(target)
     if types.is_timestamp(source) and types.is_timestamp(target) and target.tz is not None:
         behind_us = 0 if source.tz is not None else ahead_us

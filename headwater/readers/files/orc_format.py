@@ -27,6 +27,7 @@ from headwater.readers.files.orc_conversions import orc_conversion
 from headwater.readers.files.orc_tail import OrcTail
 from headwater.readers.files.rebase import Rebase
 from headwater.readers.files.settings import RebaseModes
+from headwater.readers.files.spark_notes import noted_orc_type
 from headwater.readers.formats.values.time_zones import zone_of
 
 _OLD: Final = RebaseModes(datetime="LEGACY")
@@ -79,7 +80,13 @@ class OrcFormat(ColumnarFormat):
     def infer(self, file: Any, status: FileStatus) -> pa.Schema:
         with decoder_process() as process:
             schema = _OrcFile(process, file, status).schema
-            return pa.schema([pa.field(field.name, _spark_type(field)) for field in schema])
+        with named_errors(status, "orc"):
+            return pa.schema(
+                [
+                    pa.field(field.name, noted_orc_type(field, spark_type(field.type), field.name))
+                    for field in schema
+                ]
+            )
 
 
 class _OrcFile:
@@ -188,12 +195,6 @@ def _has_times(kind: pa.DataType) -> bool:
     return pa.types.is_timestamp(kind) or any(
         _has_times(kind.field(at).type) for at in range(kind.num_fields)
     )
-
-
-def _spark_type(field: pa.Field[Any]) -> pa.DataType:
-    """Return the type that Spark infers. It notes which longs are times without a zone."""
-    note = (field.metadata or {}).get(b"spark.sql.catalyst.type")
-    return pa.timestamp("us") if note == b"timestamp_ntz" else spark_type(field.type)
 
 
 def _offset_of(zone: str) -> int:

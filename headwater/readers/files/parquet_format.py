@@ -23,6 +23,7 @@ from headwater.readers.files.parquet_statistics import bounds_of, footer_of
 from headwater.readers.files.parquet_types import inferred_schema, leaf_conversion, leaves_of
 from headwater.readers.files.pruning import Filters, may_match
 from headwater.readers.files.rebase import Rebase
+from headwater.readers.files.spark_notes import noted_schema
 
 _BATCH_ROWS = 32_768
 _COLUMN: Final = re.compile(r"  (?! )\S+ .*?field_id=\S+ (?P<name>.*?)( \(.*\))?( \{|;)$")
@@ -44,8 +45,10 @@ class ParquetFormat(ColumnarFormat):
             rebase = Rebase.of(status.url, parquet.metadata.metadata, self.settings.rebase)
             filters = self.settings.filters if rebase.is_none else ()
             groups = [parquet.metadata.row_group(at) for at in range(parquet.metadata.num_row_groups)]
-            if sum(group.num_rows for group in groups) != parquet.metadata.num_rows:
-                raise EOFError("its row groups have not as many rows as the file")
+            rows = sum(group.num_rows for group in groups)
+            if rows < parquet.metadata.num_rows:
+                # More are right: Spark goes by the row groups alone, and some writers count no rows else.
+                raise EOFError(f"it has {parquet.metadata.num_rows} rows, and its row groups have {rows}")
             starts = _group_starts(groups, status.size_bytes)
             in_range = [group for group, at in enumerate(starts) if start <= at < stop]
             if not in_range:
@@ -66,7 +69,8 @@ class ParquetFormat(ColumnarFormat):
         with named_errors(status, "parquet"):
             parquet = _open(file)
             _check_no_variant(parquet, parquet.schema_arrow)
-            return inferred_schema(parquet)
+            noted = noted_schema(parquet.metadata.metadata)
+            return inferred_schema(parquet) if noted is None else noted
 
 
 def _open(file: Any) -> Any:

@@ -121,6 +121,11 @@ async def slow_for_some(row: Any) -> tuple[int]:
     return (row.id,)
 
 
+async def doubles(row: Any) -> tuple[int]:
+    """Double the first column, whatever its name is."""
+    return (row[0] * 2,)
+
+
 async def wrong_type(row: Any) -> dict[str, Any]:
     """Give one row a text for a number."""
     return {"number": "none" if row.id == 7 else row.id}

@@ -23,6 +23,7 @@ from tests.connector.async_io.functions import (
     NoServer,
     Sleeps,
     blocks_the_loop,
+    doubles,
     wrong_type,
 )
 from tests.connector.async_io.service import SlowService
@@ -71,6 +72,35 @@ def test_unordered_and_ordered_keep_the_input_and_say_what_was_asked(
     assert metrics.as_dict()["requests"] == metrics.value.requests == 60
     assert 0 < metrics.as_dict()["p50_ms"] <= metrics.as_dict()["p99_ms"]
     assert "requests 60" in str(metrics)
+
+
+@pytest.mark.parametrize("name", ["address.city", "a`b", "`x`.`y`", "a b", 'q"q'])
+def test_columns_with_dots_or_quotes_in_their_names_are_columns_in_every_call(
+    spark: SparkSession, name: str
+) -> None:
+    df = spark.createDataFrame(
+        [(1, 10, {"city": 5}), (2, 20, {"city": 6})], "k int, v int, address struct<city:int>"
+    )
+    df = df.toDF("k", name, "address")
+    calls = [
+        hw.unordered_wait(df, doubles, schema="double int", columns=["k"]),
+        hw.ordered_wait(df, doubles, schema="double int", columns=["k"]),
+        hw.unordered_wait(df, doubles, schema="double int", columns=[name]),
+        hw.keyed_wait(df, doubles, keys=[name], schema="double int", columns=[name]),
+    ]
+    for at, out in enumerate(calls):
+        assert out.columns == ["k", name, "address", "double"]
+        rows = sorted(out.collect())
+        assert [(row[0], row[1], row[2].city) for row in rows] == [(1, 10, 5), (2, 20, 6)]
+        assert [row[3] for row in rows] == ([2, 4] if at < 2 else [20, 40])
+    failed = hw.unordered_wait(
+        df, doubles, schema="double int", columns=["k"], on_failure="error_column", error_column=name + "!"
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        good, bad = hw.split_failures(failed, name + "!")
+    assert good.columns == ["k", name, "address", "double"]
+    assert (good.count(), bad.count()) == (2, 0)
 
 
 def test_ordered_keyed_and_bulk(spark: SparkSession, service: SlowService) -> None:

@@ -21,7 +21,7 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 from pyarrow import orc
 
-from headwater.core.errors import CorruptRecordError
+from headwater.core.errors import CorruptRecordError, SourceError
 from headwater.enumerators.files.listing import LocalLister
 from headwater.enumerators.files.selection import FileSelection, SelectedPath
 from headwater.readers.files.inference import infer_schema
@@ -140,6 +140,32 @@ def test_avro_types_and_a_file_that_does_not_fit(tmp_path: Path) -> None:
         read(tmp_path / "f", settings("avro", schema))
 
 
+def test_row_groups_count_where_the_footer_counts_fewer_rows(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    pq.write_table(pa.table({"n": [1, 2, 3]}), path)
+    whole = path.read_bytes()
+    for count, is_read in ((0, True), (2, True), (4, False)):
+        # The number of rows of the file stands between its schema and its row groups.
+        path.write_bytes(whole.replace(b"\x16\x06\x19\x1c", bytes([0x16, 2 * count, 0x19, 0x1C])))
+        if is_read:
+            assert [row["n"] for row in read(path, settings("parquet", NUMBERS))] == [1, 2, 3]
+            continue
+        with pytest.raises(CorruptRecordError, match="it has 4 rows, and its row groups have 3"):
+            read(path, settings("parquet", NUMBERS))
+
+
+@pytest.mark.parametrize("skips", [False, True])
+def test_a_layout_that_arrow_does_not_read_is_named_and_never_skipped(tmp_path: Path, *, skips: bool) -> None:
+    path = tmp_path / "f"
+    pq.write_table(pa.table({"m": pa.array([[("a", 1)]], pa.map_(pa.string(), pa.int64()))}), path)
+    # Keys that may be null.
+    path.write_bytes(path.read_bytes().replace(b"\x25\x00\x18\x03key", b"\x25\x02\x18\x03key"))
+    for ask in (infer, read):
+        with pytest.raises(SourceError, match=r"Arrow's library does not read them \(Map keys") as error:
+            ask(path, settings("parquet", NUMBERS, ignore_corrupt=skips))
+        assert not isinstance(error.value, CorruptRecordError)
+
+
 def test_one_file_shows_the_schema_and_all_with_merge_schema(tmp_path: Path) -> None:
     pq.write_table(pa.table({"n": [1], "s": [{"a": 1}]}), tmp_path / "a")
     pq.write_table(pa.table({"N": [2], "m": ["x"], "s": [{"b": 1}]}), tmp_path / "b")
@@ -224,7 +250,8 @@ def test_a_name_with_dots_or_quotes_is_a_name_beside_structs_of_its_parts(
     path = tmp_path / "f"
     match kind:
         case "arrow":
-            arrow_file(path, **dict(zip(rows.column_names, rows.combine_chunks().columns, strict=True)))
+            columns: dict[str, Any] = dict(zip(rows.column_names, rows.columns, strict=True))
+            arrow_file(path, **columns)
         case "orc":
             orc.write_table(rows, path)
         case "parquet":

@@ -13,6 +13,7 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 from headwater.connector.async_io.carried_rows import pack, unpack
 from headwater.connector.async_io.carry_over.event_time import EventTime
+from headwater.connector.compat import quoted
 from headwater.core.errors import OptionError
 
 _MASK = 0xFFFFFFFF
@@ -81,7 +82,7 @@ def bucket_of(df: DataFrame, keys: Sequence[int]) -> Column:
     Raises:
         OptionError: no column has a type that Spark can hash.
     """
-    hashed = [F.col(f"`{field.name}`") for field in df.schema if _has_hash(field.dataType)]
+    hashed = [F.col(quoted(field.name)) for field in df.schema if _has_hash(field.dataType)]
     if not hashed:
         raise OptionError(
             "needs an input column that is no map: rows are divided among tasks by their values",

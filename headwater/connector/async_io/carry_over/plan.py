@@ -25,6 +25,7 @@ from headwater.connector.async_io.carry_over.queries import CARRIED_ROWS, UNTIME
 from headwater.connector.async_io.limits import default_parallelism
 from headwater.connector.async_io.plan import Planned, milliseconds
 from headwater.connector.async_io.schemas import arrow_schema
+from headwater.connector.compat import map_in_arrow, quoted
 from headwater.core.errors import MissingDependencyError, OptionError
 
 _KEY = "_headwater_key"
@@ -83,7 +84,7 @@ def _with_state(
     # the tasks of now, one partition of a task after the other.
     keys = bucket_keys(tasks if planned.tasks is None else partitions, partitions)
     packing = Packing(keys, event_time)
-    keyed = df.withColumn(_KEY, bucket_of(df, keys)).mapInArrow(packing.packed, PACKED)
+    keyed = map_in_arrow(df.withColumn(_KEY, bucket_of(df, keys)), packing.packed, PACKED)
     column = CARRIED_ROWS if event_time is not None else UNTIMED_ROWS
     processor = CarryOver(
         planned.wait,
@@ -102,7 +103,7 @@ def _with_state(
     out = carried.mapInArrow(unpacked, planned.output)
     if event_time is None:
         return out
-    return out.withWatermark(event_time.column, f"{event_time.delay_ms} milliseconds")
+    return out.withWatermark(quoted(event_time.column), f"{event_time.delay_ms} milliseconds")
 
 
 def _check_times(df: DataFrame, column: str) -> None:
