@@ -204,7 +204,9 @@ def files(
         columns: Only these columns of the inferred schema, in this order: what is not asked for is not
             read. Default: all.
         include_metadata: Whether there is a column `_metadata` with path, name, size, modification time
-            and block of the file, as Spark's own. Default: `false`. (``includeMetadata``)
+            and block of the file, as Spark's own. The field `row_index` of Parquet is not there, and
+            `input_file_name()` is empty: use `_metadata.file_path`. Default: `false`.
+            (``includeMetadata``)
         merge_schema: Parquet, ORC, Avro, Arrow: whether the inferred schema has the columns of all files,
             and not of one. Default: `false`. (``mergeSchema``)
         avro_schema: Avro: a schema in JSON to read files with, by Avro's rules of resolution: fields that

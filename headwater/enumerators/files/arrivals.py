@@ -27,8 +27,8 @@ _PAUSE_S = 5
 class ArrivalWatch:
     """Asks a queue on a thread of its own, and looks at each object that it tells of.
 
-    What an event says is not believed: the object is looked at, so a file is the same whether a listing or an
-    event tells of it, and one that is gone, or written again since, is no trouble.
+    The details of an event do not count: the object is looked at, so a file is the same whether a listing
+    or an event tells of it, and one that is gone, or written again since, is no trouble.
 
     A message is deleted when its files are held here. If this process dies then, they are found by the
     listing with which each process begins; so are those of messages that were lost. Messages that are not
@@ -38,7 +38,7 @@ class ArrivalWatch:
 
     Args:
         queue: where the events are.
-        find: returns what an object is now, by bucket and key; None if it is gone or not one to be read.
+        find: returns the status of an object, by bucket and key; None if it is gone or not to be read.
         clock: for warnings.
     """
 
@@ -112,7 +112,7 @@ class ArrivalWatch:
         self._queue.delete(understood)
 
     def _look(self, place: tuple[str, str]) -> FileStatus | None:
-        """Return what an object is now, None if it is not to be read, or cannot be seen: a listing will."""
+        """Return the status of an object, None if it is not to be read, or cannot be seen: a listing will."""
         try:
             return self._find(*place)
         except TransientSourceError:

@@ -10,17 +10,17 @@ from dataclasses import dataclass, replace
 from headwater.enumerators.files.split import FileStatus
 
 _ENTRY_BYTES = 90
-"""What a file takes in the offset beside its path and etag: number, size, times, start, punctuation."""
+"""The bytes of a file in the offset beside its path and etag: number, size, times, start, punctuation."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class BatchLimits:
-    """What one batch may hold. Every batch takes at least one file.
+    """The limits of one batch. Every batch takes at least one file.
 
     Attributes:
         max_files: so many files.
         max_bytes: so many bytes; the file that goes beyond it waits.
-        max_plan_bytes: so many bytes of the offset, for what is logged of the files.
+        max_plan_bytes: so many bytes of the offset, for the entries of the files.
     """
 
     max_files: int | None = None
@@ -122,5 +122,5 @@ class FileBacklog:
         return None
 
     def _key(self, file: FileStatus) -> int:
-        """Return what the heap is sorted by: Python's has the smallest first."""
+        """Return the key of the heap: Python's has the smallest first."""
         return -file.modified_us if self._latest_first else file.modified_us

@@ -23,7 +23,7 @@ from headwater.enumerators.files.split import FileStatus
 
 _COMPARED_BYTES = 1 << 20
 _OTHER_DISK = (errno.EXDEV, errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS)
-"""What ``os.link`` says where the archive is on another disk, or the file system has no links."""
+"""The errors of ``os.link`` where the archive is on another disk, or the file system has no links."""
 
 
 def move_without_loss(fs: Any, path: str, target: str, version: int) -> str:
@@ -44,7 +44,7 @@ def move_without_loss(fs: Any, path: str, target: str, version: int) -> str:
         version: a number that only this content of the path has.
 
     Raises:
-        OSError: what the file system says.
+        OSError: of the file system.
     """
     name = target.rpartition("/")[2]
     # A dot at the beginning is no suffix.
@@ -124,7 +124,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class CleanSource:
-    """What to do with files that are read and committed.
+    """The treatment of files that are read and committed.
 
     Attributes:
         archive_dir: move them to below this folder, keeping their whole path (`move_without_loss`); None to
@@ -139,13 +139,13 @@ class CleanSource:
 class FileCleaner:
     """Deletes or moves committed files on a thread of its own, in the order of their batches.
 
-    Best effort, as in Spark: a failure is a warning, and what was not done when the process died is done for
+    Best effort, as in Spark: a failure is a warning, and work that was left when the process died is done for
     the last batch only. A file is touched only if it still is the version that was read.
 
     `clean` and `close` are called on the coordinator's thread, `wait` on its worker thread.
 
     Args:
-        settings: what to do.
+        settings: the treatment of files.
     """
 
     def __init__(self, settings: CleanSource) -> None:
@@ -169,7 +169,7 @@ class FileCleaner:
         return bool(futures.wait([self._last], timeout_ms / 1000).done)
 
     def close(self) -> None:
-        """End the thread after what was begun. Does not wait."""
+        """End the thread after the present work. Does not wait."""
         self._worker.close(0)
 
     def _clean_all(self, files: Sequence[FileStatus]) -> None:

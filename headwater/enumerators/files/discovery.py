@@ -29,7 +29,7 @@ _SLICE_MS = 5_000
 
 @dataclass(frozen=True)
 class ListedFiles:
-    """What was listed since it was last asked for.
+    """The files that were listed since the last question.
 
     Attributes:
         recent: files newer than the frontier that the listing before did not have, or had with another
@@ -62,7 +62,7 @@ class FileDiscovery:
         selection: which modification times count.
         clock: for the rests.
         now_us: the time of day, microseconds since 1970, to compare modification times with.
-        arrivals: what notifications tell of, None if there are none.
+        arrivals: files that notifications name, None if there are none.
         interval_ms: from the beginning of a listing to that of the next one, at least.
     """
 
@@ -98,10 +98,10 @@ class FileDiscovery:
         self._listed_before: set[int] | None = None
 
     def begin(self, frontier_ms: int) -> None:
-        """Begin a listing, unless one is under way or it is time to rest; take what notifications tell.
+        """Begin a listing, unless one is under way or it is time to rest; take the files of notifications.
 
         Args:
-            frontier_ms: what was modified up to then was read, or came too late.
+            frontier_ms: files modified up to then were read, or came too late.
 
         Raises:
             OptionError, SourceError: the queue of notifications cannot be used.
@@ -127,15 +127,15 @@ class FileDiscovery:
             self._recent += [file for file in recent if self._selection.in_time(file.modified_us, now_us)]
 
     def take(self, patience_ms: int | None) -> ListedFiles:
-        """Return what was found, after the end of the listing that is under way, or when patience is over.
+        """Return the files that were found, after the end of the present listing, or when patience is over.
 
         Args:
             patience_ms: wait no longer than this. None to wait for the end of the listing; this call then
-                returns every few seconds with what there is, and is to be made again while
+                returns every few seconds with the files that there are, and is to be made again while
                 `ListedFiles.under_way`.
 
         Raises:
-            SourceError: what a lister raised, until the next `begin`: half a listing is never taken for a
+            SourceError: of a lister, until the next `begin`: half a listing is never taken for a
                 whole one.
         """
         with self._changed:
@@ -207,7 +207,7 @@ class FileDiscovery:
         return True
 
     def _add(self, page: Sequence[FileStatus], previous: set[int] | None, frontier_ms: int) -> None:
-        """Keep what the listing before did not have until it is taken."""
+        """Keep the files that the listing before did not have until they are taken."""
         fresh = page if previous is None else [file for file in page if hash(file) not in previous]
         recent = [file for file in fresh if file.modified_ms > frontier_ms]
         outside = [] if previous is None else [file for file in fresh if file.modified_ms <= frontier_ms]

@@ -1,4 +1,4 @@
-"""The split enumerator of files: what is listed and was not read yet is read, each file once."""
+"""The split enumerator of files: it assigns each listed file once."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class FileSplitEnumerator(PlannedSplitEnumerator[FileSplit, int]):
     """Lists beside the query and hands each batch its files, the oldest first.
 
     Flink's ``ContinuousFileSplitEnumerator``. Listing and cleaning have threads of their own; every method
-    here runs on the coordinator's thread, and what blocks goes through
+    here runs on the coordinator's thread, and blocking calls go through
     `SplitEnumeratorContext.call_async`.
 
     The life of a file:
@@ -62,7 +62,7 @@ class FileSplitEnumerator(PlannedSplitEnumerator[FileSplit, int]):
 
     Args:
         context: the coordinator.
-        settings: which files, and what is remembered of them.
+        settings: which files, and how they are remembered.
     """
 
     def __init__(
@@ -158,7 +158,7 @@ class FileSplitEnumerator(PlannedSplitEnumerator[FileSplit, int]):
         return SeenFiles(self._settings.window_ms, can_spill=self._settings.store is not None)
 
     def _restore(self, state: JsonValue) -> None:
-        """Take what was seen from a checkpoint.
+        """Take the seen files of a checkpoint.
 
         Segments of names are read on the worker thread. That is before a file is looked at: calls are
         answered in the order in which they were started, and `_take_listed` comes after this.
@@ -208,7 +208,7 @@ class FileSplitEnumerator(PlannedSplitEnumerator[FileSplit, int]):
     # From the listing to the backlog
 
     def _take_listed(self, request: SplitRequest) -> None:
-        """Ask for what the listing found so far: `_on_listed` gets it."""
+        """Ask for the files that the listing has found so far: `_on_listed` gets it."""
         self._context.call_async(
             partial(self._discovery.take, self._patience_ms(request)),
             partial(self._on_listed, request),
@@ -335,4 +335,4 @@ def _read_to_the_end(checkpoint: Checkpoint[FileSplit, int]) -> list[FileStatus]
 
 
 def _no_answer(_: object) -> None:
-    """Take the answer of a call that is made for what it does."""
+    """Take the answer of a call that is made for its effect."""

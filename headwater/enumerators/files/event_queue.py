@@ -43,7 +43,7 @@ class QueueMessage:
     """A message.
 
     Attributes:
-        body: what it says.
+        body: its text.
         receipt: with which it is deleted.
     """
 
@@ -80,7 +80,7 @@ class EventQueue:
         return [QueueMessage(each["Body"], each["ReceiptHandle"]) for each in answer.get("Messages", ())]
 
     def delete(self, messages: Sequence[QueueMessage]) -> None:
-        """Delete messages that `receive` returned. What stays all the same comes again.
+        """Delete messages that `receive` returned. Those that stay all the same come again.
 
         Raises:
             SourceError, OptionError: as by `receive`.
@@ -144,7 +144,7 @@ def _code(error: Exception) -> str:
 
 
 _TEST_EVENT = "s3:TestEvent"
-"""What S3 sends once when a bucket is told where to send events."""
+"""The message of S3 when a bucket is told where to send events."""
 
 
 def arrived_objects(body: str) -> list[tuple[str, str]]:

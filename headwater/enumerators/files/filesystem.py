@@ -83,7 +83,7 @@ def open_file_system(
 
 
 def status_url(fs: fsspec.AbstractFileSystem, path: str) -> str:
-    """Return a path with its protocol: what is logged and shown."""
+    """Return a path with its protocol, as it is logged and shown."""
     return str(fs.unstrip_protocol(path))
 
 
@@ -92,7 +92,7 @@ def file_errors(what: str, url: str) -> Iterator[None]:
     """Turn the errors of file systems into those of headwater.
 
     Args:
-        what: was being done, for messages.
+        what: the step, for messages.
         url: of the file or folder.
 
     Raises:

@@ -40,12 +40,12 @@ class FixedListing:
         return cls(newest_us, len(files), _digest(files), newest_us)
 
     def without(self, files: Sequence[FileStatus]) -> FixedListing:
-        """Return what is left when these files are read."""
+        """Return the listing that is left when these files are read."""
         digest = (self.digest - _digest(files)) % _DIGESTS
         return replace(self, files=self.files - len(files), digest=digest)
 
     def with_back(self, files: Sequence[FileStatus]) -> FixedListing:
-        """Return what is left when these files are not read after all."""
+        """Return the listing that is left when these files are not read after all."""
         return replace(self, files=self.files + len(files), digest=(self.digest + _digest(files)) % _DIGESTS)
 
     def came_later(self, file: FileStatus) -> bool:

@@ -15,7 +15,7 @@ class FolderColumns:
     """Finds the columns in the paths of files.
 
     Attributes:
-        paths: what the user reads; folders below them count.
+        paths: those of the user; folders below them count.
         base_path: the folder below which they count instead; None for the paths.
     """
 

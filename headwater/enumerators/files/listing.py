@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 _PAGE_FILES = 1_000
 _ENDLESS = frozenset({errno.ELOOP, errno.ENAMETOOLONG})
-"""What the system says of a path that leads through a link to a folder above it, again and again."""
+"""The errors of the system for a path that leads through a link to a folder above it, again and again."""
 _TIME_KEYS = ("mtime", "LastModified", "last_modified", "updated", "modified", "timeModified", "created")
 """Under which names the file systems of fsspec tell the modification time, the first that is there counts."""
 
@@ -30,8 +30,8 @@ _TIME_KEYS = ("mtime", "LastModified", "last_modified", "updated", "modified", "
 Ask: TypeAlias = Callable[..., Any]
 """How to ask a store that may fail for a passing reason.
 
-``ask(call, what=...)`` returns what ``call`` returns, and calls it again after such failures; ``what`` is for
-messages.
+``ask(call, what=...)`` returns the result of ``call``, and calls it again after such failures; ``what`` is
+for messages.
 """
 
 
@@ -42,12 +42,12 @@ class FileLister(ABC):
     def pages(self) -> Iterator[list[FileStatus]]:
         """Yield the files that the path selects, in pages of the store's choice, in any order.
 
-        Files without a byte are left out. What changes meanwhile may be contained or not; a file or folder
+        Files without a byte are left out. Changes meanwhile may be contained or not; a file or folder
         that vanishes meanwhile is left out.
 
         Raises:
             UnknownSplitError: the root of the path does not exist.
-            SourceError: what the store says, after passing failures were retried; or files lie in folders
+            SourceError: of the store, after passing failures were retried; or files lie in folders
                 that are columns, and others in folders that are not.
         """
 
@@ -56,7 +56,7 @@ def lister_for(path: SelectedPath, storage_options: Mapping[str, object], ask: A
     """Return the lister that suits the file system of a path.
 
     Args:
-        path: what to list.
+        path: that is listed.
         storage_options: for the file system.
         ask: how to ask a store that may fail for a passing reason.
     """
@@ -144,7 +144,7 @@ def _local_status(path: str, status: os.stat_result) -> FileStatus:
 
 @dataclass(frozen=True)
 class S3Lister(FileLister):
-    """S3 and what speaks its protocol: flat pages of a prefix, as ``ListObjectsV2`` gives them."""
+    """S3 and stores of its protocol: flat pages of a prefix, as ``ListObjectsV2`` gives them."""
 
     path: SelectedPath
     fs: Any
@@ -177,10 +177,10 @@ class S3Lister(FileLister):
             return self.fs.call_s3("list_objects_v2", MaxKeys=_PAGE_FILES, **query)
 
     def find(self, bucket: str, key: str) -> FileStatus | None:
-        """Return what an object is now, as a listing would; None if it is gone or is not selected.
+        """Return the present status of an object, as a listing would; None if it is gone or is not selected.
 
         Raises:
-            SourceError: what the store says, after passing failures were retried.
+            SourceError: of the store, after passing failures were retried.
         """
         path = f"{bucket}/{key}"
         names = self._names(path)
@@ -247,10 +247,10 @@ class FolderLister(FileLister):
 
 
 def present_status(fs: Any, path: str) -> FileStatus:
-    """Return what a file is now, exactly as a listing would say it; asks the store.
+    """Return the present status of a file, exactly as a listing would; asks the store.
 
     Raises:
-        OSError: what the file system says.
+        OSError: of the file system.
     """
     if "file" in fs.protocol:
         # Not by fsspec, whose times are floats: these lose microseconds.
@@ -279,7 +279,7 @@ class PathListing:
     """Looks at each file that a listing finds. One for each listing; used by its thread.
 
     Args:
-        path: what is listed.
+        path: that is listed.
     """
 
     def __init__(self, path: SelectedPath) -> None:

@@ -1,4 +1,4 @@
-"""What is remembered of a file that was read, its packed form, and where it is kept.
+"""The memory of files that were read, its packed form, and where it is kept.
 
 A name is the hash of a path (64 bits), the hash of the version that was read (32 bits), and the modification
 time. The packed form is in checkpoints and at the ``stateLocation``: it must stay as it is.
@@ -27,7 +27,7 @@ _FOLDER = "files-seen"
 
 
 class FileName(NamedTuple):
-    """What is remembered of a file, beside the hash of its path.
+    """The memory of a file, beside the hash of its path.
 
     Attributes:
         version: the hash of the content that was read, as far as a listing can tell it.
@@ -118,7 +118,7 @@ class NameStore:
 
         Args:
             query: the name of the query's folder.
-            data: what `pack` returned.
+            data: of `pack`.
         """
         segment = segment_of(query, data)
         put_segment(self._store, _FOLDER, segment.name, data)
@@ -141,9 +141,9 @@ class NameStore:
         return NameSegment(name, newest_ms, data)
 
     def prune(self, needed: Collection[str]) -> None:
-        """Delete what this process wrote or read and what a committed checkpoint needs no more.
+        """Delete segments that this process wrote or read and that no committed checkpoint needs.
 
-        Other queries may use the same folder: what this process does not know stays.
+        Other queries may use the same folder: segments that this process does not know stay.
         """
         for name in self._known.difference(needed):
             self._store.delete(f"{_FOLDER}/{name}")

@@ -49,7 +49,7 @@ _SHOWN = 5
 
 
 class FileState(enum.Enum):
-    """What a listed file is to a query."""
+    """The state of a listed file for a query."""
 
     NEW = "new"
     SEEN = "seen"
@@ -60,12 +60,12 @@ class FileState(enum.Enum):
 
 
 class SeenFiles:
-    """What a query has read.
+    """The files that a query has read.
 
-    Mutable; used on the coordinator's thread only. What it was at a checkpoint is in the checkpoint.
+    Mutable; used on the coordinator's thread only. The checkpoint has its state of then.
 
-    The frontier rises by itself to what is older than the window. It never rises past a file that is known
-    and not read yet, and never past the newest file. Nothing inside the window is forgotten: names that do
+    The frontier rises by itself to the files that are older than the window. It never rises past a file that
+    is known and not read yet, and never past the newest file. Nothing inside the window is forgotten: names that do
     not fit into the offset are kept outside of it, or refused.
 
     Memory: about 110 bytes a name.
@@ -94,7 +94,7 @@ class SeenFiles:
         return frozenset(self._segments)
 
     def state_of(self, file: FileStatus) -> FileState:
-        """Return what a listed file is."""
+        """Return the state of a listed file."""
         version = self._version(path_hash(file))
         if version is not None:
             return FileState.SEEN if version == version_hash(file) else FileState.CHANGED
@@ -166,7 +166,7 @@ class SeenFiles:
         return state
 
     def restore(self, state: JsonValue) -> list[tuple[str, int]]:
-        """Become what `to_json` returned.
+        """Take the state that `to_json` returned.
 
         Return names and newest times of the segments that are to be attached.
 
@@ -186,7 +186,7 @@ class SeenFiles:
     def _version(self, path: int) -> int | None:
         """Return the version of a path that was read last, None if it is not known.
 
-        What is in the offset is newer than all segments, and a later segment is newer than those before it.
+        The entries of the offset are newer than all segments, and a later segment newer than those before it.
         """
         if path in self._names:
             return self._names[path].version
@@ -238,11 +238,11 @@ class _KeptNames:
 
 
 class SortedFiles(NamedTuple):
-    """What the listed files are to a query.
+    """The listed files by their state for a query.
 
     Attributes:
         to_read: those that were not read yet.
-        too_late: those that are not read, since they are older than what is remembered.
+        too_late: those that are not read, since they are older than the memory.
     """
 
     to_read: list[FileStatus]
@@ -253,8 +253,8 @@ def sort_files(listed: ListedFiles, history: SeenFiles, settings: FilesSettings)
     """Return which of the listed files are to be read, and which came too late.
 
     Args:
-        listed: what the listing found.
-        history: what was read. A changed file that is ignored is remembered with its new content.
+        listed: the files of the listing.
+        history: the files that were read. A changed file that is ignored is remembered with its new content.
         settings: of the source.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Which paths are read: what ``path``, ``pathGlobFilter`` and ``recursiveFileLookup`` say.
+"""The paths that are read, by ``path``, ``pathGlobFilter`` and ``recursiveFileLookup``.
 
 Wildcards are those that Spark's users know from Hadoop: ``*``, ``?``, ``[a-z]``, ``[^a]``, ``{jpg,png}``.
 """
@@ -248,7 +248,7 @@ def _escaped_or_bracket(token: re.Match[str]) -> str:
 def _is_hidden(name: str) -> bool:
     """Whether a name is not read, by Spark's rule.
 
-    That is what is written beside the data (``_SUCCESS``, ``.crc``), and what is still being copied.
+    These are written beside the data (``_SUCCESS``, ``.crc``), or are still being copied.
     """
     is_beside_data = name.startswith("_") and "=" not in name
     return is_beside_data or name.startswith(".") or name.endswith("._COPYING_")

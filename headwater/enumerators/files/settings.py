@@ -30,7 +30,7 @@ class MatchingLister(FileLister):
 
     Attributes:
         lister: of the path.
-        path: what it lists.
+        path: that is listed.
         storage_options: for the file system.
     """
 
@@ -63,15 +63,15 @@ class MatchingLister(FileLister):
 
 
 OnChange: TypeAlias = Literal["error", "ignore", "read"]
-"""What to do with a path that was read and has another content now: fail, go on, or read it again."""
+"""The treatment of a path that was read and has another content now: fail, go on, or read it again."""
 
 OnLateFile: TypeAlias = Literal["warn", "fail"]
-"""What to do with files that are older than what is remembered: count them and go on, or fail."""
+"""The treatment of files that are older than the memory: count them and go on, or fail."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FilesSettings:
-    """What the options say about finding files.
+    """The options for finding files.
 
     Attributes:
         selection: which files.
@@ -79,9 +79,9 @@ class FilesSettings:
         backoff: how long to go on asking a store that is away or throttles.
         latest_first: the newest files first.
         window_ms: files that arrive with a modification time so much older than the newest one are not read.
-        on_late_file: what to do with such files.
-        on_change: what to do with a path whose content changed.
-        clean: what is done with committed files, None if they stay.
+        on_late_file: the treatment of such files.
+        on_change: the treatment of a path whose content changed.
+        clean: the treatment of committed files, None if they stay.
         store: where names go that do not fit into the offset, None if there is no such place.
         queue: where notifications about new files are, None if files are found by listing alone.
         remember: whether this is a stream. A batch read sees every file once, and remembers nothing.
@@ -105,11 +105,11 @@ class FilesSettings:
 
     @property
     def folder_columns(self) -> FolderColumns:
-        """What finds the columns in the paths of files."""
+        """The finder of columns in the paths of files."""
         return FolderColumns(self.selection.paths, self.selection.base_path)
 
     def discovery(self, clock: Clock) -> FileDiscovery:
-        """Return what finds the files. Opens nothing."""
+        """Return the listers of the paths. Opens nothing."""
         listers = partial(self.listers if self.remember else self._strict_listers, clock)
         if self.queue is None:
             return FileDiscovery(listers, self.selection, clock)
@@ -139,6 +139,6 @@ class FilesSettings:
 
 
 def _find(listers: Callable[[], Sequence[FileLister]], bucket: str, key: str) -> FileStatus | None:
-    """Return what an object is now; None if no path selects it, or it is gone."""
+    """Return the present status of an object; None if no path selects it, or it is gone."""
     matches = (lister.find(bucket, key) for lister in listers() if isinstance(lister, S3Lister))
     return next((file for file in matches if file is not None), None)

@@ -13,11 +13,11 @@ AFTER_A_CHANGE = (
     "not read). So that it does not happen: write under another name and move whole files into place, write "
     "new content under new names, or set minFileAge"
 )
-"""What the user is told whose file got another content while or after it was read."""
+"""The way out for a user whose file got another content while or after it was read."""
 
 
 class FileStatus(NamedTuple):
-    """What a listing says of a file.
+    """The status of a file in a listing.
 
     SplitPath, size, and etag or modification time together are its identity, never the path alone.
 
@@ -25,7 +25,7 @@ class FileStatus(NamedTuple):
         url: the whole path, with its protocol.
         size_bytes: how long it is.
         modified_us: modification time, microseconds since 1970 in UTC.
-        etag: what an object store calls this content, or None where there is no such thing.
+        etag: the name that an object store has for this content, or None where there is none.
     """
 
     url: str
@@ -54,7 +54,7 @@ class FileSplit(Split):
     Attributes:
         number: which file of the query this is, counted from 0, as text of equal width. Short in the offset,
             and never used again, so that a path whose content changed is another split.
-        file: what the listing said.
+        file: as the listing has it.
     """
 
     number: str

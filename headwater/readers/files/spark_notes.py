@@ -48,7 +48,8 @@ def noted_schema(metadata: Mapping[bytes, bytes] | None) -> pa.Schema | None:
         schema = json.loads((metadata or {}).get(_PARQUET_NOTE, b"null"))
         if not isinstance(schema, dict):
             return None
-        return pa.schema(list(_type(schema, "")))  # type: ignore[arg-type]  # a struct: its fields
+        columns: Any = _type(schema, "")
+        return pa.schema(list(columns))
     except (ValueError, KeyError, TypeError) as error:
         if isinstance(error, UnfitTypeError):
             raise
@@ -115,7 +116,8 @@ def noted_avro_type(node: Any, kind: Any, path: str) -> pa.DataType:
     if types.is_map(kind):
         return pa.map_(kind.key_type, noted_avro_type(node.get("values"), kind.item_type, f"{path}.value"))
     note = node.get(_NOTE)
-    return _beyond(note, kind, path) if isinstance(note, str) else kind
+    own: pa.DataType = kind
+    return _beyond(note, own, path) if isinstance(note, str) else own
 
 
 def _beyond(note: str, kind: pa.DataType, path: str) -> pa.DataType:

@@ -102,12 +102,14 @@ class Reading:
         schema: of the rows; None lets both infer it, of all files together.
         options: all others.
         suffix: of the files' names; empty for ``.`` and the format.
+        unselected: columns that the query does not select.
     """
 
     kind: str
     schema: str | None = None
     options: Mapping[str, str] = field(default_factory=dict)
     suffix: str = ""
+    unselected: tuple[str, ...] = ()
 
 
 def reading(kind: str, schema: str | None = None, /, **options: str) -> Reading:
@@ -264,7 +266,8 @@ class FilesParity:
 
     def _words(self, how: Reading) -> tuple[str | None, ...]:
         options = sorted(f"{name}={value}" for name, value in how.options.items())
-        return (how.kind, how.schema, how.suffix, *options)
+        unselected = [f"not {name}" for name in how.unselected]
+        return (how.kind, how.schema, how.suffix, *options, *unselected)
 
     def _spark_reads(
         self, paths: Sequence[Path], url: str | list[str], how: Reading, *, streaming: bool
@@ -304,20 +307,20 @@ class FilesParity:
         kinds = {"source": "files", "format": how.kind, "includeMetadata": "true"}
         options = {**kinds, **how.options, **path_options(url)}
         if self.answers.mode not in {Mode.CHECK, Mode.FRESH}:
-            return self._in_this_process(how.schema, options, names, streaming=streaming)
+            return self._in_this_process(how, options, names, streaming=streaming)
         with_metadata = how.schema and f"{how.schema}, {METADATA}"
         reader = self._reader("headwater", streaming=streaming).options(**kinds)
         made = self._through_spark(lambda: _load(reader, url, how, with_metadata), names)
         if self.answers.mode is Mode.CHECK:
-            here = self._in_this_process(how.schema, options, names, streaming=streaming)
+            here = self._in_this_process(how, options, names, streaming=streaming)
             assert here == made, "headwater reads otherwise in this process than through Spark"
         return made
 
     def _in_this_process(
-        self, ddl: str | None, options: Mapping[str, str], names: Sequence[str], *, streaming: bool
+        self, how: Reading, options: Mapping[str, str], names: Sequence[str], *, streaming: bool
     ) -> _Made:
         try:
-            schema = None if ddl is None else self.settings.parsed(f"{ddl}, {METADATA}")
+            schema = None if how.schema is None else self.settings.parsed(f"{how.schema}, {METADATA}")
             if streaming:
                 schema, tables = read_stream(options, schema, self.settings.values)
             else:
@@ -326,8 +329,9 @@ class FilesParity:
         except (HeadwaterError, PySparkException) as error:
             failed = Failed(_first_lines(error))
             return [failed for _ in names], None
-        return _by_file([_with_names_of_files(table) for table in tables], names), StructType(
-            [each for each in schema if each.name != "_metadata"]
+        selected = [table.drop_columns(list(how.unselected)) for table in tables]
+        return _by_file([_with_names_of_files(table) for table in selected], names), StructType(
+            [each for each in schema if each.name not in {"_metadata", *how.unselected}]
         )
 
     def _reader(self, kind: str, *, streaming: bool) -> _Reader:
@@ -389,7 +393,9 @@ def _reads_corrupt_records_alone(spark: Outcome) -> bool:
 
 def _load(reader: _Reader, url: str | list[str], how: Reading, schema: str | None) -> DataFrame:
     reader = reader.options(**how.options)
-    return (reader if schema is None else reader.schema(schema)).load(url)  # type: ignore[arg-type]
+    frame = (reader if schema is None else reader.schema(schema)).load(url)  # type: ignore[arg-type]
+    # Spark still finds the column about the file behind this.
+    return frame.drop(*how.unselected) if how.unselected else frame
 
 
 def _first_lines(error: BaseException) -> str:

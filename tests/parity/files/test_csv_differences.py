@@ -211,3 +211,13 @@ def test_columns_of_some_files_that_a_folder_hides_differ(  # noqa: PLR0917 - a 
     how = reading("csv", mode="DROPMALFORMED", header=str("k=" in at).lower())
     found = parity.differs("columns of some files that a folder hides", how, content, at=at, beside=beside)
     assert found == (in_spark, here)
+
+
+def test_bad_values_in_columns_that_are_not_selected_differ(parity: FilesParity) -> None:
+    content = b"1,x\n2,3\n"
+    how = reading("csv", "a int, b int", mode="DROPMALFORMED")
+    parity.same(how, [content])
+    part = replace(how, unselected=("b",))
+    sparks, ours = parity.differs("bad values in columns that are not selected", part, content)
+    assert (sparks, ours) == ([(1,), (2,)], [(2,)])
+    parity.same(reading("csv", "a int", mode="DROPMALFORMED"), [b"1\n2\n"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import io
+import json
 import os
 import random
 from decimal import Decimal
@@ -355,3 +356,57 @@ def test_an_empty_page_in_a_list_differs(parity: FilesParity) -> None:
     assert sparks == [([1],)]
     assert isinstance(ours, Failed)
     assert "1 rows are missing in the row group 0" in ours.said
+
+
+@pytest.mark.parametrize("kind", ["parquet", "orc", "avro"])
+def test_types_that_spark_has_noted_in_a_file_are_inferred_at_every_level(
+    parity: FilesParity, kind: str
+) -> None:
+    interval = "interval '-1 02:03:04.5' day to second"
+    content = parity.written_by_spark(
+        kind,
+        f"select {interval} i, array({interval}) l, map('k', {interval}) m, struct({interval} x) s, "
+        "cast('a' as char(3)) c, cast('b' as varchar(5)) v, timestamp_ntz'1500-01-01 00:00:00' n, "
+        "array(timestamp_ntz'2024-01-01 00:00:00') ln, 1 b",
+    )
+    parity.same(reading(kind), [content])
+
+
+def test_a_comment_that_spark_has_noted_is_the_columns(parity: FilesParity) -> None:
+    table = pa.table({"c": [1]}).replace_schema_metadata(
+        {
+            "org.apache.spark.sql.parquet.row.metadata": json.dumps(
+                {
+                    "type": "struct",
+                    "fields": [
+                        {"name": "gone", "type": "string", "nullable": True, "metadata": {}},
+                        {"name": "c", "type": "long", "nullable": True, "metadata": {"comment": "says what"}},
+                    ],
+                }
+            )
+        }
+    )
+    out = io.BytesIO()
+    pq.write_table(table.append_column("later", pa.array([2])), out)
+    parity.same(reading("parquet"), [out.getvalue()])
+
+
+@pytest.mark.parametrize("kind", ["parquet", "orc", "avro"])
+def test_parts_of_intervals_that_spark_has_noted_differ(parity: FilesParity, kind: str) -> None:
+    content = parity.written_by_spark(kind, "select interval '26' hour h, array(interval '3' day) d, 1 n")
+    _, ours = parity.differs("parts of intervals and times that Spark has noted", reading(kind), content)
+    assert isinstance(ours, Failed)
+    assert "column 'h' is interval hour, as Spark has noted in the file" in ours.said
+    parity.same(reading(kind, "h interval day to second, n int"), [content])
+
+
+def test_places_on_the_earth_differ(parity: FilesParity) -> None:
+    point = bytes.fromhex("0101000000000000000000f03f0000000000000040")
+    content = one(g=pa.array([point], pa.binary()))
+    footer = int.from_bytes(content[-8:-4], "little")
+    # Behind a column's name comes its annotation: number 17 of the logical types, without details.
+    changed = content[-8 - footer : -8].replace(b"\x18\x01g", b"\x18\x01g\x6c\x0c\x22\x00\x00", 1)
+    content = content[: -8 - footer] + changed + len(changed).to_bytes(4, "little") + content[-4:]
+    _, ours = parity.differs("places on the earth", reading("parquet"), content)
+    assert isinstance(ours, Failed)
+    assert "column 'g' is BYTE_ARRAY (GEOMETRY)" in ours.said

@@ -84,7 +84,8 @@ INCLUDE_METADATA: Final = Option(
     boolean,
     False,
     "Whether there is a column `_metadata` with path, name, size, modification time and block of the file, "
-    "as Spark's own.",
+    "as Spark's own. The field `row_index` of Parquet is not there, and `input_file_name()` is empty: use "
+    "`_metadata.file_path`.",
 )
 PUSH_FILTERS: Final = Option(
     "pushFilters",

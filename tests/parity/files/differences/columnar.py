@@ -106,4 +106,17 @@ DIFFERENCES: dict[str, Difference] = {
         "fails, and names file and column",
         Reason.BUG,
     ),
+    "parts of intervals and times that Spark has noted": Difference(
+        "A schema is inferred, and Spark has noted in the file that a number of Parquet, ORC or Avro is a "
+        "`time`, an interval of years and months, or one of other units than `day to second`.",
+        "reads it as that type",
+        "fails, and names the column, the type, and one that it can be read as with a schema",
+        Reason.REFUSED,
+    ),
+    "places on the earth": Difference(
+        "A column of Parquet is annotated as GEOMETRY or GEOGRAPHY.",
+        "reads it as `geometry` or `geography`",
+        "fails, and names the column; with a schema it is read as `binary`",
+        Reason.REFUSED,
+    ),
 }

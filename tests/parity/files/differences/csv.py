@@ -113,4 +113,11 @@ DIFFERENCES: dict[str, Difference] = {
         "fails, and names the type that it can have",
         Reason.REFUSED,
     ),
+    "bad values in columns that are not selected": Difference(
+        "The mode is `DROPMALFORMED`, and a value is bad in a column that the query does not select.",
+        "does not parse that column, and keeps the row: `count()` keeps nearly all",
+        "drops the row: a Python source is not told which columns are selected. Leave the column out of the "
+        "schema, or name the others in `columns`",
+        Reason.JVM,
+    ),
 }
