@@ -65,8 +65,8 @@ class SeenFiles:
     Mutable; used on the coordinator's thread only. The checkpoint has its state of then.
 
     The frontier rises by itself to the files that are older than the window. It never rises past a file that
-    is known and not read yet, and never past the newest file. Nothing inside the window is forgotten: names that do
-    not fit into the offset are kept outside of it, or refused.
+    is known and not read yet, and never past the newest file. Nothing inside the window is forgotten: names
+    that do not fit into the offset are kept outside of it, or refused.
 
     Memory: about 110 bytes a name.
 

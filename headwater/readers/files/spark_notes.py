@@ -101,8 +101,9 @@ def noted_avro_type(node: Any, kind: Any, path: str) -> pa.DataType:
     if isinstance(node, list):
         branches = [branch for branch in node if branch != "null"]
         node = branches[0] if len(branches) == 1 else None
+    own: pa.DataType = kind
     if not isinstance(node, dict):
-        return kind
+        return own
     if types.is_struct(kind) and isinstance(node.get("fields"), list):
         nodes = {field["name"]: field["type"] for field in node["fields"]}
         return pa.struct(
@@ -116,7 +117,6 @@ def noted_avro_type(node: Any, kind: Any, path: str) -> pa.DataType:
     if types.is_map(kind):
         return pa.map_(kind.key_type, noted_avro_type(node.get("values"), kind.item_type, f"{path}.value"))
     note = node.get(_NOTE)
-    own: pa.DataType = kind
     return _beyond(note, own, path) if isinstance(note, str) else own
 
 
