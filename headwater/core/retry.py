@@ -10,14 +10,17 @@ import logging
 import random
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TypeVar
+from dataclasses import dataclass, replace
+from typing import Final, TypeVar
 
 from headwater.core.clock import Clock
 from headwater.core.errors import DeadlineError, TransientSourceError
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
+
+_FIRST_ANSWER_MS: Final = 8_000
+"""Long enough for a server that is just starting, and shorter than an epoch of most sources."""
 
 
 def backoff_ms(
@@ -47,12 +50,19 @@ class Backoff:
         first_ms: the wait after the first failure; it doubles from there.
         most_ms: no wait is longer than this.
         jitter: each wait is shortened by up to this share: see `backoff_ms`.
+        hint: what the error adds when the deadline has passed.
     """
 
     deadline_ms: int
     first_ms: int = 50
     most_ms: int = 2_000
     jitter: float = 0.2
+    hint: str = ""
+
+    def of_first_answer(self) -> Backoff:
+        """Return the same for a server that has never answered: a wrong address is no outage to wait for."""
+        hint = "; nothing has ever answered there, so it is asked no longer: check the address"
+        return replace(self, deadline_ms=min(self.deadline_ms, _FIRST_ANSWER_MS), hint=hint)
 
     def wait_ms(self, failures: int) -> int:
         """Return the wait after this many failures in a row (at least one)."""
@@ -115,7 +125,7 @@ class Retry:
         """Return the error that says how often and how long the question was asked in vain."""
         return DeadlineError(
             f"{self._what}: no answer after {self._failures} attempts in {self._spent_ms()} ms: "
-            f"{error.message}",
+            f"{error.message}{self._backoff.hint}",
             source=error.source,
             split=error.split,
             position=error.position,

@@ -10,6 +10,7 @@ from typing import Final
 
 import numpy as np
 
+from headwater.core.clock import Clock, SystemClock
 from headwater.core.split import SplitPath
 from headwater.enumerators.event_time.time_index import TimeIndex, TimeSpan
 from headwater.enumerators.event_time.timeline import Backlog, Offsets, TimePoint, time_for
@@ -63,12 +64,16 @@ class BoundSearch:
         index: of times.
         max_skew_ms: how far apart in time splits may end.
         now_ms: the wall-clock time in ms since 1970.
+        clock: monotonic time.
     """
 
-    def __init__(self, index: TimeIndex, max_skew_ms: int, now_ms: Callable[[], int]) -> None:
+    def __init__(
+        self, index: TimeIndex, max_skew_ms: int, now_ms: Callable[[], int], clock: Clock | None = None
+    ) -> None:
         self._index = index
         self._max_skew_ms = max(1, max_skew_ms)
         self._now_ms = now_ms
+        self._clock = clock or SystemClock()
         self._spans: Mapping[SplitPath, TimeSpan] = {}
         self._spans_of: frozenset[SplitPath] = frozenset()
         self._spans_at_ms: int | None = None
@@ -119,7 +124,7 @@ class BoundSearch:
 
     def _learn_spans(self, backlog: Backlog) -> int:
         """Learn the times of first and last records, if that is due; return the rounds that it took."""
-        now_ms = self._now_ms()
+        now_ms = self._clock.monotonic_ms()
         has_spans = self._spans_of.issuperset(backlog.paths)
         if has_spans and self._spans_at_ms is not None and now_ms - self._spans_at_ms < _SPANS_COUNT_MS:
             return 0

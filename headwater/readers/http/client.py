@@ -105,6 +105,10 @@ _LEAST_S: Final = 0.001
 """Nothing is asked for in no time at all."""
 
 
+class NoConnectionError(TransientSourceError):
+    """Nothing listens at the server's address, or its name has none."""
+
+
 class HttpClient:
     """Belongs to one thread. Connects with the first request, and keeps a connection for each host.
 
@@ -239,9 +243,9 @@ class HttpClient:
             is_late = exchange.is_broken_off or is_timeout
             took = f" within {self._settings.timeout_ms} ms" if is_late else ""
             reason = self.hidden(f"{type(error).__name__}: {error}")
-            raise TransientSourceError(
-                f"no answer{took}: {reason}", source="http", split=display_url
-            ) from None
+            is_connected = not isinstance(error, NewConnectionError) or exchange.is_broken_off
+            kind = TransientSourceError if is_connected else NoConnectionError
+            raise kind(f"no answer{took}: {reason}", source="http", split=display_url) from None
         except (ValueError, UnicodeError) as error:
             # Its text may hold a header, which may be a secret.
             raise SourceError(

@@ -56,6 +56,11 @@ class OpenList:
         return PageLink(self.ask.url, self.ask.cursor)
 
     @property
+    def is_new(self) -> bool:
+        """Whether nothing of the list was ever read."""
+        return self.at == PagePosition.first_of(self.split)
+
+    @property
     def is_second_reading(self) -> bool:
         """Whether the epoch was read before."""
         return self.stop is not None

@@ -18,7 +18,7 @@ from headwater.core.retry import Backoff, Retry
 from headwater.core.split import SplitPath, SplitRange
 from headwater.enumerators.http.origins import OriginWaits, origin
 from headwater.enumerators.http.split import HttpSplit
-from headwater.readers.http.client import HttpClient, RequestRate
+from headwater.readers.http.client import HttpClient, NoConnectionError, RequestRate
 from headwater.readers.http.credentials import TokenLaterError
 from headwater.readers.http.pages import HttpPage, PageSaysError
 from headwater.readers.http.paging import NextPage, OpenT, PageLink, next_page, warn_of_absent
@@ -60,6 +60,7 @@ class PagedSplitReader(BarrierSplitReader[HttpSplit, JsonValue], Generic[OpenT])
         self._waits = OriginWaits(clock)
         self._limited: set[str] = set()
         self._failing: dict[SplitPath, Retry] = {}
+        self._has_answer = False
         self._woken = threading.Event()
         self._rate = rate
         self._turn_ms: float | None = None
@@ -147,7 +148,8 @@ class PagedSplitReader(BarrierSplitReader[HttpSplit, JsonValue], Generic[OpenT])
             if self._woken.is_set():
                 return EpochRecords()
             path = current.split.path
-            return EpochRecords(failed={path: error}, paused={path: self._retry_of(path).failed(error)})
+            retry = self._retry_of(current, error)
+            return EpochRecords(failed={path: error}, paused={path: retry.failed(error)})
 
     def _wait_for_turn(self) -> bool:
         """Wait until a request may be made; return whether a wake-up came first."""
@@ -157,9 +159,12 @@ class PagedSplitReader(BarrierSplitReader[HttpSplit, JsonValue], Generic[OpenT])
         left_ms = math.ceil(self._turn_ms - now_ms)
         return self._clock.wait(self._woken, left_ms) if left_ms > 0 else self._woken.is_set()
 
-    def _retry_of(self, path: SplitPath) -> Retry:
+    def _retry_of(self, current: OpenT, error: TransientSourceError) -> Retry:
         backoff = Backoff(deadline_ms=self._settings.deadline_ms)
-        return self._failing.setdefault(path, Retry(backoff, self._clock, "reading source http"))
+        if isinstance(error, NoConnectionError) and current.is_new and not self._has_answer:
+            backoff = backoff.of_first_answer()
+        retry = Retry(backoff, self._clock, "reading source http")
+        return self._failing.setdefault(current.split.path, retry)
 
     def _ask(self, current: OpenT) -> EpochRecords:
         """Ask for a page, unless its server wants to be left alone.
@@ -178,6 +183,9 @@ class PagedSplitReader(BarrierSplitReader[HttpSplit, JsonValue], Generic[OpenT])
             return self._ask_for_token_later(current, error)
         except CorruptRecordError as error:
             return self._bad_page(current, error, link.url)
+        if not self._has_answer:
+            self._has_answer = True
+            self._failing.clear()
         return self._take(current, answer)
 
     def _take(self, current: OpenT, answer: HttpResponse) -> EpochRecords:

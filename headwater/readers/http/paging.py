@@ -226,6 +226,10 @@ class OpenPages(Protocol):
         """The page to ask for."""
 
     @property
+    def is_new(self) -> bool:
+        """Whether nothing of the list was ever read."""
+
+    @property
     def guard(self) -> CircleGuard:
         """Notices pages that lead in a circle."""
 

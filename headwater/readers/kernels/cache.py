@@ -126,6 +126,12 @@ class Kernel:
             # Again, under the lock: another process may have compiled it while this one waited.
             if machine_code := _read(path):
                 return machine_code
+            # At once: on a busy machine it takes minutes, in which a query would show nothing.
+            log.warning(
+                "compiling %s for this host, once: seconds of processor time, more on a busy machine "
+                "(before the first query: headwater compile)",
+                self._needed_for,
+            )
             machine_code = self.compile()
             _write(path, *machine_code)
             return machine_code

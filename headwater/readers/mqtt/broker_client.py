@@ -30,6 +30,7 @@ class BufferedSocket:
 
     Attributes:
         is_drained: whether the system had nothing more when it was last asked.
+        failure: the error of the connection, of which paho says nothing more than that it is lost.
 
     Args:
         connected: the socket below.
@@ -43,6 +44,7 @@ class BufferedSocket:
         self._at = 0
         self._unsent = bytearray()
         self.is_drained = False
+        self.failure: OSError | None = None
 
     @property
     def has_unsent(self) -> bool:
@@ -65,6 +67,9 @@ class BufferedSocket:
             except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError) as error:
                 self.is_drained = True
                 raise BlockingIOError from error
+            except OSError as error:
+                self.failure = error
+                raise
             if not received:
                 return b""
             self._packets = self._stream.take(received) or _PING_ANSWER

@@ -5,12 +5,11 @@ from __future__ import annotations
 import logging
 import select
 import socket
-import ssl
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from paho.mqtt.client import ConnectFlags, DisconnectFlags
 from paho.mqtt.enums import MQTTErrorCode
@@ -19,7 +18,8 @@ from paho.mqtt.properties import Properties
 from paho.mqtt.reasoncodes import ReasonCode
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
-from headwater.core.errors import AuthenticationError, TransientSourceError
+from headwater.core.errors import TransientSourceError
+from headwater.core.secrets import lasting_tls_failure
 from headwater.readers.mqtt.broker_client import BrokerClient, new_client
 from headwater.readers.mqtt.packets import (
     MalformedPacketError,
@@ -94,13 +94,8 @@ class MqttConnection:
                 client.connect(settings.host, settings.port, clean_start=clean, properties=properties)
             else:
                 client.connect(settings.host, settings.port)
-        except ssl.SSLCertVerificationError as error:
-            raise AuthenticationError(
-                f"the certificate of the MQTT broker at {self._where} is not trusted: {error}; check 'tlsCa'",
-                source="mqtt",
-                split=self._client_id,
-            ) from error
         except OSError as error:
+            self._check_lasting(error)
             raise TransientSourceError(
                 f"no MQTT broker at {self._where}: {error}", source="mqtt", split=self._client_id
             ) from error
@@ -151,7 +146,7 @@ class MqttConnection:
         while not self.messages:
             # Messages first: those that came before the connection was lost are still good.
             if self._lost is not None:
-                raise loss(self._lost, self._settings, self._client_id)
+                self._raise_lost()
             left_s = until_s - time.monotonic()
             is_woken = self._turn(max(0.0, left_s), most)
             if is_woken or left_s <= 0:
@@ -200,6 +195,32 @@ class MqttConnection:
     def _where(self) -> str:
         return f"{self._settings.host}:{self._settings.port}"
 
+    def _check_lasting(self, error: BaseException) -> None:
+        """Return if the failure of a connection may pass.
+
+        Raises:
+            AuthenticationError: a certificate is not accepted.
+            SourceError: the port speaks no TLS.
+        """
+        failure = lasting_tls_failure(error)
+        if failure is not None:
+            kind, reason = failure
+            raise kind(
+                f"no connection to the MQTT broker at {self._where}: {reason}; see 'broker' (mqtt:// or "
+                "mqtts://), 'tlsCa' and 'tlsCertificate'",
+                source="mqtt",
+                split=self._client_id,
+            ) from error
+
+    def _raise_lost(self) -> NoReturn:
+        """Raise the error of a connection that is lost."""
+        assert self._lost is not None
+        client = self._client
+        if client is not None and client.buffered is not None and client.buffered.failure is not None:
+            # An alert comes behind the handshake, where a broker misses a certificate.
+            self._check_lasting(client.buffered.failure)
+        raise loss(self._lost, self._settings, self._client_id)
+
     def _ask(self, question: Callable[[Any], Any], topics: list[Any]) -> None:
         self._answer = None
         question(topics)
@@ -209,7 +230,7 @@ class MqttConnection:
         until_s = time.monotonic() + _ANSWER_S
         while self._answer is None:
             if self._lost is not None:
-                raise loss(self._lost, self._settings, self._client_id)
+                self._raise_lost()
             left_s = until_s - time.monotonic()
             if left_s <= 0:
                 raise TransientSourceError(

@@ -31,7 +31,7 @@ from headwater.core.errors import (
 )
 from headwater.core.source import Boundedness
 from headwater.core.split import SplitRange
-from headwater.enumerators.http.split import ROOT
+from headwater.enumerators.http.split import ROOT, HttpSplit, PagePosition
 from headwater.readers.http.client import RequestRate
 from headwater.readers.http.settings import HttpSettings
 from headwater.readers.http.split_reader import HttpSplitReader
@@ -331,6 +331,25 @@ def test_a_failing_server_is_asked_until_the_deadline(server: Scripted) -> None:
     with pytest.raises(DeadlineError, match=r"no answer after \d+ attempts in \d+ ms: HTTP 500"):
         list(iter(ask_again, "never"))
     assert 7_000 < clock.monotonic_ms() <= 10_000
+    reader.close()
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+def test_a_server_that_has_never_answered_is_not_waited_for_as_one_that_has(is_new: bool) -> None:
+    clock = ManualClock()
+    url = "http://127.0.0.1:1/a"
+    reader = HttpSplitReader(HttpSettings(deadline_ms=120_000), clock, RequestRate(None))
+    at = PagePosition.first_of(HttpSplit(url)) if is_new else PagePosition(1, 0, url)
+    reader.handle_splits_changes([SplitRange(HttpSplit(url), at.to_json(), None)])
+
+    def ask_again() -> None:
+        [pause_ms] = reader.fetch().paused.values()
+        clock.advance(pause_ms)
+
+    with pytest.raises(DeadlineError) as error:
+        list(iter(ask_again, "never"))
+    assert ("nothing has ever answered there" in str(error.value)) is is_new
+    assert clock.monotonic_ms() < 8_000 if is_new else clock.monotonic_ms() > 110_000
     reader.close()
 
 

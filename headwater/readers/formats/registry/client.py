@@ -30,7 +30,7 @@ from headwater.core.errors import (
     UnknownSplitError,
 )
 from headwater.core.retry import Backoff, retrying
-from headwater.core.secrets import resolved_secret
+from headwater.core.secrets import lasting_tls_failure, resolved_secret
 from headwater.readers.formats.registry.settings import RegistrySettings
 
 _SOURCE: Final = "schema registry"
@@ -199,6 +199,12 @@ class SchemaRegistry:
                 answer = self._pool.request("GET", url, preload_content=False, redirect=False, retries=False)
                 body = self._read(answer)
         except HTTPError as error:
+            failure = lasting_tls_failure(error)
+            if failure is not None:
+                kind, reason = failure
+                raise kind(
+                    f"no connection to {url}: {reason}; see the options schema.registry.ssl.*", source=_SOURCE
+                ) from error
             raise TransientSourceError(f"no answer from {url}: {error}", source=_SOURCE) from error
         if answer.status == 200 and len(body) <= _MOST_BYTES:
             return _parsed(body, url)

@@ -80,6 +80,11 @@ class OpenRounds:
     seen: str | None = None
     same_pages: int = 0
 
+    @property
+    def is_new(self) -> bool:
+        """Whether nothing of the list was ever read."""
+        return self.round.pages == 0
+
     def take_counted(self, page: HttpPage) -> None:
         """Take a page that has items.
 

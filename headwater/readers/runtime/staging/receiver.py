@@ -146,12 +146,19 @@ class Receiver:
         return self._end > question.number or self._is_quiet
 
     def _receive(self) -> None:
-        retry = Retry(self._task.backoff, self._clock, f"receiving {self._task.split.split_id}")
+        question = f"receiving {self._task.split.split_id}"
+        # A log without a record of an earlier receiver: nothing has ever answered there.
+        is_first = self._stager.end <= 1
+        backoff = self._task.backoff.of_first_answer() if is_first else self._task.backoff
+        retry = Retry(backoff, self._clock, question)
         while not self._stopped.is_set():
             is_connected = False
             try:
                 self._stager.connect()
                 is_connected = True
+                if is_first:
+                    is_first = False
+                    retry = Retry(self._task.backoff, self._clock, question)
                 self._take_turns(retry)
             except SourceError as error:
                 self._tell(quiet=False)

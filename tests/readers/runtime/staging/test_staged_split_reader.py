@@ -407,6 +407,21 @@ def test_a_queue_that_is_away_is_asked_again_until_the_deadline() -> None:
         desk.read()
 
 
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_queue_that_has_never_answered_is_not_waited_for_as_one_that_has(is_first: bool) -> None:
+    desk = Desk(Queue(deque([1])))
+    if not is_first:
+        desk.read()
+    desk.queue.refusals.extend([TransientSourceError("away")] * 10_000)
+    clock = ManualClock()
+    receiver = Receiver(desk.task(SPLIT), clock)
+    receiver.run()
+    error = receiver.hear(TaskQuestion(0, 0)).error
+    assert isinstance(error, DeadlineError)
+    assert ("nothing has ever answered there" in str(error)) is is_first
+    assert clock.monotonic_ms() < 8_000 if is_first else clock.monotonic_ms() > 50_000
+
+
 def test_a_key_that_comes_twice_in_one_delivery_counts_once() -> None:
     desk = Desk(Queue(deque([1, 1, 2])))
     assert desk.read()[0] == [1, 2]
