@@ -114,7 +114,7 @@ WITNESSES: dict[str, tuple[str, ...]] = {
     "StateCleanup": (_TWO, "CheckpointCoordinator.prune"),
     "PeriodicScheduling": (_HTTP, "DueSplits.due"),
     "ExternalizedCheckpoints": (_TWO, "CheckpointCoordinator.prune"),
-    "PartitionableState": (_HTTP, "deal", "deal_waiting"),
+    "PartitionableState": (_HTTP, "epoch_tasks", "deal_waiting"),
     "StatsTracker": (_HTTP, "CompletedCheckpoint.stats"),
     "the whole protocol": (_HTTP, "ClaimProtocol.try_acquire", "_Publisher.publish", "settle"),
 }

@@ -8,13 +8,14 @@ import threading
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from headwater.connector.barrier.offsets import EpochId
 from headwater.core.clock import Clock
 from headwater.core.errors import StateLocationError
 from headwater.core.jsons import JsonObject, dumps
 from headwater.core.source import Source
+from headwater.core.split import SplitPath
 from headwater.core.state_store import StateStore
 from headwater.readers.runtime.epoch.claims import ClaimWatch, seal
 from headwater.readers.runtime.epoch.state_parts import SPLITS_FOLDER, epoch_of
@@ -74,6 +75,15 @@ class CompletedCheckpoint:
         counts = [manifest.metrics.get("read_bytes") for manifest in self.manifests]
         # Manifests of earlier releases do not say.
         return sum(each for each in counts if isinstance(each, int))
+
+    @property
+    def took_ms(self) -> list[tuple[SplitPath, float]]:
+        """How long fetching took, of the slowest splits of each task. Earlier releases do not say."""
+        return [
+            (tuple(path), took_ms)
+            for manifest in self.manifests
+            for path, took_ms in cast("list[tuple[list[str], int]]", manifest.metrics.get("took_ms", []))
+        ]
 
 
 @dataclass(frozen=True)

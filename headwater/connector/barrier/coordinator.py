@@ -17,9 +17,10 @@ from headwater.connector.barrier.offsets import EpochId, EpochOffset, EpochOffse
 from headwater.connector.barrier.options import EpochSettings
 from headwater.connector.barrier.releasing import release_staged
 from headwater.connector.barrier.settlement import Settlement, settle, warn_of_failing
-from headwater.connector.barrier.tasks import deal, deal_waiting, epoch_tasks, merged
+from headwater.connector.barrier.tasks import deal_splits, deal_waiting, epoch_tasks, merged
 from headwater.connector.coordination.coordinator import SourceCoordinator, check_logged_schema
 from headwater.connector.coordination.coordinator_loop import CoordinatorLoop
+from headwater.connector.coordination.dealing import SplitTimes
 from headwater.connector.coordination.enumerator_driver import EnumeratorDriver
 from headwater.connector.coordination.offset_codec import nest
 from headwater.connector.coordination.round_context import BarrierRoundContext
@@ -79,6 +80,7 @@ class BarrierCoordinator(SourceCoordinator[EpochTask]):
             create=lambda: source.create_enumerator(context),
             restore=lambda checkpoint: source.restore_enumerator(context, checkpoint),
         )
+        self._times = SplitTimes()
         self._due = DueSplits(epochs.poll_interval_ms, clock, wall_ms)
         self._alignment = None
         if epochs.event_time is not None:
@@ -192,6 +194,7 @@ class BarrierCoordinator(SourceCoordinator[EpochTask]):
             return None
         if self._settled is None or self._settled[0] != start_offset.epoch:
             completed = checkpoints.complete(start_offset.epoch, len(start_offset.tasks))
+            self._times.add(completed.took_ms)
             running_ms = (
                 self._clock.monotonic_ms() - self._opened_ms if start_offset.epoch == self._opened else 0
             )
@@ -279,7 +282,7 @@ class BarrierCoordinator(SourceCoordinator[EpochTask]):
             return None
         # Rows in flight need one task that emits them, also where there is no split to read.
         most_tasks = len(due) + sum(map(len, waiting)) or min(1, len(restored))
-        tasks = deal(due, min(self._epochs.parallelism, most_tasks))
+        tasks = deal_splits(due, min(self._epochs.parallelism, most_tasks), self._times)
         due_ms = settled.due_ms if settled else {}
         failed = settled.failing if settled else {}
         return EpochOffset(

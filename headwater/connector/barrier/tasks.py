@@ -11,6 +11,7 @@ from typing import Any, Final
 from headwater.connector.barrier.event_time import task_alignment
 from headwater.connector.barrier.offsets import EpochId, EpochOffset
 from headwater.connector.barrier.options import EpochSettings
+from headwater.connector.coordination.dealing import SplitTimes, deal
 from headwater.core.barrier_source import BarrierSource
 from headwater.core.epoch import Barrier, EpochState, WaitingSplits
 from headwater.core.split import SplitPath, SplitRange
@@ -31,9 +32,10 @@ _LEAST_READY: Final = 100
 not finished are in the next offset, with their positions: more would make it large."""
 
 
-def deal(due: Sequence[SplitPath], tasks: int) -> list[tuple[SplitPath, ...]]:
-    """Deal splits, in order, to tasks, as evenly as may be: their numbers differ by one at the most."""
-    return [tuple(due[number::tasks]) for number in range(tasks)]
+def deal_splits(due: Sequence[SplitPath], tasks: int, times: SplitTimes) -> list[tuple[SplitPath, ...]]:
+    """Deal splits to tasks by the time that each took; those of a task stay in their order."""
+    dealt = deal(times.costs(due, [1.0] * len(due)), tasks)
+    return [tuple(due[number] for number in numbers) for numbers in dealt]
 
 
 def deal_waiting(pieces: Sequence[WaitingSplits], tasks: int) -> list[tuple[WaitingSplits, ...]]:

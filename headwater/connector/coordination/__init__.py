@@ -4,6 +4,7 @@
   schema;
 * `coordinator_loop`: the threads of a coordinator: one for every call of the enumerator, one for slow calls
   to the outside;
+* `dealing`: which task reads which splits, by the time that each took before;
 * `enumerator_driver`: the life of a query's enumerator: made or restored, asked once a round, notified of
   checkpoints, closed;
 * `offset_codec`: the form of offsets in both modes: one JSON object for one entry of Spark's offset log;

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic
 
 from headwater.connector.coordination.coordinator import SourceCoordinator, check_logged_schema
 from headwater.connector.coordination.coordinator_loop import CoordinatorLoop
+from headwater.connector.coordination.dealing import SplitTimes
 from headwater.connector.coordination.enumerator_driver import EnumeratorDriver
 from headwater.connector.coordination.round_context import PlannedRoundContext
 from headwater.connector.planned.admission import Admission, AvailableNowTarget, ReadLimits, all_bounded
@@ -105,6 +106,9 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
             BatchSizing(limits.target, source, clock, wall_ms) if limits.target is not None else None
         )
         self._task_counts = TaskCounts(clock)
+        self._times = SplitTimes()
+        # Of the last batch, by split: what the times of its tasks are divided by.
+        self._planned_bytes: Mapping[SplitPath, int] = {}
         self._in_order: IdentityCache[[Mapping[SplitPath, SplitT]], list[SplitPath]] = IdentityCache(sorted)
         self._heads: Mapping[SplitPath, PositionT] = {}
         self._fronts_ms: Mapping[SplitPath, int] = {}
@@ -202,13 +206,19 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
         if end_offset.adopted:
             end_offset = adopted_batch(self._source, start_offset, end_offset)
         ranges = end_offset.ranges_since(start_offset)
+        row_bytes = self._row_bytes(ranges, end_offset.state)
+        self._planned_bytes = {
+            part.split.path: 1 + size * self._source.rows_between(part.start, part.stop)
+            for part, size in zip(ranges, row_bytes, strict=True)
+        }
         return plan_tasks(
             self._source,
             ranges,
-            self._row_bytes(ranges, end_offset.state),
+            row_bytes,
             self._hints,
             partial(self._task_counts.choose, end),
             reports_to=self._reports_to(),
+            times=self._times,
         )
 
     def add_task_losses(self, losses: Iterable[LostRange]) -> None:
@@ -283,6 +293,9 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
 
     def _take_read(self, report: ReadReport) -> None:
         """Take the report of a task on its rows. On the listener's thread."""
+        planned = self._planned_bytes
+        took = ((tuple(path), took_ms) for path, took_ms in report.took_ms)
+        self._times.add((path, took_ms / planned[path]) for path, took_ms in took if path in planned)
         if self._column_times is not None:
             self._column_times.add(report)
 

@@ -13,12 +13,12 @@ records, until there are about that many.
 
 from __future__ import annotations
 
-import heapq
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Protocol
 
+from headwater.connector.coordination.dealing import SplitTimes, deal
 from headwater.connector.cpus import available_cpus
 from headwater.core.planned_source import DEFAULT_ROW_BYTES, PlannedSource
 from headwater.core.split import PositionT, SplitRange, SplitT
@@ -78,6 +78,7 @@ def plan_tasks(
     choose: ChooseTasks | None = None,
     *,
     reports_to: ReportAddress | None = None,
+    times: SplitTimes | None = None,
 ) -> list[ReadTask[SplitT, PositionT]]:
     """Return the tasks of a batch; together they read exactly ``ranges``, each record once.
 
@@ -89,6 +90,7 @@ def plan_tasks(
         choose: says how many tasks there are to be; without it the most, as for a batch read: the cost of its
             rows is not known, and there is no earlier batch to learn from.
         reports_to: where the tasks report lost records and their rows; None: nowhere.
+        times: for a byte of each split, as earlier batches took; None if none is known.
     """
     if not ranges:
         return []
@@ -103,7 +105,11 @@ def plan_tasks(
     pieces, piece_sizes = _cut_by_bytes(source, parts, sizes, by_bytes)
     if hints.max_rows_per_task is not None or len(pieces) <= tasks:
         return [ReadTask((part,), reports_to) for part in pieces]
-    return [ReadTask(tuple(packed), reports_to) for packed in _pack(pieces, piece_sizes, tasks)]
+    # A byte more, so that pieces of nothing are dealt evenly too.
+    work = [size + 1 for size in piece_sizes]
+    costs = (times or SplitTimes()).costs([part.split.path for part in pieces], work)
+    dealt = [[pieces[number] for number in numbers] for numbers in deal(costs, tasks)]
+    return [ReadTask(tuple(parts), reports_to) for parts in dealt if parts]
 
 
 def _tasks_for(total_bytes: int, hints: PlanningHints) -> int:
@@ -158,21 +164,6 @@ def _cut_by_bytes(
             pieces.append(whole)
             piece_sizes.append(size)
     return pieces, piece_sizes
-
-
-def _pack(
-    pieces: Sequence[SplitRange[SplitT, PositionT]], sizes: Sequence[int], bins: int
-) -> list[Sequence[SplitRange[SplitT, PositionT]]]:
-    """Put pieces into bins of about equal size: the largest first, each into the emptiest bin."""
-    if bins == 1:
-        return [pieces]
-    heap = [(0, at) for at in range(bins)]
-    packed: list[list[int]] = [[] for _ in range(bins)]
-    for at in sorted(range(len(pieces)), key=sizes.__getitem__, reverse=True):
-        filled, emptiest = heap[0]
-        packed[emptiest].append(at)
-        heapq.heapreplace(heap, (filled + sizes[at] + 1, emptiest))
-    return [[pieces[at] for at in sorted(members)] for members in packed if members]
 
 
 def cut_to_most_rows(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Generator, Sequence
 from contextlib import closing
 from typing import Any
@@ -44,14 +45,17 @@ def read_ranges(
     losses = LossReports(reports_to)
     with closing(ReadCounter(reports_to)) as counter:
         for wave in _waves(ranges):
-            with closing(_read(source, wave, losses)) as batches:
+            with closing(_read(source, wave, losses, counter)) as batches:
                 for batch in batches:
                     counter.add(batch)
                     yield batch
 
 
 def _read(
-    source: Source[Any, Any, Any], ranges: Sequence[SplitRange[Any, Any]], losses: LossReports
+    source: Source[Any, Any, Any],
+    ranges: Sequence[SplitRange[Any, Any]],
+    losses: LossReports,
+    counter: ReadCounter,
 ) -> Generator[pa.RecordBatch, None, None]:
     """Yield the rows of ranges of different splits, through one reader."""
     schema = source.schema()
@@ -62,7 +66,9 @@ def _read(
         emitter.report_losses_to(losses)
         reader.handle_splits_changes(ranges)
         while states:
+            began = time.monotonic()
             fetched = reader.fetch()
+            counter.fetched({*fetched.records, *fetched.finished}, time.monotonic() - began)
             states.update((path, SplitState(split_range)) for path, split_range in fetched.bound.items())
             for path, records in fetched.records.items():
                 if path not in states:

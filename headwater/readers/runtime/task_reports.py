@@ -12,17 +12,21 @@ import select
 import socket
 import time
 import uuid
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from operator import itemgetter
 from typing import Any, Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headwater.core.split import SplitPath
 from headwater.readers.runtime.batches import times_ms
 
 MOST_DATAGRAM_BYTES = 8_192
 _DIGEST_BYTES = 32
+_MOST_TIMES_BYTES = 6_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +84,14 @@ class ReadReport:
         read_bytes: of the Arrow batches that it handed to Spark.
         last_ms: the latest event time that it handed over; None if there is none, or none was asked for.
         late_rows: how many rows were before `TimesAsked.late_before_ms`.
+        took_ms: how long fetching took, of the slowest splits.
     """
 
     attempt: str
     read_bytes: int
     last_ms: int | None = None
     late_rows: int = 0
+    took_ms: Sequence[tuple[SplitPath, int]] = ()
 
     def encode(self, token: bytes) -> bytes:
         """Return the datagram."""
@@ -117,6 +123,24 @@ class ReadCounter:
         self._bytes = 0
         self._last_ms: int | None = None
         self._late_rows = 0
+        self._took_s: dict[SplitPath, float] = {}
+        self._waited_s = 0.0
+        self._is_first = True
+
+    def fetched(self, paths: Collection[SplitPath], took_s: float) -> None:
+        """Note how long a fetch took, and of which splits it brought something.
+
+        One that brought nothing counts for the splits of the next one. The first one sets up connections,
+        which says nothing of a split.
+        """
+        if self._is_first:
+            self._is_first = not paths
+            return
+        self._waited_s += took_s
+        for path in paths:
+            self._took_s[path] = self._took_s.get(path, 0.0) + self._waited_s / len(paths)
+        if paths:
+            self._waited_s = 0.0
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Count a batch."""
@@ -128,9 +152,20 @@ class ReadCounter:
         """Tell the driver. Never raises, never waits."""
         if self._address is None:
             return
-        report = ReadReport(uuid.uuid4().hex, self._bytes, self._last_ms, self._late_rows)
+        report = ReadReport(uuid.uuid4().hex, self._bytes, self._last_ms, self._late_rows, self._slowest())
         with suppress(OSError), ReportSockets(self._address) as sockets:
             sockets.send(report.encode(self._address.token))
+
+    def _slowest(self) -> list[tuple[SplitPath, int]]:
+        """Return the times of the slowest splits: as many as a datagram holds."""
+        room = _MOST_TIMES_BYTES
+        slowest = []
+        for path, took_s in sorted(self._took_s.items(), key=itemgetter(1), reverse=True):
+            room -= len(json.dumps(path)) + 16
+            if room < 0:
+                break
+            slowest.append((path, round(took_s * 1000)))
+        return slowest
 
     def _look_at(self, times: pa.Array[Any], late_before_ms: int | None) -> None:
         in_ms = times_ms(times)

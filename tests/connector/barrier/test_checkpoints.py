@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from headwater.connector.barrier.checkpoints import CheckpointCoordinator
 from headwater.connector.barrier.offsets import EpochId
-from headwater.connector.barrier.tasks import deal, deal_waiting
+from headwater.connector.barrier.tasks import deal_splits, deal_waiting
+from headwater.connector.coordination.dealing import SplitTimes
 from headwater.core.epoch import EpochState, WaitingSplits
 from headwater.core.errors import StateLocationError
 from headwater.core.state_store import MemoryStateStore
@@ -234,7 +235,7 @@ def test_restore_without_the_checkpoint_is_an_error(desk: Desk) -> None:
 def test_partitionable_state_repartitioning(splits: int, tasks: int) -> None:
     """Every split is dealt once, and no two tasks differ by more than one."""
     due = [(f"{number:03d}",) for number in range(splits)]
-    dealt = deal(due, tasks)
+    dealt = deal_splits(due, tasks, SplitTimes())
     assert sorted(path for paths in dealt for path in paths) == due
     assert max(map(len, dealt)) - min(map(len, dealt)) <= 1
     assert len(dealt) == tasks

@@ -162,4 +162,5 @@ class EpochReader(CallPace, ABC):
         if self._calls is not None:
             self._calls.close()
         self.metrics.fetches = self._flow.manager.fetches
+        self.metrics.took_ms = self._flow.manager.slowest()
         self.metrics.peak_buffered_bytes = self._flow.partition.pool.peak_bytes

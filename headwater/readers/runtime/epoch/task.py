@@ -81,6 +81,7 @@ class EpochMetrics:
         in_flight_bytes: Arrow rows that were stored with the state because the barrier overtook them.
         snapshot_ms: how long copying the state took; writing it is not counted.
         peak_buffered_bytes: the most that ever lay between fetchers and emitter.
+        took_ms: how long fetching from the slowest splits took.
     """
 
     rows: int = 0
@@ -91,6 +92,7 @@ class EpochMetrics:
     in_flight_bytes: int = 0
     snapshot_ms: int = 0
     peak_buffered_bytes: int = 0
+    took_ms: list[JsonValue] = field(default_factory=list)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import heapq
 import logging
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from operator import itemgetter
 from typing import Any
 
 from headwater.core.errors import ContractError
+from headwater.core.jsons import JsonValue
 from headwater.core.split import SplitPath, SplitRange
 from headwater.readers.runtime.fetchers.split_fetcher import FetcherWork, SplitFetcher
 
 log = logging.getLogger(__name__)
+
+MOST_MEASURED = 100
+"""The time is told of so many splits at most: manifests stay small."""
 
 CLOSE_TIMEOUT_MS = 30_000
 """How long a close waits for readers to return from the fetches that they were woken from."""
@@ -75,6 +81,12 @@ class SplitFetcherManager:
     def fetches(self) -> int:
         """How often readers were asked."""
         return sum(fetcher.fetches for fetcher in self._fetchers)
+
+    def slowest(self) -> list[JsonValue]:
+        """Return how long fetching from each split took in ms: of the slowest splits. After `close`."""
+        took_ms = [took for fetcher in self._fetchers for took in fetcher.took_ms.items()]
+        slowest = heapq.nlargest(MOST_MEASURED, took_ms, key=itemgetter(1))
+        return [[list(path), ms] for path, ms in slowest]
 
     def start(self) -> None:
         """Start the fetchers' threads. Once; after `close` it does nothing."""

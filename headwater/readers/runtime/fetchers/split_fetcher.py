@@ -74,6 +74,7 @@ class SplitFetcher:
     def __init__(self, index: int, work: FetcherWork, take: TakeSplit) -> None:
         self.index = index
         self.fetches = 0
+        self.took_ms: dict[SplitPath, int] = {}
         self._work = work
         self._take_split = take
         self._reader: Reader | None = None
@@ -245,11 +246,16 @@ class SplitFetcher:
         reader = self._open()
         if not self._wake_ups.begin_fetch(reader, lambda: self._may_fetch(path)):
             return True
+        began_ms = self._work.clock.monotonic_ms()
         try:
             fetched = reader.fetch()
         finally:
             may_be_woken = self._wake_ups.end_fetch()
         self.fetches += 1
+        # The first one sets up connections, which says nothing of its split.
+        if self.fetches > 1:
+            took_ms = self._work.clock.monotonic_ms() - began_ms
+            self.took_ms[path] = self.took_ms.get(path, 0) + took_ms
         self._accept(fetched, may_be_woken=may_be_woken)
         return True
 

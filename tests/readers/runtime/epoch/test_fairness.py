@@ -14,7 +14,8 @@ from headwater.connector.barrier.checkpoints import CompletedCheckpoint
 from headwater.connector.barrier.due import DueSplits
 from headwater.connector.barrier.offsets import EpochId, EpochOffset
 from headwater.connector.barrier.settlement import Settlement, settle
-from headwater.connector.barrier.tasks import deal
+from headwater.connector.barrier.tasks import deal_splits
+from headwater.connector.coordination.dealing import SplitTimes
 from headwater.core.barrier_reader import BarrierSplitReader, EpochRecord, EpochRecords
 from headwater.core.clock import ManualClock
 from headwater.core.epoch import Barrier, EpochState
@@ -126,7 +127,7 @@ class Query:
     def epoch(self) -> list[tuple[SplitPath, ...]]:
         """Read one epoch; return which task had which splits."""
         due = self._due.due(self._splits, self._settled)
-        tasks = deal(due, min(self._tasks, len(due)))
+        tasks = deal_splits(due, min(self._tasks, len(due)), SplitTimes())
         positions = self._settled.positions if self._settled else dict.fromkeys(self._splits, 0)
         self._number += 1
         self._world.history.append(None)
