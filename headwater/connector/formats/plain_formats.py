@@ -64,7 +64,9 @@ def json(request: FormatRequest) -> ChosenFormat:
     if fields is None and request.infer is not None:
         fields = request.infer(part)
     if fields is None:
-        fields = part.require("schema", " for the format 'json': it names the fields, which .schema(...) does not")
+        fields = part.require(
+            "schema", " for the format 'json': it names the fields, which .schema(...) does not"
+        )
     return ChosenFormat(fields=fields, make=lambda: json_format(request, fields), has_times=has_times(fields))
 
 
@@ -83,7 +85,8 @@ def csv(request: FormatRequest) -> ChosenFormat:
         OptionError: a column has a type that CSV has no values of.
     """
     part = request.part
-    fields: StructType = part.require("schema", " for the format 'csv': it names the columns, which .schema(...) does not")
+    hint = " for the format 'csv': it names the columns, which .schema(...) does not"
+    fields: StructType = part.require("schema", hint)
     if refused := refused_by_csv(fields):
         raise part.refusal("schema", refused)
 
