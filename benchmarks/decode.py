@@ -38,8 +38,7 @@ from headwater.readers.formats.json.json_format import JsonValueFormat
 from headwater.readers.formats.protobuf.format import ProtobufFormat
 from headwater.readers.kafka.columns import KAFKA_COLUMNS
 from headwater.readers.kafka.emitter import KafkaRecordEmitter
-from headwater.readers.kafka.kernel_calls import KERNEL
-from headwater.readers.kafka.record_set import RecordSet
+from headwater.readers.kafka.record_set import KERNEL, RecordSet
 
 if TYPE_CHECKING:
     from headwater.readers.formats.format import Format

@@ -11,7 +11,7 @@ from headwater.core.errors import OptionError
 from headwater.core.imports import require
 from headwater.core.options import Option, duration_ms, one_of, positive_duration_ms, text
 from headwater.core.source import Boundedness
-from headwater.enumerators.event_time.settings import AlignmentSettings
+from headwater.enumerators.event_time.time_index import AlignmentSettings
 
 _STREAM: Final = Boundedness.CONTINUOUS_UNBOUNDED
 _PAGE: Final = "see [event-time.md](event-time.md)."

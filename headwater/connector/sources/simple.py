@@ -31,7 +31,7 @@ from headwater.core.planned_source import DEFAULT_ROW_BYTES, PartEnd, PlannedSou
 from headwater.core.simple_source import NamedSplit, SimpleSource
 from headwater.core.source import Boundedness, Source
 from headwater.core.split import SplitPath
-from headwater.enumerators.event_time.settings import AlignmentSettings
+from headwater.enumerators.event_time.time_index import AlignmentSettings
 from headwater.enumerators.simple.enumerator import BarrierSimpleSplitEnumerator
 from headwater.enumerators.simple.planned_enumerator import PlannedSimpleSplitEnumerator
 from headwater.readers.simple.settings import SimpleReadSettings

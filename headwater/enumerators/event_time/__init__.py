@@ -8,9 +8,7 @@ any time if all splits end it at the same one: the remaining records are later t
 * `bound_search`: the search for the time at which all splits end a batch;
 * `late_splits`: splits found late, whose rows may be older than the watermark, and active splits that others
   wait for;
-* `settings`: what the user asks for of alignment by event time. Needs no library: the driver checks options
-  with it;
-* `time_index`: what the outside knows of the times of records: the contract of a source that is aligned by
-  event time;
+* `time_index`: the contract of a source that is aligned by event time, and the user's settings of it. Needs
+  no library: the driver checks options with it;
 * `timeline`: the backlog of a batch, and at which time its records were written as far as it was looked up.
 """

@@ -16,8 +16,7 @@ from headwater.core.jsons import JsonObject, JsonValue
 from headwater.core.split import SplitPath
 from headwater.enumerators.event_time.bound_search import Bound, BoundSearch
 from headwater.enumerators.event_time.late_splits import FoundSplits, LateRows, Silence, find_late
-from headwater.enumerators.event_time.settings import AlignmentSettings
-from headwater.enumerators.event_time.time_index import TimeIndex
+from headwater.enumerators.event_time.time_index import AlignmentSettings, TimeIndex
 from headwater.enumerators.event_time.timeline import Backlog
 
 log = logging.getLogger(__name__)

@@ -1,4 +1,4 @@
-"""What the outside knows of the times of records: the contract of a source that is aligned by event time."""
+"""Alignment by event time: the contract of a source that looks up times of records, and the settings."""
 
 from __future__ import annotations
 
@@ -43,3 +43,20 @@ class TimeIndex(ABC):
         In one round of requests. The default knows none.
         """
         return {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlignmentSettings:
+    """How batches are aligned.
+
+    Attributes:
+        max_skew_ms: how far apart in time splits may be at the end of a batch.
+        delay_ms: that of the query's watermark; rows of a split that is found late are late beyond it.
+        fail_on_late_split: whether such rows are an error.
+        idle_timeout_ms: for how long a split that is read to its end holds back the others; None: not at all.
+    """
+
+    max_skew_ms: int
+    delay_ms: int
+    fail_on_late_split: bool
+    idle_timeout_ms: int | None = None

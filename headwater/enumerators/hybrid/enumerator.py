@@ -19,12 +19,15 @@ from headwater.core.jsons import JsonObject, JsonValue
 from headwater.core.planned_source import EndPositions, PartEnd, PlannedSource
 from headwater.core.split import SplitPath
 from headwater.enumerators.hybrid.part import HybridPart, OpenPart, PartContext, part_checkpoint
-from headwater.enumerators.hybrid.split import HybridPosition, HybridSplit, inner_path, inner_position
-from headwater.enumerators.hybrid.switch_point import (
+from headwater.enumerators.hybrid.split import (
+    HybridPosition,
+    HybridSplit,
     PositionSwitchPoint,
     SwitchPoint,
     TimeSwitchPoint,
     furthest,
+    inner_path,
+    inner_position,
 )
 
 log = logging.getLogger(__name__)

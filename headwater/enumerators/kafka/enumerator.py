@@ -18,8 +18,7 @@ from headwater.core.errors import DataLossError
 from headwater.core.jsons import JsonObject, JsonValue
 from headwater.core.planned_source import DEFAULT_ROW_BYTES
 from headwater.core.split import SplitPath
-from headwater.enumerators.event_time.settings import AlignmentSettings
-from headwater.enumerators.kafka.cluster_view import ClusterView
+from headwater.enumerators.event_time.time_index import AlignmentSettings
 from headwater.enumerators.kafka.group_committer import GroupCommitter
 from headwater.enumerators.kafka.lookup import KafkaLookup
 from headwater.enumerators.kafka.lookup_settings import LookupSettings
@@ -34,7 +33,7 @@ from headwater.enumerators.kafka.lost_records import (
     other_cluster,
     ways_out,
 )
-from headwater.enumerators.kafka.split import KafkaPartitionSplit
+from headwater.enumerators.kafka.split import ClusterView, KafkaPartitionSplit
 
 if TYPE_CHECKING:
     # It needs NumPy, which takes a while to load.

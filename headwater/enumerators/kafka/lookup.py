@@ -20,12 +20,10 @@ from headwater.core.identity_cache import IdentityCache
 from headwater.core.split import SplitPath
 from headwater.enumerators.kafka.client.cluster import Cluster
 from headwater.enumerators.kafka.client.metadata import EARLIEST, LATEST, TopicPartition
-from headwater.enumerators.kafka.cluster_view import ClusterView
 from headwater.enumerators.kafka.lookup_settings import LookupSettings
 from headwater.enumerators.kafka.lost_records import NewTopicIds
-from headwater.enumerators.kafka.partition_list import PartitionList
-from headwater.enumerators.kafka.record_sizes import RecordSizes
-from headwater.enumerators.kafka.split import KafkaPartitionSplit
+from headwater.enumerators.kafka.partition_list import PartitionList, RecordSizes
+from headwater.enumerators.kafka.split import ClusterView, KafkaPartitionSplit
 from headwater.enumerators.kafka.time_index import KafkaTimeIndex
 
 

@@ -13,8 +13,9 @@ from typing import Any
 from headwater.core.enumerator import Checkpoint
 from headwater.core.errors import DataLossError
 from headwater.core.split import SplitPath
-from headwater.enumerators.kafka.cluster_view import ClusterView
-from headwater.enumerators.kafka.split import KafkaPartitionSplit
+from headwater.enumerators.kafka.split import ClusterView, KafkaPartitionSplit
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,9 +164,6 @@ def _last_end(split: KafkaPartitionSplit, position: int, last: ClusterView) -> i
     if last.splits.get(split.path) != split:
         return position
     return max(position, last.heads.get(split.path, position))
-
-
-log = logging.getLogger(__name__)
 
 
 class NewTopicIds:

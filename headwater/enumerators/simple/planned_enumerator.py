@@ -20,8 +20,7 @@ from headwater.core.outside import outside
 from headwater.core.planned_source import DEFAULT_ROW_BYTES
 from headwater.core.simple_source import NamedSplit, SimpleSource
 from headwater.core.split import SplitPath
-from headwater.enumerators.event_time.settings import AlignmentSettings
-from headwater.enumerators.event_time.time_index import TimeIndex
+from headwater.enumerators.event_time.time_index import AlignmentSettings, TimeIndex
 from headwater.enumerators.simple.enumerator import Discovery, SimpleSplitEnumerator
 
 if TYPE_CHECKING:

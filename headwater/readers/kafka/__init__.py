@@ -4,7 +4,7 @@ Fetching, from the ground up: `cursor` (how far a partition has been fetched), `
 brokers of a task), `leaders`, `loss_detector` (time-outs and losses), `split_reader`.
 
 Decoding, from the ground up: `layout` (memory that Python and machine code share), `kernel` (the compiled
-code), `kernel_calls`, `record_set` (headers of batches, checksums, aborted transactions), `codecs`, `chunks`,
+code), `record_set` (headers of batches, checksums, aborted transactions), `codecs`, `chunks`,
 `legacy`, `columns` (schema and arrays), `decoded_columns`, `bad_records`, `rows`, `emitter`.
 
 * `faults`: errors for bytes that are not what was written, and for records that Spark cannot hold;

@@ -1,18 +1,62 @@
-"""Record sets: what one Fetch response brought of one partition, and the headers of the batches in it."""
+"""Record sets, the headers of the batches in them, and the compiled functions that read both.
+
+Any thread may call these functions; they run on that thread, without the GIL.
+"""
 
 from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
-from headwater.readers.kafka import kernel_calls, layout
+from headwater.readers.kafka import layout
 from headwater.readers.kafka.faults import fault
 from headwater.readers.kafka.layout import BATCH, BatchArray
-from headwater.readers.kernels.arrays import ByteArray
+from headwater.readers.kernels.arrays import ByteArray, Int64Array, address
+from headwater.readers.kernels.cache import Kernel
+
+KERNEL: Final = Kernel(
+    "headwater.readers.kafka.kernel.entry",
+    "enter",
+    arguments=10,
+    needed_for="the kafka source",
+    extra="kafka",
+)
+
+
+def scan_headers(data: ByteArray, batches: BatchArray) -> int:
+    """Call `headwater.readers.kafka.kernel.decode.scan`.
+
+    Raises:
+        MissingDependencyError: numba is not installed in this process.
+    """
+    return _call(layout.FUNCTION_SCAN, data, batches, 0, 0, 0, 0, 0)
+
+
+def decode_records(  # noqa: PLR0917 - as the kernel has them
+    data: ByteArray,
+    batches: BatchArray,
+    position: int,
+    stop: int,
+    rows: int,
+    out: Int64Array,
+    tally: Int64Array,
+) -> int:
+    """Call `headwater.readers.kafka.kernel.decode.decode`; ``out`` holds `RowBuffers.addresses`."""
+    return _call(layout.FUNCTION_DECODE, data, batches, position, stop, rows, address(tally), address(out))
+
+
+def first_wrong(data: ByteArray, batches: BatchArray) -> int:
+    """Call `headwater.readers.kafka.kernel.checksum.first_wrong`."""
+    return _call(layout.FUNCTION_VERIFY, data, batches, 0, 0, 0, 0, 0)
+
+
+def _call(function: int, data: ByteArray, batches: BatchArray, *more: int) -> int:
+    return KERNEL(function, address(data), data.size, address(batches), batches.size, *more)
+
 
 CODEC = 0x07
 """Attribute bits: how the records are compressed."""
@@ -82,13 +126,13 @@ def scan(data: ByteArray, split_id: str) -> BatchArray:
         CorruptRecordError: a header cannot be what a broker wrote.
     """
     batches = np.empty(_USUALLY_AT_MOST, BATCH)
-    count = kernel_calls.scan(data, batches)
+    count = scan_headers(data, batches)
     if not count:
         return _NO_BATCHES
     if count > _USUALLY_AT_MOST:
         batches = np.empty(count, BATCH)
         # Only now all headers are looked at. One that is broken ends the scan before the count of above.
-        count = kernel_calls.scan(data, batches)
+        count = scan_headers(data, batches)
     batches = batches[:count]
     last = batches[-1]
     if last["fault"]:
@@ -107,7 +151,7 @@ def verify(data: ByteArray, batches: BatchArray, split_id: str) -> None:
     Raises:
         CorruptRecordError: a batch is not what the producer wrote.
     """
-    wrong = kernel_calls.first_wrong(data, batches)
+    wrong = first_wrong(data, batches)
     if wrong < 0 and (batches["magic"] < 2).any():
         wrong = next((at for at, batch in enumerate(batches) if _is_wrong_message(data, batch)), -1)
     if wrong >= 0:

@@ -13,12 +13,13 @@ import pyarrow as pa
 from headwater.core.emitter import SplitState
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
 from headwater.readers.formats.format import Spans
-from headwater.readers.kafka import kernel_calls, layout
+from headwater.readers.kafka import layout
 from headwater.readers.kafka.chunks import Chunk
 from headwater.readers.kafka.columns import TopicColumn, binary, fixed, headers
 from headwater.readers.kafka.decoded_columns import DecodedColumns, RecordRun
 from headwater.readers.kafka.faults import beyond_spark, fault
 from headwater.readers.kafka.layout import BinaryBuffers, HeadersBuffers, RowBuffers, SpanBuffers
+from headwater.readers.kafka.record_set import decode_records
 from headwater.readers.kernels.arenas import ArenaPool
 from headwater.readers.kernels.arrays import ByteArray, Int64Array
 
@@ -108,7 +109,7 @@ class RowBuilder:
         if buffers is None or not self._has_room(chunk):
             buffers = self._open(chunk.most_rows, chunk.most_bytes)
         self._tally[layout.TALLY_CHECKS] = chunk.check_crc
-        rows = kernel_calls.decode(
+        rows = decode_records(
             chunk.data, chunk.batches, state.position, state.stop, self._rows, self._addresses, self._tally
         )
         if rows < 0:

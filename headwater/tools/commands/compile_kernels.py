@@ -14,7 +14,7 @@ from headwater.core.imports import importing
 from headwater.readers.kernels.cache import cache_folder
 
 _MODULES: Final[Mapping[str, str]] = {
-    "kafka": "headwater.readers.kafka.kernel_calls",
+    "kafka": "headwater.readers.kafka.record_set",
     "json": "headwater.readers.formats.json.json_decoder",
     "json-files": "headwater.readers.formats.json.documents",
     "json-schemas": "headwater.readers.formats.json.shape_inference",

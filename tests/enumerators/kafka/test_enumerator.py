@@ -13,12 +13,10 @@ from headwater.core.errors import DataLossError
 from headwater.core.jsons import JsonValue
 from headwater.core.split import SplitPath
 from headwater.enumerators.kafka.client.metadata import EARLIEST
-from headwater.enumerators.kafka.cluster_view import ClusterView
 from headwater.enumerators.kafka.enumerator import KafkaSplitEnumerator
-from headwater.enumerators.kafka.lookup_settings import LookupSettings
+from headwater.enumerators.kafka.lookup_settings import LookupSettings, TopicNames
 from headwater.enumerators.kafka.offsets_initializer import OffsetsInitializer
-from headwater.enumerators.kafka.split import KafkaPartitionSplit
-from headwater.enumerators.kafka.subscription import TopicNames
+from headwater.enumerators.kafka.split import ClusterView, KafkaPartitionSplit
 from tests.enumerators.kafka.client.listeners import client
 
 T = TypeVar("T")

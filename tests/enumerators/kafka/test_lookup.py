@@ -13,17 +13,16 @@ from headwater.core.clock import ManualClock
 from headwater.core.errors import OptionError, SourceError, TransientSourceError, UnknownSplitError
 from headwater.core.split import SplitPath
 from headwater.enumerators.kafka.client.metadata import EARLIEST, LATEST, TopicPartition
-from headwater.enumerators.kafka.cluster_view import ClusterView
 from headwater.enumerators.kafka.lookup import KafkaLookup
-from headwater.enumerators.kafka.lookup_settings import LookupSettings
-from headwater.enumerators.kafka.offsets_initializer import OffsetsInitializer
-from headwater.enumerators.kafka.split import KafkaPartitionSplit
-from headwater.enumerators.kafka.subscription import (
+from headwater.enumerators.kafka.lookup_settings import (
     AssignedPartitions,
+    LookupSettings,
     Subscription,
     TopicNames,
     TopicPattern,
 )
+from headwater.enumerators.kafka.offsets_initializer import OffsetsInitializer
+from headwater.enumerators.kafka.split import ClusterView, KafkaPartitionSplit
 from local_kafka import LocalKafka
 from local_kafka_config import free_port
 from tests.enumerators.kafka.client.listeners import Listen, client

@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from headwater.connector.sources.kafka.columns import KAFKA_TYPE
+from headwater.connector.sources.kafka.options import KAFKA_TYPE
 from headwater.connector.sources.spark_schema import spark_schema
 from headwater.readers.kafka.columns import KAFKA_COLUMNS, kafka_schema
 

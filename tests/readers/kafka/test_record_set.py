@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from headwater.core.errors import CorruptRecordError
-from headwater.readers.kafka import kernel_calls
 from headwater.readers.kafka.kernel import checksum
 from headwater.readers.kafka.layout import BATCH, BATCH_OVERHEAD, CHECKED_BEFORE_RECORDS
 from headwater.readers.kafka.record_set import (
@@ -19,6 +18,7 @@ from headwater.readers.kafka.record_set import (
     as_bytes,
     before,
     first_batch_bytes,
+    first_wrong,
     next_offset,
     scan,
     verify,
@@ -167,9 +167,9 @@ def test_the_checksum_of_any_number_of_bytes_is_that_of_another_implementation(
     batches["start"] = whole + CHECKED_BEFORE_RECORDS
     batches["end"] = len(data)
     batches["crc"][1] = google_crc32c.value(data[whole:].tobytes())
-    assert kernel_calls.first_wrong(data, batches) == -1
+    assert first_wrong(data, batches) == -1
     batches["crc"][1] ^= 1
-    assert kernel_calls.first_wrong(data, batches) == 1
+    assert first_wrong(data, batches) == 1
 
 
 def test_tables_and_the_instruction_of_the_processor_give_the_same_checksum(rng: random.Random) -> None:

@@ -16,9 +16,9 @@ import pytest
 from headwater.readers.formats.avro import decoder as avro
 from headwater.readers.formats.json import json_decoder
 from headwater.readers.formats.protobuf import decoder as protobuf
-from headwater.readers.kafka import kernel_calls
-from headwater.readers.kafka.kernel_calls import KERNEL
+from headwater.readers.kafka import record_set
 from headwater.readers.kafka.layout import BATCH
+from headwater.readers.kafka.record_set import KERNEL
 from headwater.readers.kernels import machine_code as machine_codes
 from headwater.readers.kernels.cache import Kernel, cache_folder
 from tests.patience import PATIENCE_S
@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parents[3]
 LOAD = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from headwater.readers.kafka.kernel_calls import KERNEL
+from headwater.readers.kafka.record_set import KERNEL
 KERNEL.load()
 print("compiled" if "numba" in sys.modules else "loaded")
 """
@@ -165,7 +165,7 @@ def test_without_any_folder_the_kernel_is_compiled_for_this_process(
         (home / name).write_text("a file stands where a folder should be")
     with caplog.at_level(logging.WARNING):
         KERNEL.load()
-    assert kernel_calls.scan(np.zeros(100, np.uint8), np.empty(0, BATCH)) == 1
+    assert record_set.scan_headers(np.zeros(100, np.uint8), np.empty(0, BATCH)) == 1
     assert "compiles it anew" in caplog.text
 
 
@@ -187,9 +187,9 @@ def test_a_broken_cache_is_made_anew(kept: int, warm: Path) -> None:
 
 
 def test_a_process_loads_the_kernel_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    kernel_calls.scan(np.zeros(100, np.uint8), np.empty(0, BATCH))
+    record_set.scan_headers(np.zeros(100, np.uint8), np.empty(0, BATCH))
     monkeypatch.setattr(KERNEL, "load", lambda: pytest.fail("loaded again"))
-    kernel_calls.scan(np.zeros(100, np.uint8), np.empty(0, BATCH))
+    record_set.scan_headers(np.zeros(100, np.uint8), np.empty(0, BATCH))
 
 
 @pytest.mark.parametrize("missing", ["numba", "llvmlite"])

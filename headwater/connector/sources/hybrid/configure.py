@@ -24,7 +24,7 @@ from headwater.connector.sources.registry import source_factory
 from headwater.core.errors import OptionError, nearest
 from headwater.core.source import Boundedness
 from headwater.enumerators.hybrid.part import HybridPart
-from headwater.enumerators.hybrid.switch_point import PositionSwitchPoint, SwitchPoint, TimeSwitchPoint
+from headwater.enumerators.hybrid.split import PositionSwitchPoint, SwitchPoint, TimeSwitchPoint
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType

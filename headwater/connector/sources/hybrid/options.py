@@ -12,7 +12,7 @@ from headwater.connector.options import OptionTable
 from headwater.connector.planned.options import PLANNED_OPTIONS
 from headwater.core.options import Option, duration_ms, names, text
 from headwater.core.source import Boundedness
-from headwater.enumerators.hybrid.switch_point import PositionSwitchPoint
+from headwater.enumerators.hybrid.split import PositionSwitchPoint
 
 
 def _parts(raw: str) -> tuple[str, ...]:

@@ -14,8 +14,13 @@ from headwater.core.source import Boundedness
 from headwater.core.split import SplitPath, SplitRange
 from headwater.enumerators.hybrid.enumerator import HybridSplitEnumerator
 from headwater.enumerators.hybrid.part import HybridPart
-from headwater.enumerators.hybrid.split import HybridPosition, HybridSplit, inner_path, inner_position
-from headwater.enumerators.hybrid.switch_point import SwitchPoint
+from headwater.enumerators.hybrid.split import (
+    HybridPosition,
+    HybridSplit,
+    SwitchPoint,
+    inner_path,
+    inner_position,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -100,8 +105,7 @@ class HybridSource(PlannedSource[Any, HybridSplit, HybridPosition]):
         return HybridSplitReader(self._sources)
 
     def create_emitter(self) -> HybridRecordEmitter:
-        from headwater.readers.hybrid.split_reader import HybridRecordEmitter
-        from headwater.readers.hybrid.switch_point_filter import filter_of
+        from headwater.readers.hybrid.split_reader import HybridRecordEmitter, filter_of
 
         schema = self.schema()
         last = len(self.parts) - 1

@@ -11,6 +11,12 @@ from headwater.core.errors import OptionError
 from headwater.core.options import Option, integer, json_object, one_of, text
 from headwater.core.source import Boundedness
 from headwater.enumerators.kafka.client.metadata import EARLIEST, LATEST, TopicPartition
+from headwater.enumerators.kafka.lookup_settings import (
+    AssignedPartitions,
+    Subscription,
+    TopicNames,
+    TopicPattern,
+)
 from headwater.enumerators.kafka.offsets_initializer import (
     AtTimestamp,
     CommittedBy,
@@ -18,12 +24,6 @@ from headwater.enumerators.kafka.offsets_initializer import (
     OffsetsInitializer,
 )
 from headwater.enumerators.kafka.pattern import topic_pattern
-from headwater.enumerators.kafka.subscription import (
-    AssignedPartitions,
-    Subscription,
-    TopicNames,
-    TopicPattern,
-)
 
 _BATCH: Final = Boundedness.BOUNDED
 _JAVA_BLANKS: Final = "".join(map(chr, range(ord(" ") + 1)))

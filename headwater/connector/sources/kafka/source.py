@@ -14,7 +14,6 @@ from headwater.connector.options import ParsedOptions
 from headwater.connector.planned.event_time_options import alignment_settings, watched_column
 from headwater.connector.planned.options import planning_hints, read_limits
 from headwater.connector.sources.configured import ConfiguredPlannedSource
-from headwater.connector.sources.kafka.columns import chosen_columns, row_type
 from headwater.connector.sources.kafka.offset_options import ending_offsets, starting_offsets, subscription
 from headwater.connector.sources.kafka.options import (
     KAFKA_OPTIONS,
@@ -23,6 +22,8 @@ from headwater.connector.sources.kafka.options import (
     MIN_OFFSETS,
     TOPIC_WEIGHTS,
     check_topics,
+    chosen_columns,
+    row_type,
     with_weights,
 )
 from headwater.connector.sources.kafka.schema_sample import SchemaSample
@@ -37,7 +38,7 @@ from headwater.core.reader import SplitReader
 from headwater.core.retry import Backoff
 from headwater.core.source import Boundedness
 from headwater.core.split import SplitPath, SplitRange
-from headwater.enumerators.event_time.settings import AlignmentSettings
+from headwater.enumerators.event_time.time_index import AlignmentSettings
 from headwater.enumerators.kafka.client.client_config import ClientConfig
 from headwater.enumerators.kafka.client.metadata import EARLIEST, LATEST, TopicPartition
 from headwater.enumerators.kafka.lookup_settings import LookupSettings

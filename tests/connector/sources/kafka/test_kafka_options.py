@@ -18,9 +18,9 @@ from headwater.core.errors import OptionError
 from headwater.core.source import Boundedness
 from headwater.core.split import SplitRange
 from headwater.enumerators.kafka.client.metadata import EARLIEST, LATEST, TopicPartition
+from headwater.enumerators.kafka.lookup_settings import AssignedPartitions, TopicNames, TopicPattern
 from headwater.enumerators.kafka.offsets_initializer import AtTimestamp, CommittedBy, OffsetsInitializer
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
-from headwater.enumerators.kafka.subscription import AssignedPartitions, TopicNames, TopicPattern
 from tests.connector.sources.kafka.kafka_queries import configure
 
 BATCH, STREAM = Boundedness.BOUNDED, Boundedness.CONTINUOUS_UNBOUNDED

@@ -10,9 +10,8 @@ import pytest
 from headwater.connector.sources.kafka.source import KafkaSource
 from headwater.core.errors import OptionError
 from headwater.core.source import Boundedness
-from headwater.enumerators.kafka.lookup_settings import LookupSettings
+from headwater.enumerators.kafka.lookup_settings import AssignedPartitions, LookupSettings
 from headwater.enumerators.kafka.offsets_initializer import OffsetsInitializer
-from headwater.enumerators.kafka.subscription import AssignedPartitions
 from tests.connector.sources.kafka.kafka_queries import configure
 
 OFFSETS: dict[str, dict[tuple[str, int], int] | None] = {

@@ -4,7 +4,7 @@ import pickle
 
 import pytest
 
-from headwater.enumerators.kafka.subscription import (
+from headwater.enumerators.kafka.lookup_settings import (
     AssignedPartitions,
     Subscription,
     TopicNames,

@@ -7,8 +7,8 @@ import hypothesis.strategies as st
 import pyarrow as pa
 import pytest
 
-from headwater.enumerators.hybrid.switch_point import PositionSwitchPoint, TimeSwitchPoint
-from headwater.readers.hybrid.switch_point_filter import filter_of
+from headwater.enumerators.hybrid.split import PositionSwitchPoint, TimeSwitchPoint
+from headwater.readers.hybrid.split_reader import filter_of
 
 TIMES = st.lists(st.integers(-3_000, 3_000), max_size=30)
 
