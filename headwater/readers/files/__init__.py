@@ -11,6 +11,7 @@ In reading order:
 - ``json_documents``, ``json_format``, ``json_inference``: JSON.
 - ``bad_records``: records that cannot be read, and the files that they go to.
 - ``column_types``, ``rebase``: columns of a file as those of the schema, and dates of old calendars.
+- ``spark_notes``: types that Spark has noted in the files that it wrote.
 - ``columnar_formats``: Arrow, and the base of formats that tell their columns.
 - ``parquet_types``, ``parquet_format``, ``parquet_statistics``, ``parquet_ends``, ``pruning``: Parquet.
 - ``orc_tail``, ``orc_conversions``, ``orc_format``, ``decoder_process``, ``decoder_child``: ORC.
