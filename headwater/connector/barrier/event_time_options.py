@@ -9,45 +9,50 @@ from headwater.connector.options import ParsedOptions
 from headwater.connector.time_column import check_time_column
 from headwater.core.barrier_source import BarrierSource
 from headwater.core.epoch import Barrier
-from headwater.core.errors import OptionError
-from headwater.core.options import Option, duration_ms, text
+from headwater.core.options import Spec, option, positive_duration_ms
 from headwater.core.source import Boundedness
 
 _STREAM: Final = Boundedness.CONTINUOUS_UNBOUNDED
 
 
-def _at_least_1_ms(raw: str) -> int:
-    found_ms = duration_ms(raw)
-    if not found_ms:
-        raise ValueError("must be more than 0")
-    return found_ms
+class EpochAlignmentOptions(Spec):
+    """What the user says of event time."""
+
+    max_skew_ms: int | None = option(
+        "maxEventTimeSkew",
+        "No split's rows come that are later in event time than the split that is behind all others by more"
+        " than this, so that no row is late because its split lags; needs `eventTimeColumn`, and a limit "
+        "for an epoch.",
+        default=None,
+        parse=positive_duration_ms,
+        only=_STREAM,
+    )
+    column: str | None = option(
+        "eventTimeColumn",
+        "The column with the event time, a timestamp or a date, for `maxEventTimeSkew`.",
+        default=None,
+        only=_STREAM,
+    )
+    idle_timeout_ms: int | None = option(
+        "eventTimeIdleTimeout",
+        "A split of which nothing has come for this long holds nobody back. Without it nobody waits for a "
+        "split that has nothing more, and any other one is waited for as long as it takes.",
+        default=None,
+        parse=positive_duration_ms,
+        only=_STREAM,
+    )
+
+    def __post_init__(self) -> None:
+        if self.max_skew_ms is not None:
+            if self.column is None:
+                raise self.refusal("max_skew_ms", f"needs option {self.OPTIONS['column'].name!r}")
+            return
+        for field in ("column", "idle_timeout_ms"):
+            if getattr(self, field) is not None:
+                raise self.refusal(field, f"requires option {self.OPTIONS['max_skew_ms'].name!r}")
 
 
-_MAX_SKEW: Final = Option(
-    "maxEventTimeSkew",
-    _at_least_1_ms,
-    None,
-    "No split's rows come that are later in event time than the split that is behind all others by more than "
-    "this, so that no row is late because its split lags; needs `eventTimeColumn`, and a limit for an epoch.",
-    only=_STREAM,
-)
-_EVENT_TIME_COLUMN: Final = Option(
-    "eventTimeColumn",
-    text,
-    None,
-    "The column with the event time, a timestamp or a date, for `maxEventTimeSkew`.",
-    only=_STREAM,
-)
-_IDLE_TIMEOUT: Final = Option(
-    "eventTimeIdleTimeout",
-    _at_least_1_ms,
-    None,
-    "A split of which nothing has come for this long holds nobody back. Without it nobody waits for a split "
-    "that has nothing more, and any other one is waited for as long as it takes.",
-    only=_STREAM,
-)
-
-EVENT_TIME_OPTIONS: Final = (_MAX_SKEW, _EVENT_TIME_COLUMN, _IDLE_TIMEOUT)
+EVENT_TIME_OPTIONS: Final = EpochAlignmentOptions.options()
 """In the order in which the docs list them."""
 
 
@@ -81,19 +86,11 @@ def event_time_settings(options: ParsedOptions, barrier: Barrier) -> EventTimeSe
     Raises:
         OptionError: the column or a limit is missing, or an option says how to do what was not asked for.
     """
-    max_skew_ms = options[_MAX_SKEW]
-    column = options[_EVENT_TIME_COLUMN]
-    idle_timeout_ms = options[_IDLE_TIMEOUT]
-    if max_skew_ms is None:
-        for name, value in ((_EVENT_TIME_COLUMN.name, column), (_IDLE_TIMEOUT.name, idle_timeout_ms)):
-            if value is not None:
-                raise OptionError(f"requires option {_MAX_SKEW.name!r}", option=name)
+    given = options.of(EpochAlignmentOptions)
+    if given.max_skew_ms is None or given.column is None:
         return None
-    if column is None:
-        raise OptionError(f"needs option {_EVENT_TIME_COLUMN.name!r}", option=_MAX_SKEW.name)
     if barrier == Barrier():
-        raise OptionError(
-            "needs a limit for an epoch: one that ends when all is read has no late rows",
-            option=_MAX_SKEW.name,
+        raise given.refusal(
+            "max_skew_ms", "needs a limit for an epoch: one that ends when all is read has no late rows"
         )
-    return EventTimeSettings(column, max_skew_ms, idle_timeout_ms)
+    return EventTimeSettings(given.column, given.max_skew_ms, given.idle_timeout_ms)

@@ -7,9 +7,8 @@ from typing import Final
 
 from headwater.connector.options import ParsedOptions
 from headwater.connector.planned.admission import ReadLimits
-from headwater.core.errors import OptionError
 from headwater.core.imports import require
-from headwater.core.options import Option, duration_ms, one_of, positive_duration_ms, text
+from headwater.core.options import Spec, duration_ms, one_of, option, positive_duration_ms
 from headwater.core.source import Boundedness
 from headwater.enumerators.event_time.time_index import AlignmentSettings
 
@@ -17,50 +16,68 @@ _STREAM: Final = Boundedness.CONTINUOUS_UNBOUNDED
 _PAGE: Final = "see [event-time.md](event-time.md)."
 
 
-MAX_SKEW: Final = Option(
-    "maxEventTimeSkew",
-    positive_duration_ms,
-    None,
-    "Where a batch cannot take all there is, let it end at the same event time in all splits, give or take "
-    f"this much, so that no split's rows are late because it lags; needs a limit of rows or bytes: {_PAGE}",
-    only=_STREAM,
-)
-EVENT_TIME_DELAY: Final = Option(
-    "eventTimeDelay",
-    duration_ms,
-    None,
-    "The delay of the query's watermark: rows of a split that is found late, or is back, count as late if "
-    "they are older than what was read by more than this.",
-    only=_STREAM,
-    shown_default="`maxEventTimeSkew`",
-)
-ON_LATE_SPLIT: Final = Option(
-    "onLateSplit",
-    one_of("read", "fail"),
-    "read",
-    "What to do about such rows: `read` them, with a warning and a count, or `fail`.",
-    only=_STREAM,
-)
-IDLE_TIMEOUT: Final = Option(
-    "eventTimeIdleTimeout",
-    positive_duration_ms,
-    None,
-    "Let a split that is read to its end hold back the others, until nothing has come there for this long. "
-    "Without it nobody waits for such a split.",
-    only=_STREAM,
-)
+class AlignmentOptions(Spec):
+    """What the user says of event time; the idle time only where the source knows when a record was made."""
 
-EVENT_TIME_COLUMN: Final = Option(
-    "eventTimeColumn",
-    text,
-    None,
-    "The column that the query's watermark is on, if it is not the time of the record. Batches are aligned "
-    "by the times of records all the same; rows that are late by this column are counted, with a warning.",
-    only=_STREAM,
-)
+    max_skew_ms: int | None = option(
+        "maxEventTimeSkew",
+        "Where a batch cannot take all there is, let it end at the same event time in all splits, give or "
+        "take this much, so that no split's rows are late because it lags; needs a limit of rows or bytes: "
+        f"{_PAGE}",
+        default=None,
+        parse=positive_duration_ms,
+        only=_STREAM,
+    )
+    delay_ms: int | None = option(
+        "eventTimeDelay",
+        "The delay of the query's watermark: rows of a split that is found late, or is back, count as late "
+        "if they are older than what was read by more than this.",
+        default=None,
+        parse=duration_ms,
+        only=_STREAM,
+        shown_default="`maxEventTimeSkew`",
+    )
+    on_late_split: str = option(
+        "onLateSplit",
+        "What to do about such rows: `read` them, with a warning and a count, or `fail`.",
+        default="read",
+        parse=one_of("read", "fail"),
+        only=_STREAM,
+    )
+    column: str | None = option(
+        "eventTimeColumn",
+        "The column that the query's watermark is on, if it is not the time of the record. Batches are "
+        "aligned by the times of records all the same; rows that are late by this column are counted, with "
+        "a warning.",
+        default=None,
+        only=_STREAM,
+    )
+    idle_timeout_ms: int | None = option(
+        "eventTimeIdleTimeout",
+        "Let a split that is read to its end hold back the others, until nothing has come there for this "
+        "long. Without it nobody waits for such a split.",
+        default=None,
+        parse=positive_duration_ms,
+        only=_STREAM,
+    )
 
-EVENT_TIME_OPTIONS: Final = (MAX_SKEW, EVENT_TIME_DELAY, ON_LATE_SPLIT, EVENT_TIME_COLUMN)
+    def __post_init__(self) -> None:
+        if self.max_skew_ms is not None:
+            if self.delay_ms is not None and self.delay_ms < self.max_skew_ms:
+                name = self.OPTIONS["max_skew_ms"].name
+                raise self.refusal(
+                    "delay_ms", f"must not be less than {name}: rows that far apart in time would be late"
+                )
+            return
+        for field in ("delay_ms", "idle_timeout_ms", "on_late_split", "column"):
+            if getattr(self, field) != self.OPTIONS[field].default:
+                raise self.refusal(field, f"requires option {self.OPTIONS['max_skew_ms'].name!r}")
+
+
+EVENT_TIME_OPTIONS: Final = AlignmentOptions.options()[:-1]
 """Of all these sources."""
+
+IDLE_TIMEOUT: Final = AlignmentOptions.OPTIONS["idle_timeout_ms"]
 
 
 @dataclass(frozen=True)
@@ -82,11 +99,9 @@ def watched_column(options: ParsedOptions) -> WatchedColumn | None:
     Args:
         options: of a table, mostly one with `EVENT_TIME_OPTIONS`, which `alignment_settings` has checked.
     """
-    name = options.get(EVENT_TIME_COLUMN)
-    delay_ms = options.get(EVENT_TIME_DELAY)
-    if delay_ms is None:
-        delay_ms = options.get(MAX_SKEW)
-    return None if name is None or delay_ms is None else WatchedColumn(name, delay_ms)
+    given = options.of(AlignmentOptions)
+    delay_ms = given.max_skew_ms if given.delay_ms is None else given.delay_ms
+    return None if given.column is None or delay_ms is None else WatchedColumn(given.column, delay_ms)
 
 
 def alignment_settings(options: ParsedOptions, limits: ReadLimits) -> AlignmentSettings | None:
@@ -102,32 +117,18 @@ def alignment_settings(options: ParsedOptions, limits: ReadLimits) -> AlignmentS
             asked for.
         MissingDependencyError: NumPy is not installed.
     """
-    max_skew_ms = options.get(MAX_SKEW)
-    delay_ms = options.get(EVENT_TIME_DELAY)
-    idle_timeout_ms = options.get(IDLE_TIMEOUT)
-    fail_on_late_split = options.get(ON_LATE_SPLIT) == "fail"
-    if max_skew_ms is None:
-        settings: dict[str, object] = {EVENT_TIME_DELAY.name: delay_ms, IDLE_TIMEOUT.name: idle_timeout_ms}
-        settings[ON_LATE_SPLIT.name] = fail_on_late_split or None
-        settings[EVENT_TIME_COLUMN.name] = options.get(EVENT_TIME_COLUMN)
-        for name, value in settings.items():
-            if value is not None:
-                raise OptionError(f"requires option {MAX_SKEW.name!r}", option=name)
+    given = options.of(AlignmentOptions)
+    if given.max_skew_ms is None:
         return None
     if not limits.limits_batches:
-        raise OptionError(
+        raise given.refusal(
+            "max_skew_ms",
             "needs a limit for a batch: without one a batch takes all there is, in which no row is late",
-            option=MAX_SKEW.name,
         )
-    if delay_ms is not None and delay_ms < max_skew_ms:
-        raise OptionError(
-            f"must not be less than {MAX_SKEW.name}: rows that far apart in time would be late",
-            option=EVENT_TIME_DELAY.name,
-        )
-    require("numpy", needed_for=f"option {MAX_SKEW.name}", extra="event-time")
+    require("numpy", needed_for=f"option {given.OPTIONS['max_skew_ms'].name}", extra="event-time")
     return AlignmentSettings(
-        max_skew_ms=max_skew_ms,
-        delay_ms=max_skew_ms if delay_ms is None else delay_ms,
-        fail_on_late_split=fail_on_late_split,
-        idle_timeout_ms=idle_timeout_ms,
+        max_skew_ms=given.max_skew_ms,
+        delay_ms=given.max_skew_ms if given.delay_ms is None else given.delay_ms,
+        fail_on_late_split=given.on_late_split == "fail",
+        idle_timeout_ms=given.idle_timeout_ms,
     )
