@@ -80,7 +80,9 @@ def envelope_of(text: str, part: PartOptions) -> str:
         schema = json_text.loads(text)
     except ValueError:
         schema = None
-    fields = {each.get("name"): each for each in _fields(schema)}
+    fields = {str(each.get("name")): each for each in _fields(schema)}
+    if "before" not in fields and "after" in fields:
+        fields |= _with_before(fields["after"], schema)
     if missing := [name for name in ENVELOPE if name not in fields]:
         raise part.refusal(
             "format",
@@ -88,6 +90,26 @@ def envelope_of(text: str, part: PartOptions) -> str:
             "the transform ExtractNewRecordState has unwrapped is of the format 'confluent-avro'",
         )
     return json_text.dumps({**schema, "fields": [fields[name] for name in ENVELOPE]})
+
+
+def _with_before(after: dict[str, Any], envelope: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return both fields of a row of a connector that knows no earlier one (Cassandra), which is null.
+
+    The first one in the order of columns defines the type of a row, the other one names it.
+    """
+    branches = after["type"] if isinstance(after.get("type"), list) else [after.get("type")]
+    row = next((each for each in branches if isinstance(each, dict) and each.get("type") == "record"), None)
+    if row is None:
+        return {}
+    name = str(row.get("name"))
+    namespace = row.get(
+        "namespace", str(envelope.get("name")).rpartition(".")[0] or envelope.get("namespace")
+    )
+    full = name if "." in name or not namespace else f"{namespace}.{name}"
+    return {
+        "before": {"name": "before", "type": ["null", row], "default": None},
+        "after": {**after, "type": [full if each is row else each for each in branches]},
+    }
 
 
 def _fields(schema: Any) -> list[dict[str, Any]]:

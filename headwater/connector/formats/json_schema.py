@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
+from urllib.parse import unquote
 
 from pyspark.sql.types import (
     ArrayType,
@@ -92,13 +93,32 @@ class _Converter:
     def _referred(self, reference: Any, path: str) -> Any:
         if not isinstance(reference, str) or not reference.startswith("#"):
             raise _refusal(path, f"refers to {reference!r}, which is another schema")
+        path_in_root = unquote(reference.removeprefix("#"))
+        if path_in_root and not path_in_root.startswith("/"):
+            return self._anchored(path_in_root, path)
         node = self._root
-        for part in reference.removeprefix("#").split("/")[1:]:
+        for part in path_in_root.split("/")[1:]:
             name = part.replace("~1", "/").replace("~0", "~")
-            if not isinstance(node, dict) or name not in node:
+            if isinstance(node, list) and name.isdecimal() and int(name) < len(node):
+                node = node[int(name)]
+            elif isinstance(node, dict) and name in node:
+                node = node[name]
+            else:
                 raise _refusal(path, f"refers to {reference!r}, which is not there")
-            node = node[name]
         return node
+
+    def _anchored(self, anchor: str, path: str) -> Any:
+        """Return the schema that has this name: by ``$anchor``, or in older drafts by ``$id`` or ``id``."""
+        queue = [self._root]
+        while queue:
+            node = queue.pop()
+            if isinstance(node, dict):
+                if node.get("$anchor") == anchor or f"#{anchor}" in (node.get("$id"), node.get("id")):
+                    return node
+                queue += node.values()
+            elif isinstance(node, list):
+                queue += node
+        raise _refusal(path, f"refers to '#{anchor}', which is not there")
 
 
 def _kind(schema: Mapping[str, Any], path: str) -> str:

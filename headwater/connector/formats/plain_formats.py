@@ -41,7 +41,7 @@ _OF_CSV: Final = (
     *(NumericType, BooleanType, StringType, BinaryType, DateType, TimestampType, TimestampNTZType),
     *(DayTimeIntervalType, TimeType),
 )
-_AVRO_TEXT: Final = re.compile(r"\s*[\[{\"]|null|boolean|int|long|float|double|bytes|string")
+_AVRO_TEXT: Final = re.compile(r"\s*([\[{\"]|//|/\*|(null|boolean|int|long|float|double|bytes|string)\s*$)")
 
 
 def text(_request: FormatRequest) -> ChosenFormat:

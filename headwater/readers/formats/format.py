@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
     import pyarrow as pa
 
     from headwater.readers.kernels.arrays import ByteArray, Int64Array
@@ -147,6 +149,10 @@ class ValueDecoder(ABC):
                 is never a bad value, because a replay might decode it. The error's position is the number
                 of the value.
         """
+
+    def nulls(self, spans: Spans) -> npt.NDArray[np.bool_]:
+        """Return which values are null as a whole, where a value is one column. Nulls alone, by default."""
+        return spans.sizes < 0
 
     @abstractmethod
     def reason(self, code: int) -> str:

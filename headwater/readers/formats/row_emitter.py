@@ -91,7 +91,7 @@ class DecodingEmitter(RecordEmitter[EpochRecord, Any, Any]):
         """Return the decoded value as one column."""
         if self._part.format.is_single_value:
             return columns
-        return [struct_of(self._format_schema, columns, spans.sizes < 0)]
+        return [struct_of(self._format_schema, columns, self._decoder.nulls(spans))]
 
     def _others(self, name: str, rows: pa.RecordBatch, columns: list[pa.Array[Any]]) -> list[pa.Array[Any]]:
         return columns if is_spread(name) else [rows.column(name)]

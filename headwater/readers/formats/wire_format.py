@@ -136,6 +136,13 @@ class BehindHeader(ValueDecoder):
             self._corrupt.add(spans, all_bad, first)
         return all_bad
 
+    def nulls(self, spans: Spans) -> npt.NDArray[np.bool_]:
+        there = have_header(spans)
+        # A value without a header is bad, and no null.
+        behind = spans.sizes - HEADER_BYTES
+        nulls = self._inner.nulls(Spans(spans.data, spans.starts + HEADER_BYTES, np.where(there, behind, -1)))
+        return np.where(there, nulls, spans.sizes < 0)
+
     def reason(self, code: int) -> str:
         return self._reasons.reason(code) if code < 0 else self._inner.reason(code)
 

@@ -89,7 +89,7 @@ class DecodedColumns:
             if run.has_headers and self._parts[part].names_schemas:
                 _refuse_schema_header(run, part)
             if part in self._structs:
-                self._nulls[part].append(spans.sizes < 0)
+                self._nulls[part].append(decoder.nulls(spans))
             try:
                 bad = decoder.append(spans)
             except SourceError as error:

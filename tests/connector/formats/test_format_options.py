@@ -6,15 +6,17 @@ import base64
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from google.protobuf import any_pb2, descriptor_pb2, source_context_pb2, type_pb2
 
+from headwater.connector.formats import debezium_formats
 from headwater.connector.formats.session_settings import with_session_zone
 from headwater.connector.sources.kafka.source import KafkaSource
 from headwater.core.errors import DeadlineError, OptionError, UnknownSplitError
 from headwater.core.source import Boundedness
+from headwater.readers.formats.avro.avro_format import AvroValueFormat
 from tests.connector.sources.kafka.kafka_queries import configure
 from tests.readers.formats.scripted_registry import ScriptedRegistry
 
@@ -76,6 +78,17 @@ class TestFiles:
         path.write_text(text)
         for given in (text, str(path), f"file://{path}"):
             assert columns(valueFormat="avro", valueAvroSchema=given) == "id:int"
+
+    @pytest.mark.parametrize("name", ["interface.avsc", "long", "string/x.avsc", "null.json", "bytes2"])
+    def test_a_path_that_begins_as_a_type_does_is_a_path(
+        self, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        Path(name).parent.mkdir(exist_ok=True)
+        Path(name).write_text(json.dumps(record(ID)))
+        # A word that is a whole type stays one.
+        wanted = "value:bigint" if name == "long" else "id:int"
+        assert columns(valueFormat="avro", valueAvroSchema=name) == wanted
 
     def test_an_avro_schema_that_is_no_record_is_one_column(self) -> None:
         assert columns(valueFormat="avro", valueAvroSchema='"long"') == "value:bigint"
@@ -312,3 +325,19 @@ class TestZones:
     def test_outside_of_a_session_that_has_one_it_is_refused(self, schema: str) -> None:
         with pytest.raises(OptionError, match=r"'timeZone': is required.*spark\.sql\.session\.timeZone"):
             with_session_zone(self.part(valueSchema=schema))
+
+
+@pytest.mark.parametrize("optional", [True, False], ids=["a union with null", "no union"])
+def test_an_envelope_of_a_connector_that_knows_no_earlier_row_has_a_null_before(optional: bool) -> None:
+    row = record(ID) | {"name": "Value"}
+    after = {"name": "after", "type": ["null", row] if optional else row}
+    others = [{"name": name, "type": "string"} for name in ("op", "source")]
+    envelope = record(after, *others, {"name": "ts_ms", "type": "long"}) | {
+        "name": "Envelope",
+        "namespace": "cdc",
+    }
+    adapted = debezium_formats.envelope_of(json.dumps(envelope), cast("Any", None))
+    made_by = AvroValueFormat(adapted, json.dumps(envelope))
+    assert made_by.schema().names == ["before", "after", "op", "ts_ms", "source"]
+    assert made_by.schema().field("before").type == made_by.schema().field("after").type
+    assert json.loads(adapted)["fields"][0]["default"] is None

@@ -19,6 +19,9 @@ def fields(**properties: Any) -> str:
         "definitions": {
             "Point": {"type": "object", "properties": {"y": {"type": "number"}}},
             "a/b": {"type": "string"},
+            "Named": {"$anchor": "named", "type": "object", "properties": {"z": {"type": "integer"}}},
+            "Older": {"$id": "#older", "type": "boolean"},
+            "Oldest": {"id": "#oldest", "anyOf": [{"type": "null"}, {"type": "number"}]},
         },
         "$defs": {"Loop": {"type": "array", "items": {"$ref": "#/$defs/Loop"}}},
     }
@@ -43,6 +46,11 @@ NULL = {"type": "null"}
         ({"anyOf": [{"type": "number"}, NULL]}, "double"),
         ({"allOf": [{"$ref": "#/definitions/Point"}]}, "struct<y:double>"),
         ({"$ref": "#/definitions/a~1b"}, "string"),
+        ({"$ref": "#/definitions/a%7E1b"}, "string"),
+        ({"$ref": "#/definitions/Oldest/anyOf/1"}, "double"),
+        ({"$ref": "#named"}, "struct<z:bigint>"),
+        ({"$ref": "#older"}, "boolean"),
+        ({"type": "array", "items": {"$ref": "#oldest"}}, "array<double>"),
         ({"type": "array", "items": {"$ref": "#/definitions/Point"}}, "array<struct<y:double>>"),
         ({"properties": {"b": {"type": "string"}, "a": {"type": "integer"}}}, "struct<b:string,a:bigint>"),
         ({"type": "object", "additionalProperties": {"type": "integer"}}, "map<string,bigint>"),

@@ -121,3 +121,16 @@ def test_spans_tell_nulls_and_slices_without_copying() -> None:
     assert [spans.value(row) for row in range(4)] == [b"ab", b"", None, b"c"]
     assert spans_of(pa.array([], pa.string())).sizes.tolist() == []
     assert base64.b64encode(spans.data[:2].tobytes()) == b"YWI="
+
+
+@pytest.mark.parametrize(
+    ("format_", "header"), [("json", b""), ("confluent-json", b"\0\0\0\0\1")], ids=["json", "confluent-json"]
+)
+def test_a_blank_value_is_null_as_a_whole_as_from_json_has_it(format_: str, header: bytes) -> None:
+    decoding = hw.decode(format_, column="body", schema="a long", columns=["body"])
+    blanks = [b"", b"   ", b"\n", b" \t\r\n"]
+    others = [b"{}", b'  {"a": 1}', b"\x0b ", b"\x01", b"\xc2\xa0"]
+    values = [b"skipped", *[header + value for value in [*blanks, *others]], None]
+    bodies = [row["body"] for row in emitted(decoding, values)]
+    nulls = {"a": None}
+    assert bodies == [None, None, None, None, nulls, {"a": 1}, nulls, nulls, nulls, None]

@@ -56,7 +56,7 @@ class AvroDecoder(ValueDecoder):
         self._writer = writer
         self._header = header
         fields = list(arrow_schema(reader))
-        self._table = ColumnTable([*fields, _CORRUPT] if corrupt_column else fields)
+        self._table = ColumnTable([*fields, _CORRUPT] if corrupt_column else fields, last_of_keys=True)
         self._programs: list[Program] = []
         self._frames = np.zeros(layout.FRAME_FIELDS, np.int64)
         self._ids: list[int] = []
@@ -133,7 +133,9 @@ class AvroDecoder(ValueDecoder):
 
     def _add_program(self, writer_id: int, row: int) -> None:
         writer = self._writer(writer_id, row)
-        program = compile_program(writer, self._reader, self._table.nodes, self._code)
+        program = compile_program(
+            writer, self._reader, self._table.nodes, self._code, raw_bytes=self._header > 0
+        )
         self._ids.append(writer_id)
         self._programs.append(program)
         self._show_programs()

@@ -84,8 +84,8 @@ def _primitive(kind: str, value: Any) -> bytes:
             most = 1 << (31 if kind == "int" else 63)
             if -most <= number < most:
                 return _number(number)
-        case "float" | "double" if type(value) in {int, float}:
-            return struct.pack("<f" if kind == "float" else "<d", value)
+        case "float" | "double" if value in ("NaN", "Infinity", "-Infinity") or type(value) in {int, float}:
+            return struct.pack("<f" if kind == "float" else "<d", float(value))
         case "bytes":
             content = _of(str, value).encode("latin-1")
             return _number(len(content)) + content

@@ -35,12 +35,15 @@ OP_BOOLEAN = 12
 OP_STRING = 13
 OP_BYTES = 14
 OP_FIXED = 15
-"""A bytes."""
+"""A bytes, or `SIZE_IS_REST`; B is 1 for text."""
 OP_DECIMAL = 16
-"""A number of A bytes; below 0: as many as the length before it says."""
+"""A number of A bytes; below 0: as many as the length before it says, or `SIZE_IS_REST`."""
 OP_ENUM = 17
 """One of B symbols. Two numbers for each of them, from A on: where its text begins, and its size, below 0 if
 the reader does not have it."""
+
+SIZE_IS_REST = -2
+"""All bytes up to the end of the value."""
 
 # Structure.
 OP_STRUCT = 18

@@ -54,7 +54,12 @@ _UNITS: Final = {"millis": 1_000, "micros": 1_000_000, "nanos": 1_000_000_000}
 
 
 def compile_program(
-    writer: AvroType, reader: AvroType, nodes: Int64Array, reason: Callable[[str], int]
+    writer: AvroType,
+    reader: AvroType,
+    nodes: Int64Array,
+    reason: Callable[[str], int],
+    *,
+    raw_bytes: bool = False,
 ) -> Program:
     """Return the operations that read values of ``writer`` into the columns of ``reader``.
 
@@ -63,8 +68,11 @@ def compile_program(
         reader: the schema whose columns the table has.
         nodes: the table of columns.
         reason: called with the end of a sentence where types cannot be resolved; returns its code.
+        raw_bytes: whether a value of the schema ``bytes`` has no length in front, as Confluent's serializer
+            writes it.
     """
     compiler = _Compiler(nodes, reason)
+    compiler.all_is_raw = raw_bytes and isinstance(writer, PrimitiveType) and writer.kind == "bytes"
     by_columns = isinstance(chosen_type(reader), RecordType)
     compiler.read(writer, reader, _ROOT if by_columns else compiler.children(_ROOT)[0], "the value")
     return compiler.finish()
@@ -86,6 +94,8 @@ class _Compiler(Operations):
         super().__init__()
         self._nodes = nodes
         self._reason = reason
+        self.all_is_raw = False
+        """Whether the value is nothing but bytes, without their length."""
 
     def children(self, node: int) -> range:
         first = int(self._nodes[node, table.NODE_FIRST_CHILD])
@@ -207,6 +217,9 @@ class _Compiler(Operations):
             self._bytes(writer, reader, node, path)
             return
         code = _OPERATIONS[writer.kind, reader.kind]
+        if self.all_is_raw:
+            self.emit(layout.OP_FIXED, node, layout.SIZE_IS_REST, 1)
+            return
         factor = _factor(writer, reader)
         if code == layout.OP_LONG and factor != 1:
             code = layout.OP_LONG_TIMES
@@ -215,9 +228,11 @@ class _Compiler(Operations):
     def _bytes(
         self, writer: PrimitiveType | FixedType, reader: PrimitiveType | FixedType, node: int, path: str
     ) -> None:
-        size = writer.size if isinstance(writer, FixedType) else -1
+        size = (
+            writer.size if isinstance(writer, FixedType) else layout.SIZE_IS_REST if self.all_is_raw else -1
+        )
         if reader.decimal is None:
-            self.emit(layout.OP_BYTES if size < 0 else layout.OP_FIXED, node, size)
+            self.emit(layout.OP_BYTES if size == -1 else layout.OP_FIXED, node, size)
         elif writer.decimal is not None and writer.decimal.scale != reader.decimal.scale:
             self._fail(
                 f"{path} is a decimal of scale {writer.decimal.scale} in the writer's schema, "

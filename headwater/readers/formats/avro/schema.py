@@ -22,12 +22,14 @@ from headwater.readers.formats.avro.types import (
     RecordField,
     RecordType,
     UnionType,
+    short_name,
 )
 
 MOST_TYPES: Final = 10_000
 """With each use of a named type counted: a short text can name a type in a type in a type."""
 _MOST_DEPTH: Final = 64
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*")
+_COMMENT: Final = re.compile(r'("(?:[^"\\]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _PRIMITIVES: Final = frozenset({"null", "boolean", "int", "long", "float", "double", "bytes", "string"})
 _LOGICAL: Final = {
     "date": "int",
@@ -69,6 +71,9 @@ def _json(text: str) -> Any:
     except ValueError as error:
         if text.strip() in _PRIMITIVES:
             return text.strip()
+        # Java's parser takes comments.
+        if (plain := _COMMENT.sub(lambda match: match[1] or " ", text)) != text:
+            return _json(plain)
         raise FormatSchemaError(f"the Avro schema is not JSON: {error}") from None
 
 
@@ -99,6 +104,9 @@ class _Parser:
         if name in _PRIMITIVES:
             return PrimitiveType(name)
         full = _full_name(name, namespace)
+        # As Java's parser: else the type of this name that is in no namespace.
+        if not self._is_known(full) and self._is_known(short_name(name)):
+            full = short_name(name)
         if full in self._open:
             path = " in ".join(reversed([*self._open[self._open.index(full) :], full]))
             raise FormatSchemaError(
@@ -108,6 +116,9 @@ class _Parser:
         if full not in self._named:
             raise FormatSchemaError(f"the Avro schema names the type {full!r}, and does not define it before")
         return self._named[full]
+
+    def _is_known(self, name: str) -> bool:
+        return name in self._open or name in self._named
 
     def _complex(  # noqa: PLR0911 - a case for each type
         self, kind: str, schema: Mapping[str, Any], namespace: str, depth: int
@@ -149,7 +160,9 @@ class _Parser:
         if not isinstance(fields, list):
             raise FormatSchemaError(f"the fields of the record {name!r} are no list")
         self._open.append(name)
-        parsed = tuple(self._field(field, name, depth) for field in fields)
+        # As in Java: a record in no namespace leaves the one around it to the types in it.
+        within = name.rpartition(".")[0] or namespace
+        parsed = tuple(self._field(field, name, within, depth) for field in fields)
         self._open.pop()
         names = [field.name for field in parsed]
         if len(set(names)) < len(names):
@@ -157,10 +170,10 @@ class _Parser:
         record = RecordType(name, aliases, parsed)
         return self._define(self._weighed(record, [field.type for field in parsed]))
 
-    def _field(self, field: Any, record: str, depth: int) -> RecordField:
+    def _field(self, field: Any, record: str, namespace: str, depth: int) -> RecordField:
         match field:
             case {"name": str(name), "type": kind} if _NAME.fullmatch(name):
-                parsed = self.parse(kind, record.rpartition(".")[0], depth + 1)
+                parsed = self.parse(kind, namespace, depth + 1)
                 return RecordField(name, _aliases(field), parsed, field.get("default", NO_DEFAULT))
         raise FormatSchemaError(f"the record {record!r} has {_shown(field)} where a field belongs")
 
@@ -186,7 +199,8 @@ class _Parser:
         name = schema.get("name")
         if not (isinstance(name, str) and _NAME.fullmatch(name)):
             raise FormatSchemaError(f"the Avro schema has {_shown(name)} where the name of a type belongs")
-        full = _full_name(name, str(schema.get("namespace", namespace) or ""))
+        own = schema.get("namespace")
+        full = _full_name(name, namespace if own is None else str(own))
         if full in self._named or full in self._open or full in _PRIMITIVES:
             raise FormatSchemaError(f"the Avro schema defines the type {full!r} twice")
         within = full.rpartition(".")[0]

@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from headwater.core.errors import SourceError
 from headwater.readers.formats.columns import layout
+from headwater.readers.formats.columns.row_arrays import with_last_of_keys
 from headwater.readers.kernels.arenas import PROCESS_POOL, ArenaPool
 from headwater.readers.kernels.arrays import ByteArray, Int64Array, address
 
@@ -73,9 +74,17 @@ class ColumnTable:
     Args:
         fields: the columns, all nullable.
         pool: lends the memory.
+        last_of_keys: whether of a key that stands twice in a map the last value alone stays.
     """
 
-    def __init__(self, fields: Sequence[pa.Field[Any]], pool: ArenaPool = PROCESS_POOL) -> None:
+    def __init__(
+        self,
+        fields: Sequence[pa.Field[Any]],
+        pool: ArenaPool = PROCESS_POOL,
+        *,
+        last_of_keys: bool = False,
+    ) -> None:
+        self._last_of_keys = last_of_keys
         described = list(_level_by_level(pa.struct(fields)))
         self._types = [node.type for node in described]
         self.nodes: Int64Array = np.zeros((len(described), layout.NODE_FIELDS), np.int64)
@@ -222,6 +231,8 @@ class ColumnTable:
         if self._codes[self._parents[at]] == layout.TYPE_MAP:
             parts[0] = None  # the entries of maps are never null
         children = [self._array(child, region, begin, rows) for child in self._children[at]]
+        if code == layout.TYPE_MAP and self._last_of_keys:
+            parts[1], children = with_last_of_keys(entries, parts[1], children)
         # Nulls are counted when someone asks.
         return pa.Array.from_buffers(self._types[at], entries, parts, -1, children=children or None)
 

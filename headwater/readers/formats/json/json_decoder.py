@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from headwater.readers.formats.format import BadValues, FormatOptions, Spans
@@ -20,6 +21,7 @@ KERNEL: Final = Kernel(
     "headwater.readers.formats.json.kernel.decode", "decode", arguments=8, needed_for="the format json"
 )
 
+_SPACE: Final = 0x20
 _SPECIAL_NAME: Final = re.compile(r'["\\\x00-\x1f]')
 
 _REASONS: Final = {
@@ -77,9 +79,22 @@ class JsonDecoder(TextDecoder):
             self._state[layout.STATE_TEXT] = address(spans.data)
         return super().append(spans)
 
+    def nulls(self, spans: Spans) -> npt.NDArray[np.bool_]:
+        """Return which values are null or blank: `from_json` makes a null of both."""
+        return (spans.sizes < 0) | _are_blank(spans)
+
     def reason(self, code: int) -> str:
         """Return why a value is bad."""
         return _REASONS[code]
+
+
+def _are_blank(spans: Spans) -> npt.NDArray[np.bool_]:
+    """Return which values have no bytes but white space."""
+    blank: npt.NDArray[np.bool_] = spans.sizes == 0
+    first = spans.data[np.minimum(spans.starts, spans.data.size - 1)] if spans.data.size else blank
+    for row in np.flatnonzero((spans.sizes > 0) & (first <= _SPACE)).tolist():
+        blank[row] = not (spans.value(row) or b"").strip(b" \t\n\r")
+    return blank
 
 
 def _depth(kind: pa.DataType) -> int:

@@ -30,6 +30,7 @@ _REASONS = {
     layout.BAD_TEXT: "has a string that is not UTF-8",
     layout.BAD_REQUIRED: "lacks a required field",
     layout.BAD_TIME: "has a time that does not fit into 64 bits of microseconds",
+    layout.BAD_FIELD: "has a field whose value is not of the type that the schema says",
     layout.BAD_DEPTH: f"has messages nested deeper than {layout.MOST_DEPTH}",
 }
 

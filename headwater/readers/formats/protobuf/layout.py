@@ -175,6 +175,9 @@ BAD_TEXT = 2
 BAD_REQUIRED = 3
 BAD_TIME = 4
 BAD_DEPTH = 5
+BAD_FIELD = 6
+"""The message itself has a field of the schema whose value is of another wire type, or of no name of a closed
+enum: `from_protobuf` finds it among the unknown fields."""
 
 # Beside these, results of the kernel's functions.
 GOOD = 0

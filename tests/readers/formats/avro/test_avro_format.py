@@ -357,3 +357,76 @@ def test_aliases_of_fields_count_in_records_of_the_same_name() -> None:
     reads = {**reads, "name": "Two"}
     assert "no field 'new'" in resolved(wrote, reads, {"old": 7})
     assert resolved(wrote, {**reads, "aliases": ["One"]}, {"old": 7}) == {"new": 7}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        pytest.param(
+            """{"type": "record", "name": "ns.Event", "fields": [
+                {"name": "before", "type": ["null", {"type": "record", "name": "row", "namespace": "",
+                    "fields": [{"name": "x", "type": "int"}]}]},
+                {"name": "after", "type": ["null", "row"]}]}""",
+            id="a type in no namespace",
+        ),
+        pytest.param(
+            """{"type": "record", "name": "ns.Event", "fields": [
+                {"name": "before", "type": ["null", {"type": "record", "name": "row", "namespace": null,
+                    "fields": [{"name": "x", "type": "int"}]}]},
+                {"name": "after", "type": ["null", "ns.row"]}]}""",
+            id="a namespace that is null is the one around",
+        ),
+        pytest.param(
+            """{"type": "record", "name": "Event", "namespace": "ns", "fields": [
+                {"name": "before", "type": ["null", {"type": "record", "name": "row", "namespace": "",
+                    "fields": [{"name": "x", "type": {"type": "record", "name": "part", "fields": [
+                        {"name": "y", "type": "int"}]}}]}]},
+                {"name": "after", "type": ["null", "ns.part"]}]}""",
+            id="types of a record in no namespace are in the one around it",
+        ),
+        pytest.param(
+            """/* A comment. */ {"type": "record", "name": "Event", "fields": [ // another
+                {"name": "before", "type": "int", "doc": "no // comment"},
+                {"name": "after", "type": "int"}]}""",
+            id="comments",
+        ),
+    ],
+)
+def test_names_and_texts_are_resolved_as_by_javas_parser(schema: str) -> None:
+    assert AvroValueFormat(schema).schema().names == ["before", "after"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "default", "shown"),
+    [
+        ("double", "NaN", "nan"),
+        ("float", "Infinity", "inf"),
+        ("double", "-Infinity", "-inf"),
+        (["double", "null"], "NaN", "nan"),
+        ({"type": "array", "items": "double"}, [1, "NaN"], "[1.0, nan]"),
+    ],
+)
+def test_a_default_may_be_a_number_that_json_has_no_word_for(kind: Any, default: Any, shown: str) -> None:
+    reader = record(field(kind, default=default), {"name": "id", "type": "int"})
+    writer = record({"name": "id", "type": "int"})
+    values, bad = decode(AvroValueFormat(json.dumps(reader), json.dumps(writer)), [b"\x02"])
+    assert bad is None
+    assert [str(value["x"]) for value in values] == [shown]
+
+
+def test_of_a_key_that_stands_twice_in_a_map_the_last_value_stays_in_every_nesting() -> None:
+    maps = {"type": "map", "values": "int"}
+    twice = bytes.fromhex("04 026b02 026b04 00")
+    apart = bytes.fromhex("02 026b02 02 026a06 02 026b08 00")
+    other = bytes.fromhex("04 026a02 026b04 00")
+    values, bad = decode(made(maps), [twice, other, None, apart, b"\0", twice])
+    assert bad is None
+    last = [[("k", 2)], [("j", 1), ("k", 2)], None, [("j", 3), ("k", 4)], [], [("k", 2)]]
+    assert [value["x"] for value in values] == last
+    values, bad = decode(made({"type": "array", "items": maps}), [b"\4" + twice + other + b"\0", b"\0"])
+    assert bad is None
+    assert [value["x"] for value in values] == [[[("k", 2)], [("j", 1), ("k", 2)]], []]
+    inner = bytes.fromhex("04 0261") + twice + b"\x02a" + other + b"\0"
+    values, bad = decode(made({"type": "map", "values": maps}), [inner])
+    assert bad is None
+    assert [value["x"] for value in values] == [[("a", [("j", 1), ("k", 2)])]]

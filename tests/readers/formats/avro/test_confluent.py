@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -143,3 +144,35 @@ def test_a_schema_of_a_subject_is_found_by_version(server: ScriptedRegistry) -> 
     assert (found.id, found.kind, json.loads(found.text), found.references) == (9, "AVRO", V1, ())
     with pytest.raises(UnknownSplitError, match="version 3 of the subject 'other'"):
         registry(RegistrySettings(urls=(server.url,))).by_version("other", "3")
+
+
+@pytest.mark.parametrize(
+    ("reader", "content", "shown"),
+    [
+        ("bytes", b"\x08abcdef", b"\x08abcdef"),
+        (["null", "bytes"], b"hello", b"hello"),
+        ("string", b"hello\xff", "hello\ufffd"),
+        ("bytes", b"", b""),
+        (
+            {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2},
+            b"\x01\x00",
+            Decimal("2.56"),
+        ),
+    ],
+)
+def test_values_of_the_schema_bytes_have_no_length_as_confluents_serializer_writes_them(
+    reader: Any, content: bytes, shown: Any, server: ScriptedRegistry
+) -> None:
+    server.has(6, reader if isinstance(reader, dict) else "bytes")
+    format_ = made(server, reader)
+    decoder = format_.decoder()
+    assert decoder.append(spans([b"\0\0\0\0\6" + content])) is None
+    assert rows(format_, decoder) == [{"value": shown}]
+
+
+def test_bytes_inside_of_other_types_have_their_length(server: ScriptedRegistry) -> None:
+    server.has(6, ["null", "bytes"])
+    format_ = made(server, ["null", "bytes"])
+    decoder = format_.decoder()
+    assert decoder.append(spans([b"\0\0\0\0\6\2\4ab"])) is None
+    assert rows(format_, decoder) == [{"value": b"ab"}]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pyarrow as pa
+import pytest
 
 from tests.readers.formats.csv.csv_values import TEXT, decode
 
@@ -43,3 +44,18 @@ def test_columns_grow_as_records_need_it() -> None:
 
 def test_the_text_of_a_bad_record_ends_before_its_line_end() -> None:
     assert decode(TEXT, ["1,2\r\n"], corrupt="corrupt").rows[0]["corrupt"] == "1,2"
+
+
+@pytest.mark.parametrize(
+    ("record", "shown"),
+    [
+        ("x\f", "x\f"),
+        ("x\r", "x"),
+        ("x\f\r", "x\f"),
+        ("x\f\f", "x\f\f"),
+        ("x\f\n", "x\f"),
+    ],
+)
+def test_a_bad_record_is_shown_with_all_but_its_line_end(record: str, shown: str) -> None:
+    decoded = decode({"a": pa.int32()}, [record], corrupt="bad")
+    assert decoded.rows == [{"bad": shown}]

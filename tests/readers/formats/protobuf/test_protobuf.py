@@ -298,6 +298,60 @@ def test_a_message_without_a_column_is_refused() -> None:
         ProtobufFormat(descriptor_set=DESCRIPTOR_SET, message="new.Empty").schema()
 
 
+@pytest.mark.parametrize(
+    ("value", "is_bad"),
+    [
+        pytest.param("08021202 3132", True, id="bytes for an int"),
+        pytest.param("1102000000000000 00", True, id="64 bits for an int"),
+        pytest.param("15 02000000", True, id="32 bits for an int"),
+        pytest.param("13 14", True, id="a group for an int"),
+        pytest.param("1802", True, id="an int for a message"),
+        pytest.param("2102000000000000 00", True, id="64 bits for elements of a list of ints"),
+        pytest.param("2802", True, id="a number that a closed enum does not name"),
+        pytest.param("3002", True, id="such a number in a list"),
+        pytest.param("3202 0102", True, id="such a number in a packed list"),
+        pytest.param("2802 2801", True, id="such a number, and a good one behind it"),
+        pytest.param("2001 220102", False, id="elements one by one and packed"),
+        pytest.param("7802 78ff01", False, id="a number that is no field of the schema"),
+        pytest.param("1a03 120131", False, id="another wire type inside of a message"),
+        pytest.param("1a02 2802", False, id="an unknown number of an enum inside of a message"),
+    ],
+)
+def test_a_field_whose_value_is_of_no_known_kind_makes_the_message_bad_as_from_protobuf_has_it(
+    value: str, is_bad: bool
+) -> None:
+    field = descriptor_pb2.FieldDescriptorProto
+    file = descriptor_pb2.FileDescriptorProto(name="wires.proto", package="wires", syntax="proto2")
+    file.enum_type.add(name="Low").value.add(name="ONE", number=1)
+    message = file.message_type.add(name="Row")
+    for number, (name, kind, label) in enumerate(
+        [
+            ("id", field.TYPE_INT32, OPTIONAL),
+            ("amount", field.TYPE_INT32, OPTIONAL),
+            ("part", field.TYPE_MESSAGE, OPTIONAL),
+            ("many", field.TYPE_INT32, REPEATED),
+            ("low", field.TYPE_ENUM, OPTIONAL),
+            ("lows", field.TYPE_ENUM, REPEATED),
+        ],
+        1,
+    ):
+        message.field.add(name=name, number=number, type=kind, label=label)
+    file.message_type.add(name="Part").field.add(
+        name="amount", number=2, type=field.TYPE_INT32, label=OPTIONAL
+    )
+    file.message_type[1].field.add(
+        name="low", number=5, type=field.TYPE_ENUM, label=OPTIONAL, type_name=".wires.Low"
+    )
+    message.field[2].type_name = ".wires.Part"
+    message.field[4].type_name = message.field[5].type_name = ".wires.Low"
+    files = descriptor_pb2.FileDescriptorSet(file=[file]).SerializeToString()
+    made_by = ProtobufFormat(descriptor_set=files, message="wires.Row")
+    rows, bad = decoded(made_by, [bytes.fromhex(value), b"\x08\x07"])
+    assert (0 in bad) == is_bad, bad
+    assert not is_bad or set(rows[0].values()) == {None}
+    assert rows[1]["id"] == 7
+
+
 def test_a_key_that_stands_twice_in_a_map_stays_twice_as_in_spark() -> None:
     entries = [MESSAGES["new.Whole"](numbers={"k": number}).SerializeToString() for number in (1, 2)]
     decoder = WHOLE.decoder()

@@ -146,7 +146,9 @@ def read_value(at: int, end: int, entry: int, program: int, inputs: int, limit: 
         elif code == layout.OP_DECIMAL:
             size = get(op, layout.OP_A)
             # Bytes have their size in front, a fixed type has it in the program.
-            if size < 0:
+            if size == layout.SIZE_IS_REST:
+                size = end - at
+            elif size < 0:
                 size, at = zigzag_long(at, end)
                 if at > end:
                     return _reason(at, end)
@@ -159,9 +161,11 @@ def read_value(at: int, end: int, entry: int, program: int, inputs: int, limit: 
             at += size
         elif code == layout.OP_FIXED:
             size = get(op, layout.OP_A)
+            if size == layout.SIZE_IS_REST:
+                size = end - at
             if size > end - at:
                 return layout.REASON_TRUNCATED
-            if not put_bytes(node, entry, at, size, limit, False):
+            if not put_bytes(node, entry, at, size, limit, get(op, layout.OP_B) == 1):
                 return _full(inputs, node)
             at += size
         elif code == layout.OP_LIST or code == layout.OP_SKIP_LIST:

@@ -32,7 +32,6 @@ from headwater.readers.kernels.memory import (
 
 _LINE_FEED = 10
 _CARRIAGE_RETURN = 13
-_FORM_FEED = 12
 
 
 @inlined
@@ -94,7 +93,7 @@ def _corrupt(nodes: int, state: int, reason: int) -> int:
     end = get(state, L.AT)
     if end > at:
         last = load_byte(end - 1)
-        if last == _LINE_FEED or last == _FORM_FEED or last == _CARRIAGE_RETURN:
+        if last == _LINE_FEED or last == _CARRIAGE_RETURN:
             end -= 1
             if last == _LINE_FEED and end > at and load_byte(end - 1) == _CARRIAGE_RETURN:
                 end -= 1

@@ -44,6 +44,16 @@ def _operation(plan: int, frame: int, tag: int) -> int:
         place = (place + 1) & mask
 
 
+@called
+def _is_field(plan: int, frame: int, tag: int) -> bool:
+    """Return whether the schema has a field of this number, which other tags may name too."""
+    unknown = get(plan, L.PLAN_UNKNOWN)
+    for wire in range(L.WIRE_32_BITS + 1):
+        if _operation(plan, frame, (tag & ~7) | wire) != unknown:
+            return True
+    return False
+
+
 @inlined
 def _drop(top: int) -> None:
     """Drop the current entry of a map, as protobuf's own library does if it has an unknown field."""
@@ -175,10 +185,14 @@ def read_message(plan: int, at: int, end: int, row: int) -> int:
             if status != L.GOOD:
                 if status != L.UNKNOWN:
                     return status
+                if top == stack:
+                    return L.BAD_FIELD
                 if get(frame, L.FRAME_IS_MAP_ENTRY):
                     _drop(top)
             continue
         if action == L.ACTION_UNKNOWN:
+            if top == stack and _is_field(plan, frame, tag):
+                return L.BAD_FIELD
             if get(frame, L.FRAME_IS_MAP_ENTRY):
                 _drop(top)
             if wire != L.WIRE_GROUP:
