@@ -132,7 +132,10 @@ def test_splits_that_were_slow_in_the_last_batch_are_spread_over_the_tasks_of_th
             for task in tasks:
                 assert sum(rows.num_rows for rows in made.read_task(task)) == len(task.ranges)
             if source is SlowLogs:
-                until(lambda: len(coordinator._times._ms) >= 14, "the reports of the tasks")  # type: ignore[attr-defined]
+                until(
+                    lambda: len(coordinator._times._ms) >= 14,  # type: ignore[attr-defined]
+                    "the reports of the tasks",
+                )
             start = end
     # The first split of a task may be taken for one of average speed. At 1.5 s each: 7.5 s at most, not 12 s.
     assert max(len(name & source.slow) for name in names) <= 5
