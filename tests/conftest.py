@@ -22,7 +22,7 @@ import headwater as hw
 from local_kafka import LocalKafka
 from local_postgres import LocalPostgres
 from local_registry import LocalRegistry
-from spark_archive import QUICK, jars, jvm_options
+from spark_archive import jars, jvm_options
 from tests.installing import Distributions, build, install
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ def spark_conf() -> dict[str, Any]:
         "spark.driver.extraJavaOptions": jvm_options(jars()),
         "spark.driver.host": "127.0.0.1",
         "spark.driver.memory": "512m",
-        "spark.executor.extraJavaOptions": QUICK,
+        "spark.executor.extraJavaOptions": jvm_options(),
         "spark.executor.memory": "512m",
         "spark.log.level": "ERROR",
         "spark.python.unix.domain.socket.enabled": "true",

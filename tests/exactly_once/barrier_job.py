@@ -30,7 +30,7 @@ DRIVER = "org.apache.spark.deploy.SparkSubmit"
 EXECUTOR = "CoarseGrainedExecutorBackend"
 """Parts of the command lines of JVMs."""
 ENVIRONMENT = {
-    "SPARK_HOME": str(Path(pyspark.__file__).parent),
+    "SPARK_HOME": str(Path(pyspark.__file__).resolve().parent),  # as in the archive of its classes
     "SPARK_SCALA_VERSION": "2.13",
     "SPARK_LOCAL_IP": "127.0.0.1",
 }
