@@ -2,7 +2,7 @@
 
 In reading order:
 
-- ``split``: one version of one file, as a split.
+- ``split``: one version of one file, as a split, and files as they stand in an offset.
 - ``selection``: which paths and names are read.
 - ``filesystem``: file systems of fsspec, and their errors.
 - ``listing``: lists one path, page by page.

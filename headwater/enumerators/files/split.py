@@ -1,10 +1,17 @@
-"""One version of one file, and the split that reads it."""
+"""One version of one file, the split that reads it, and files as they stand in an offset."""
 
 from __future__ import annotations
 
+import base64
+import json
+import zlib
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from os.path import commonprefix
+from typing import Any, Final, NamedTuple, cast
 
+from headwater.core.errors import OffsetError
+from headwater.core.jsons import JsonObject, JsonValue
 from headwater.core.split import Split, SplitPath
 
 AFTER_A_CHANGE = (
@@ -67,3 +74,65 @@ class FileSplit(Split):
     @property
     def split_id(self) -> str:
         return self.file.url
+
+
+_FEW_FILES: Final = 100
+"""Up to so many stand in the offset as they are, for people; more are compressed: names are much alike."""
+
+
+def serialized_files(splits: Iterable[FileSplit]) -> JsonValue:
+    """Return the folder that all share, once, and a list for each file, in the order of their numbers.
+
+    It holds the rest of the path, size, time, and the etag where there is one. Of many files these lists are
+    JSON, compressed by zlib, in base64.
+    """
+    ordered = sorted(splits, key=lambda split: split.number)
+    # The common prefix of the characters may end inside of a name: it is cut at the last slash.
+    folder = commonprefix([split.file.url for split in ordered]).rpartition("/")[0]  # noqa: RUF071
+    files: list[JsonValue] = [
+        [split.file.url[len(folder) :], *split.file[1 : 4 if split.file.etag is not None else 3]]
+        for split in ordered
+    ]
+    if len(files) <= _FEW_FILES:
+        return {"folder": folder, "files": files}
+    # By columns: similar values lie side by side.
+    text = json.dumps(_columns(files), separators=(",", ":"), ensure_ascii=False)
+    return {"folder": folder, "packed": base64.b64encode(zlib.compress(text.encode(), 9)).decode()}
+
+
+def deserialized_files(paths: Iterable[SplitPath], definitions: JsonValue) -> Mapping[SplitPath, FileSplit]:
+    """Return the inverse of `serialized_files`.
+
+    Raises:
+        OffsetError: this is not a definition of a split.
+    """
+    try:
+        fields = cast("JsonObject", definitions)
+        folder = cast("str", fields["folder"])
+        files = (
+            _unpacked(fields["packed"]) if "packed" in fields else cast("list[list[Any]]", fields["files"])
+        )
+        return {
+            path: FileSplit(path[0], FileStatus(folder + name, int(size), *rest))
+            for path, (name, size, *rest) in zip(sorted(paths), files, strict=True)
+        }
+    except (KeyError, ValueError, TypeError, zlib.error) as error:
+        raise OffsetError(f"the checkpoint's offset is not one of the files source: {error!r}") from error
+
+
+def _columns(files: list[Any]) -> list[list[Any]]:
+    """Return names, sizes, times as the difference from the one before, and etags with null where none is."""
+    times = [file[2] for file in files]
+    steps = [time - previous for time, previous in zip(times, [0, *times], strict=False)]
+    etags = [file[3] if len(file) > 3 else None for file in files]
+    return [[file[0] for file in files], [file[1] for file in files], steps, etags]
+
+
+def _unpacked(packed: Any) -> list[list[Any]]:
+    names, sizes, steps, etags = json.loads(zlib.decompress(base64.b64decode(packed, validate=True)))
+    time = 0
+    files: list[list[Any]] = []
+    for name, size, step, etag in zip(names, sizes, steps, etags, strict=True):
+        time += step
+        files.append([name, size, time, *([] if etag is None else [etag])])
+    return files

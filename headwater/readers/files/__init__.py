@@ -3,8 +3,8 @@
 In reading order:
 
 - ``settings``, ``text_settings``: the options, as a task needs them.
-- ``opening``: a planned file as a stream of bytes.
-- ``file_format``: the contract of a format, the blocks that it reads, and all formats by name.
+- ``file_format``: the contract of a format, the blocks that it reads, all formats by name, and a planned
+  file as a stream of bytes.
 - ``lines``, ``line_format``: formats of lines: which lines belong to a byte range.
 - ``fixed_formats``: text and binaryFile.
 - ``csv_lines``, ``csv_stream``, ``csv_format``, ``csv_rescue``, ``csv_inference``: CSV.
@@ -13,11 +13,11 @@ In reading order:
 - ``column_types``, ``rebase``: columns of a file as those of the schema, and dates of old calendars.
 - ``spark_notes``: types that Spark has noted in the files that it wrote.
 - ``columnar_formats``: Arrow, and the base of formats that tell their columns.
-- ``parquet_types``, ``parquet_format``, ``parquet_statistics``, ``parquet_ends``, ``pruning``: Parquet.
+- ``parquet_types``, ``parquet_format``, ``parquet_statistics``, ``parquet_ends``: Parquet.
 - ``orc_tail``, ``orc_conversions``, ``orc_format``, ``decoder_process``, ``decoder_child``: ORC.
 - ``avro_types``, ``avro_format``: Avro.
 - ``partitions``, ``rows``: columns of the file, of its path, and about it, put together.
 - ``split_reader``: the two halves of the reader: ranges to blocks, and blocks to rows.
 - ``inference``: a schema for files whose user gave none.
-- ``drift``, ``schema_history``, ``rescue_json``: columns that the schema does not have.
+- ``drift``, ``schema_history``: columns that the schema does not have.
 """

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
-from headwater.readers.files.rescue_json import json_objects
+from headwater.readers.files.drift import json_objects
 from headwater.readers.formats.csv.csv_decoder import CsvDecoder
 from headwater.readers.formats.csv.csv_settings import CsvDialect
 from headwater.readers.formats.format import FormatOptions, Spans

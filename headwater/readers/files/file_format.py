@@ -1,18 +1,26 @@
-"""The contract of a file format: find the records of a byte range, and make columns of them."""
+"""The contract of a file format: find the records of a byte range, and make columns of them.
+
+Also a planned file as a stream of bytes: the version that was planned, or none.
+"""
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, ClassVar, TypeAlias, cast
+from typing import IO, Any, ClassVar, TypeAlias, cast
 
 import pyarrow as pa
 
-from headwater.core.errors import CorruptRecordError
+from headwater.core.clock import SystemClock
+from headwater.core.errors import CorruptRecordError, DataLossError
 from headwater.core.imports import importing
+from headwater.core.retry import Backoff, retrying
+from headwater.enumerators.files.filesystem import file_errors, open_file_system
+from headwater.enumerators.files.listing import present_status
 from headwater.enumerators.files.split import FileStatus
 from headwater.readers.files.bad_records import Quarantine
 from headwater.readers.files.lines import Bytes
@@ -154,3 +162,41 @@ def make_format(settings: ReadSettings, quarantine: Quarantine | None = None) ->
     with importing(f"the files format {settings.format}", extra="formats"):
         kind = getattr(import_module(f"headwater.readers.files.{row.module}"), row.name)
     return cast("FileFormat", kind(settings, quarantine))
+
+
+# Shorter than the driver's: a task that fails is tried again by Spark.
+_BACKOFF = Backoff(deadline_ms=60_000)
+
+
+@contextmanager
+def opened(file: FileStatus, storage_options: Mapping[str, object]) -> Iterator[IO[bytes]]:
+    """Open a file for reading from anywhere in it, and close it at the end.
+
+    Passing failures are retried for a minute.
+
+    Raises:
+        UnknownSplitError: it is gone.
+        DataLossError: it is not the version that was planned: a replay would give other rows.
+    """
+
+    def attempt() -> IO[bytes]:
+        with file_errors("opening", file.url):
+            fs, path = open_file_system(file.url, storage_options)
+            status = present_status(fs, path)
+            if not file.same_content(status):
+                raise DataLossError(
+                    f"the file is not what was planned any more: {file.size_bytes} bytes then, "
+                    f"{status.size_bytes} now",
+                    source="files",
+                    split=file.url,
+                )
+            return cast("IO[bytes]", fs.open(path, "rb"))
+
+    with retrying(
+        attempt,
+        backoff=_BACKOFF,
+        clock=SystemClock(),
+        cancelled=threading.Event(),
+        what=f"opening {file.url}",
+    ) as handle:
+        yield handle

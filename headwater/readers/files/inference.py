@@ -21,8 +21,7 @@ from headwater.core.retry import Backoff, retrying
 from headwater.enumerators.files.listing import FileLister, lister_for
 from headwater.enumerators.files.selection import SUMMARY_NAMES, FileSelection
 from headwater.enumerators.files.split import FileStatus
-from headwater.readers.files.file_format import make_format
-from headwater.readers.files.opening import opened
+from headwater.readers.files.file_format import make_format, opened
 from headwater.readers.files.partitions import partition_type
 from headwater.readers.files.settings import ReadSettings
 

@@ -11,7 +11,7 @@ from headwater.core.errors import SourceError
 from headwater.core.planned_source import EndPositions
 from headwater.enumerators.files.split import FileStatus
 from headwater.readers.files.columnar_formats import named_errors
-from headwater.readers.files.opening import opened
+from headwater.readers.files.file_format import opened
 from headwater.readers.files.parquet_statistics import ColumnBounds, GroupBounds, bounds_of, footer_of
 
 _THREADS: Final = 16

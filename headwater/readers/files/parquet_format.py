@@ -19,10 +19,10 @@ from headwater.readers.files.column_types import (
 )
 from headwater.readers.files.columnar_formats import ColumnarFormat, named_errors
 from headwater.readers.files.file_format import FileBlock
-from headwater.readers.files.parquet_statistics import bounds_of, footer_of
+from headwater.readers.files.parquet_statistics import bounds_of, footer_of, may_match
 from headwater.readers.files.parquet_types import inferred_schema, leaf_conversion, leaves_of
-from headwater.readers.files.pruning import Filters, may_match
 from headwater.readers.files.rebase import Rebase
+from headwater.readers.files.rows import Filters
 from headwater.readers.files.spark_notes import noted_schema
 
 _BATCH_ROWS = 32_768

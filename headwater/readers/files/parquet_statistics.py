@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import io
 import pickle
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 import pyarrow as pa
 
 from headwater.enumerators.files.split import FileStatus
 from headwater.readers.files.decoder_process import DecoderMessage, DecoderProcessEndedError, decoder_process
+from headwater.readers.files.rows import Filters
 
 _MAGIC: Final = b"PAR1"
 _BEHIND: Final = 8
@@ -30,6 +31,17 @@ class ColumnBounds(NamedTuple):
 
 GroupBounds: TypeAlias = Mapping[str, ColumnBounds | None]
 """Of one row group: the columns that were asked for and that it has. None of those without statistics."""
+
+
+# Least and greatest value, and the filter's: whether any row may pass.
+_RANGES: dict[str, Callable[[Any, Any, Any], bool]] = {
+    "==": lambda low, high, value: low <= value <= high,
+    "<": lambda low, _, value: low < value,
+    "<=": lambda low, _, value: low <= value,
+    ">": lambda _, high, value: high > value,
+    ">=": lambda _, high, value: high >= value,
+    "in": lambda low, high, values: any(low <= value <= high for value in values),
+}
 
 
 def footer_of(file: Any, metadata: Any) -> bytes:
@@ -97,3 +109,27 @@ def _bounds(chunk: Any) -> ColumnBounds | None:
     if statistics is None or not statistics.has_min_max:
         return None
     return ColumnBounds(statistics.min, statistics.max, statistics.null_count or 0)
+
+
+def may_match(bounds: GroupBounds, filters: Filters) -> bool:
+    """Whether a row group may hold a row that passes, by its statistics. Without them it may.
+
+    Args:
+        bounds: of the columns that filters name.
+        filters: all must pass.
+    """
+    return all(
+        _may_pass(bounds.get(name), operator, value)
+        for name, operator, value in filters
+        if operator in _RANGES
+    )
+
+
+def _may_pass(bounds: ColumnBounds | None, operator: str, value: object) -> bool:
+    """Whether a value between these bounds may pass."""
+    if bounds is None:
+        return True
+    try:
+        return _RANGES[operator](bounds.least, bounds.greatest, value)
+    except TypeError:
+        return True  # the bounds are of another kind than the value

@@ -1,13 +1,17 @@
-"""Columns of a file, of its path, and about it, put together as Spark expects them."""
+"""Columns of a file, of its path, and about it, put together as Spark expects them.
+
+Rows that fail a filter that Spark pushes down need not come out: Spark applies every filter again.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, cast
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from headwater.core.errors import CorruptRecordError
 from headwater.enumerators.files.split import FileStatus
@@ -16,6 +20,22 @@ from headwater.readers.files.settings import METADATA_TYPE, ReadSettings, is_met
 
 _NOT_IN_URI = re.compile(r"[^A-Za-z0-9_.!~'()*:@&=+$,;/\x80-\U0010ffff-]")
 """Characters that Java writes with percent signs in the path of a URI."""
+
+
+Filters = Sequence[tuple[str, str, object]]
+"""Column, operator (``==``, ``<``, ``<=``, ``>``, ``>=``, ``in``, ``null``, ``not null``), value."""
+
+# Column and value: which rows pass.
+_ROWS: dict[str, Callable[[Any, Any], Any]] = {
+    "==": lambda column, value: pc.equal(column, pa.scalar(value, column.type)),
+    "<": lambda column, value: pc.less(column, pa.scalar(value, column.type)),
+    "<=": lambda column, value: pc.less_equal(column, pa.scalar(value, column.type)),
+    ">": lambda column, value: pc.greater(column, pa.scalar(value, column.type)),
+    ">=": lambda column, value: pc.greater_equal(column, pa.scalar(value, column.type)),
+    "in": lambda column, values: pc.is_in(column, pa.array(values, column.type)),
+    "null": lambda column, _: pc.is_null(column),
+    "not null": lambda column, _: pc.is_valid(column),
+}
 
 
 class RowAssembler:
@@ -124,3 +144,19 @@ def _cast(column: pa.Array[Any], field: pa.Field[Any], file: FileStatus) -> pa.A
             source="files",
             split=file.url,
         ) from error
+
+
+def drop_failing(batch: pa.RecordBatch, filters: Filters) -> pa.RecordBatch:
+    """Return the rows of a batch that may pass.
+
+    Floats are left to Spark, whose NaN is equal to itself and larger than all.
+    """
+    for name, operator, value in filters:
+        at = batch.schema.get_field_index(name)
+        if at < 0 or pa.types.is_floating(batch.schema.field(at).type):
+            continue
+        try:
+            batch = batch.filter(_ROWS[operator](batch.column(at), value))
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
+            continue  # the column cannot hold the value: what that means is left to Spark
+    return batch

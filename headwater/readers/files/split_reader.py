@@ -14,10 +14,8 @@ from headwater.core.split import SplitRange
 from headwater.enumerators.files.split import AFTER_A_CHANGE, FileSplit, FileStatus
 from headwater.readers.files.bad_records import Quarantine
 from headwater.readers.files.drift import DriftGuard
-from headwater.readers.files.file_format import FileBlock, UnreadableRestError, make_format
-from headwater.readers.files.opening import opened
-from headwater.readers.files.pruning import drop_failing
-from headwater.readers.files.rows import RowAssembler
+from headwater.readers.files.file_format import FileBlock, UnreadableRestError, make_format, opened
+from headwater.readers.files.rows import RowAssembler, drop_failing
 from headwater.readers.files.settings import ReadSettings
 from headwater.readers.runtime.loss_reports import LossReports
 

@@ -25,7 +25,7 @@ from headwater.core.errors import CorruptRecordError, SourceError
 from headwater.enumerators.files.listing import LocalLister
 from headwater.enumerators.files.selection import FileSelection, SelectedPath
 from headwater.readers.files.inference import infer_schema
-from headwater.readers.files.pruning import drop_failing
+from headwater.readers.files.rows import drop_failing
 from tests.readers.files.reading import infer, read, settings
 
 untyped: Any = pa

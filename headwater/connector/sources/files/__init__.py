@@ -8,7 +8,6 @@
 * `read_options`: the options on reading files, and how bytes become rows by them;
 * `schema_options`: whether the schema of a query goes with its options, and what becomes of columns that it
   has not;
-* `split_definitions`: files as they stand in an offset: what a listing said of each of them;
 * `task_settings`: what a task asks Spark for before it reads: settings of the session, which only tasks are
   told.
 """

@@ -38,7 +38,6 @@ from headwater.connector.sources.files.schema_options import (
     check_schema,
     with_drift,
 )
-from headwater.connector.sources.files.split_definitions import deserialized_files, serialized_files
 from headwater.connector.sources.files.task_settings import settings_in_task
 from headwater.core.clock import SystemClock
 from headwater.core.enumerator import Checkpoint, PlannedSplitEnumeratorContext
@@ -51,7 +50,7 @@ from headwater.core.source import Boundedness
 from headwater.core.split import SplitPath, SplitRange
 from headwater.enumerators.files.enumerator import FileSplitEnumerator
 from headwater.enumerators.files.settings import FilesSettings
-from headwater.enumerators.files.split import FileSplit
+from headwater.enumerators.files.split import FileSplit, deserialized_files, serialized_files
 from headwater.readers.files.bad_records import part_start
 from headwater.readers.files.file_format import FileBlock, make_format
 from headwater.readers.files.settings import METADATA_COLUMN, METADATA_TYPE, ReadSettings

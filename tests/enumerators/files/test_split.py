@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from headwater.connector.sources.files.split_definitions import deserialized_files, serialized_files
 from headwater.core.errors import OffsetError
-from headwater.enumerators.files.split import FileSplit, FileStatus
+from headwater.enumerators.files.split import FileSplit, FileStatus, deserialized_files, serialized_files
 
 
 def splits(count: int) -> list[FileSplit]:
