@@ -237,7 +237,7 @@ def _fields(one: list[pa.Field[Any]], other: list[pa.Field[Any]], path: str) -> 
     for field in other:
         earlier = fields.get(field.name.lower(), field)
         kind = _merged(earlier.type, field.type, f"{path}{field.name}")
-        fields[field.name.lower()] = pa.field(earlier.name, kind)
+        fields[field.name.lower()] = earlier.with_type(kind)
     return list(fields.values())
 
 
