@@ -144,7 +144,8 @@ def _nulls(rows: int) -> pa.RecordBatch:
 
 
 def _record(text: str) -> RecordType:
-    schema = parse_schema(text)
+    # A record in itself may be among the fields that are not read.
+    schema = parse_schema(text, recursive=True)
     if not isinstance(schema, RecordType):
         raise FormatSchemaError("the schema of the file is no record, so it has no columns")
     return schema

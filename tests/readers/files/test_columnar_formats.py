@@ -109,6 +109,16 @@ def test_types_that_spark_does_not_have_become_those_that_it_has(tmp_path: Path)
     )
 
 
+def test_an_avro_record_in_itself_is_skipped_where_it_is_no_column(tmp_path: Path) -> None:
+    fields = [{"name": "id", "type": "long"}, {"name": "next", "type": ["null", "r"]}]
+    with (tmp_path / "f").open("wb") as file:
+        rows = [{"id": 1, "next": {"id": 2, "next": None}}, {"id": 3, "next": None}]
+        fastavro.writer(file, {"type": "record", "name": "r", "fields": fields}, rows)
+    assert read(tmp_path / "f", settings("avro", pa.schema([("id", pa.int64())]))) == [{"id": 1}, {"id": 3}]
+    with pytest.raises(CorruptRecordError, match="next is of the type r, which contains itself"):
+        inferred("avro", tmp_path)
+
+
 def test_avro_types_and_a_file_that_does_not_fit(tmp_path: Path) -> None:
     fields: list[dict[str, Any]] = [
         {"name": "n", "type": ["null", "long"]},

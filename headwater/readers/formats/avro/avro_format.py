@@ -62,7 +62,9 @@ class AvroValueFormat(Format):
         )
 
     def _writer(self) -> AvroType:
-        return parse_schema(self.reader_schema if self.writer_schema is None else self.writer_schema)
+        if self.writer_schema is None:
+            return parse_schema(self.reader_schema)
+        return parse_schema(self.writer_schema, recursive=True)
 
 
 def is_single(schema: AvroType, options: FormatOptions) -> bool:
@@ -138,6 +140,6 @@ class ConfluentAvroFormat(Format):
                 f"the schema of id {schema_id} is of the kind {registered.kind}, not AVRO", position=row
             )
         try:
-            return parse_schema(registered.text, [text for _, text in registered.references])
+            return parse_schema(registered.text, [text for _, text in registered.references], recursive=True)
         except FormatSchemaError as error:
             raise SourceError(f"the schema of id {schema_id}: {error}", position=row) from error

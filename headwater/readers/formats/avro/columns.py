@@ -14,6 +14,7 @@ from headwater.readers.formats.avro.types import (
     FixedType,
     PrimitiveType,
     RecordType,
+    RecursiveType,
     UnionType,
 )
 
@@ -74,6 +75,11 @@ def arrow_type(schema: AvroType, path: str) -> pa.DataType:  # noqa: PLR0911 - a
     import pyarrow as pa
 
     match schema:
+        case RecursiveType():
+            raise FormatSchemaError(
+                f"{path} is of the type {schema.name}, which contains itself: columns cannot hold that. "
+                "Leave that field out of the schema that you read with"
+            )
         case EnumType():
             return pa.string()
         case FixedType():

@@ -149,11 +149,17 @@ class AvroDecoder(ValueDecoder):
             row[layout.PROGRAM_NUMBERS] = address(program.numbers)
             row[layout.PROGRAM_TEXTS] = address(program.texts)
         depth = max((program.depth for program in self._programs), default=1)
-        self._frames = np.zeros(depth * layout.FRAME_FIELDS, np.int64)
+        frames = depth
+        if any(program.is_recursive for program in self._programs):
+            frames += layout.MOST_FRAMES
+        self._frames = np.zeros(frames * layout.FRAME_FIELDS, np.int64)
         self._shown = table_rows
         self._inputs[layout.IN_PROGRAMS] = address(table_rows)
         self._inputs[layout.IN_PROGRAM_COUNT] = len(self._programs)
         self._inputs[layout.IN_FRAMES] = address(self._frames)
+        # Behind the last call there is room for the lists in what it calls.
+        last = 8 * layout.FRAME_FIELDS * (frames - depth - 1)
+        self._inputs[layout.IN_LAST_FRAME] = address(self._frames) + last
 
     def _code(self, reason: str) -> int:
         return self._codes.setdefault(reason, layout.REASONS_OF_PROGRAMS + len(self._codes))

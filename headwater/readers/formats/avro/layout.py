@@ -81,7 +81,11 @@ OP_SKIP_ITEM = 33
 OP_SKIP_ITEM_END = 34
 """An element is complete: back to its loop at B."""
 
-# A frame of a loop: lists in lists are as deep as the schema.
+OP_SKIP_CALL = 35
+"""Skip a record that may contain itself: go on at A, and come back with `OP_SKIP_RETURN`."""
+OP_SKIP_RETURN = 36
+
+# A frame of a loop or a call: lists in lists are as deep as the schema, calls up to `MOST_FRAMES`.
 FRAME_FIELDS = 4
 FRAME_ENTRY = 0
 """The entry of the list, to which its elements belong."""
@@ -92,6 +96,10 @@ FRAME_BEGIN = 2
 At the end of the list: the place behind it."""
 FRAME_IS_LAST = 3
 """1 if no other block follows the current one."""
+FRAME_OP = 0
+"""Of a call: its operation."""
+MOST_FRAMES = 10_000
+"""How deep records and lists may be in records of their own type."""
 
 MOST_EMPTY_ITEMS = 1_024
 """The most elements without bytes in a value: an array of empty records needs few bytes to have very
@@ -122,7 +130,9 @@ IN_CORRUPT_COUNT = 17
 """1 if there is one, else 0."""
 IN_SOLE_BLOCK = 18
 """1 if values are lists of one block, without the end that lists have: as containers keep their values."""
-IN_FIELDS = 19
+IN_LAST_FRAME = 19
+"""From this frame on no call may begin."""
+IN_FIELDS = 20
 # The programs: one for each schema that was met.
 PROGRAM_FIELDS = 4
 PROGRAM_ID = 0
@@ -144,6 +154,7 @@ REASON_EMPTY_ITEMS = 7
 REASON_HEADER = 8
 """There is no header: Python looks at the bytes there."""
 REASON_NO_DIGITS = 9
+REASON_DEPTH = 10
 REASONS_OF_PROGRAMS = 64
 """From here on reasons are of the schemas that were resolved."""
 REASONS = {
@@ -154,6 +165,7 @@ REASONS = {
     REASON_SYMBOL: "names a symbol that the enum does not have",
     REASON_DECIMAL: "has a decimal with more digits than its type",
     REASON_NO_DIGITS: "has a decimal without a byte",
+    REASON_DEPTH: f"has records inside of each other deeper than {MOST_FRAMES:,} levels",
     REASON_TIME: "has a time that is too far away for microseconds",
     REASON_EMPTY_ITEMS: f"has more than {MOST_EMPTY_ITEMS:,} elements without bytes",
 }

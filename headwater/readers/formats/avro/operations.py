@@ -16,6 +16,7 @@ from headwater.readers.formats.avro.types import (
     FixedType,
     PrimitiveType,
     RecordType,
+    RecursiveType,
     UnionType,
 )
 from headwater.readers.formats.columns import layout as table
@@ -42,13 +43,15 @@ class Program:
         operations: rows of ``OP_FIELDS`` numbers.
         numbers: lists of numbers to which operations refer.
         texts: bytes to which they refer: symbols of enums, defaults.
-        depth: how deep lists are in lists.
+        depth: how deep lists are in lists, those of recursive types once.
+        is_recursive: whether records are skipped that contain themselves.
     """
 
     operations: Int64Array
     numbers: Int64Array
     texts: ByteArray
     depth: int
+    is_recursive: bool
 
 
 class Operations:
@@ -60,6 +63,9 @@ class Operations:
         self._texts = bytearray()
         self._most_depth = 1
         self._depth = 0
+        self._calls: dict[str, list[int]] = {}
+        """The operations that call the skip of a recursive type, by its name."""
+        self._callees: list[RecursiveType] = []
 
     def emit(self, code: int, node: int = 0, a: int = 0, b: int = 0) -> int:
         """Append an operation, and return where it is."""
@@ -94,6 +100,10 @@ class Operations:
         match writer:
             case UnionType():
                 self.each_branch(writer, self.skip)
+            case RecursiveType():
+                if writer.name not in self._calls:
+                    self._callees.append(writer)
+                self._calls.setdefault(writer.name, []).append(self.emit(layout.OP_SKIP_CALL))
             case RecordType():
                 for field in writer.fields:
                     self.skip(field.type)
@@ -130,10 +140,19 @@ class Operations:
     def finish(self) -> Program:
         """Return the program."""
         self.emit(layout.OP_END)
+        begins: dict[str, int] = {}
+        for callee in self._callees:  # grows: the skip of one may call that of another
+            begins[callee.name] = len(self.operations)
+            self.skip(callee.record)
+            self.emit(layout.OP_SKIP_RETURN)
+        for name, calls in self._calls.items():
+            for call in calls:
+                self.operations[call][layout.OP_A] = begins[name]
         texts = bytes(self._texts) + bytes(table.SPARE_BYTES)
         return Program(
             np.array(self.operations, np.int64),
             np.array(self.numbers or [0], np.int64),
             np.frombuffer(texts, np.uint8),
             self._most_depth,
+            bool(self._callees),
         )

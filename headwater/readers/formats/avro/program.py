@@ -24,6 +24,7 @@ from headwater.readers.formats.avro.types import (
     PrimitiveType,
     RecordField,
     RecordType,
+    RecursiveType,
     UnionType,
     by_writers_names,
     matching_branch,
@@ -103,6 +104,9 @@ class _Compiler(Operations):
 
     def read(self, writer: AvroType, reader: AvroType, node: int, path: str) -> None:
         """Emit the reading of one value of ``writer`` into an entry of the node, which is of ``reader``."""
+        # The reader's columns are as deep as they are: so this comes to an end.
+        if isinstance(writer, RecursiveType):
+            writer = writer.record
         if isinstance(writer, UnionType):
             self.each_branch(writer, lambda branch: self.read(branch, reader, node, path))
         elif isinstance(reader, UnionType):

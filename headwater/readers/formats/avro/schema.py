@@ -21,6 +21,7 @@ from headwater.readers.formats.avro.types import (
     PrimitiveType,
     RecordField,
     RecordType,
+    RecursiveType,
     UnionType,
     short_name,
 )
@@ -47,17 +48,18 @@ _Made = TypeVar("_Made", bound=AvroType)
 _Named = TypeVar("_Named", bound=NamedType)
 
 
-def parse_schema(text: str, references: Sequence[str] = ()) -> AvroType:
+def parse_schema(text: str, references: Sequence[str] = (), *, recursive: bool = False) -> AvroType:
     """Return the tree of a schema.
 
     Args:
         text: the schema in JSON, or the name of a primitive type.
         references: schemas that this one names types of, each after those that it needs itself.
+        recursive: whether a record may contain itself: that of a writer may.
 
     Raises:
         FormatSchemaError: it is no Avro schema, or has a type that contains itself.
     """
-    parser = _Parser()
+    parser = _Parser(recursive=recursive)
     for reference in references:
         parser.parse(_json(reference), "", 0)
     return parser.parse(_json(text), "", 0)
@@ -80,9 +82,11 @@ def _json(text: str) -> Any:
 class _Parser:
     """Parses one schema. Types are known by their full names once they are complete."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, recursive: bool) -> None:
+        self._recursive = recursive
         self._named: dict[str, NamedType] = {}
-        self._open: list[str] = []
+        self._open: dict[str, list[RecordType]] = {}
+        """The records that are not complete, the outermost first."""
         self._weights: dict[int, int] = {}
         self._alive: list[AvroType] = []
 
@@ -108,7 +112,10 @@ class _Parser:
         if not self._is_known(full) and self._is_known(short_name(name)):
             full = short_name(name)
         if full in self._open:
-            path = " in ".join(reversed([*self._open[self._open.index(full) :], full]))
+            if self._recursive:
+                return RecursiveType(full, self._open[full])
+            names = list(self._open)
+            path = " in ".join(reversed([*names[names.index(full) :], full]))
             raise FormatSchemaError(
                 f"the Avro schema has a type that contains itself ({path}): columns cannot hold that. "
                 "Leave that field out of the schema that you read with"
@@ -159,15 +166,17 @@ class _Parser:
         fields = _part(schema, "fields", f"the record {name!r}")
         if not isinstance(fields, list):
             raise FormatSchemaError(f"the fields of the record {name!r} are no list")
-        self._open.append(name)
+        definition: list[RecordType] = []
+        self._open[name] = definition
         # As in Java: a record in no namespace leaves the one around it to the types in it.
         within = name.rpartition(".")[0] or namespace
         parsed = tuple(self._field(field, name, within, depth) for field in fields)
-        self._open.pop()
+        del self._open[name]
         names = [field.name for field in parsed]
         if len(set(names)) < len(names):
             raise FormatSchemaError(f"the record {name!r} has two fields of one name")
         record = RecordType(name, aliases, parsed)
+        definition.append(record)
         return self._define(self._weighed(record, [field.type for field in parsed]))
 
     def _field(self, field: Any, record: str, namespace: str, depth: int) -> RecordField:

@@ -98,6 +98,21 @@ class RecordType:
 
 
 @dataclass(frozen=True)
+class RecursiveType:
+    """A record inside of itself, in a writer's schema: values of it can be skipped to any depth."""
+
+    name: str
+    definition: list[RecordType]
+    """Filled with the record once that is complete."""
+    kind: str = "record"
+
+    @property
+    def record(self) -> RecordType:
+        """The record itself."""
+        return self.definition[0]
+
+
+@dataclass(frozen=True)
 class UnionType:
     """One of some types."""
 
@@ -111,7 +126,7 @@ class UnionType:
 
 
 NamedType: TypeAlias = FixedType | EnumType | RecordType
-AvroType: TypeAlias = PrimitiveType | NamedType | ArrayType | AvroMapType | UnionType
+AvroType: TypeAlias = PrimitiveType | NamedType | RecursiveType | ArrayType | AvroMapType | UnionType
 
 
 def short_name(full_name: str) -> str:

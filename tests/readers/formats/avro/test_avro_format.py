@@ -430,3 +430,83 @@ def test_of_a_key_that_stands_twice_in_a_map_the_last_value_stays_in_every_nesti
     values, bad = decode(made({"type": "map", "values": maps}), [inner])
     assert bad is None
     assert [value["x"] for value in values] == [[("a", [("j", 1), ("k", 2)])]]
+
+
+NEXT = {"name": "next", "type": ["null", "Node"], "default": None}
+NODE = {"type": "record", "name": "Node", "fields": [{"name": "id", "type": "long"}, NEXT]}
+TREE = {
+    "type": "record",
+    "name": "Tree",
+    "fields": [
+        {"name": "id", "type": "long"},
+        {"name": "parts", "type": {"type": "map", "values": {"type": "array", "items": "Tree"}}},
+        {"name": "other", "type": ["null", NODE], "default": None},
+    ],
+}
+
+
+def chain(length: int) -> dict[str, Any] | None:
+    node: dict[str, Any] | None = None
+    for number in range(length):
+        node = {"id": number, "next": node}
+    return node
+
+
+@pytest.mark.parametrize(
+    ("writer", "value", "reader", "shown"),
+    [
+        pytest.param(NODE, chain(3), record({"name": "id", "type": "long"}), {"id": 2}, id="below"),
+        pytest.param(
+            NODE,
+            chain(3),
+            record(
+                {"name": "id", "type": "long"},
+                {"name": "next", "type": ["null", record({"name": "id", "type": "long"}, name="Node")]},
+            ),
+            {"id": 2, "next": {"id": 1}},
+            id="read some levels deep",
+        ),
+        pytest.param(
+            record({"name": "list", "type": {"type": "array", "items": TREE}}, {"name": "x", "type": "int"}),
+            {
+                "list": [
+                    {
+                        "id": 1,
+                        "parts": {"a": [{"id": 2, "parts": {}, "other": chain(4)}] * 3, "b": []},
+                        "other": chain(2),
+                    }
+                ]
+                * 2,
+                "x": 7,
+            },
+            record({"name": "x", "type": "int"}),
+            {"x": 7},
+            id="through lists, maps and records of other types",
+        ),
+        pytest.param(
+            NODE,
+            chain(400),
+            record({"name": "id", "type": "long"}),
+            {"id": 399},
+            id="deeper than schemas may be",
+        ),
+    ],
+)
+def test_a_record_in_itself_is_skipped_where_the_reader_does_not_have_it(
+    writer: Any, value: Any, reader: Any, shown: Any
+) -> None:
+    made_by = AvroValueFormat(json.dumps(reader), json.dumps(writer))
+    encoded = encode(writer, value)
+    values, bad = decode(made_by, [encoded, encoded[:-1], encoded])
+    assert bad is not None
+    assert bad.rows.tolist() == [1]
+    assert [values[0], values[2]] == [shown, shown]
+
+
+def test_a_record_that_holds_nothing_but_itself_is_bad_and_ends() -> None:
+    writer = record({"name": "id", "type": "int"}, {"name": "loop", "type": "R"})
+    made_by = AvroValueFormat(json.dumps(record({"name": "id", "type": "int"})), json.dumps(writer))
+    decoder = made_by.decoder()
+    bad = decoder.append(spans([b"\2" * 20_000]))
+    assert bad is not None
+    assert "deeper than 10,000 levels" in decoder.reason(int(bad.reasons[0]))

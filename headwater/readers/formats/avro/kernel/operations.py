@@ -281,6 +281,15 @@ def read_value(at: int, end: int, entry: int, program: int, inputs: int, limit: 
         elif code == layout.OP_DEFAULT_END:
             at = value_at
             end = value_end
+        elif code == layout.OP_SKIP_CALL:
+            frame += _FRAME_BYTES
+            if frame >= get(inputs, layout.IN_LAST_FRAME):
+                return layout.REASON_DEPTH
+            put(frame, layout.FRAME_OP, op)
+            op = operations + _OP_BYTES * (get(op, layout.OP_A) - 1)
+        elif code == layout.OP_SKIP_RETURN:
+            op = get(frame, layout.FRAME_OP)
+            frame -= _FRAME_BYTES
         elif code == layout.OP_FAIL:
             return get(op, layout.OP_A)
         else:  # layout.OP_END
