@@ -4,5 +4,5 @@
 * `client`: a session at an MQTT broker with manual acknowledgements, and its messages as rows with keys;
 * `connection`: one connection to a broker, whose network the thread that uses it drives;
 * `packets`: messages cut out of the bytes that a broker sends, and its reason codes as errors;
-* `settings`: what the user says about an MQTT broker.
+* `settings`: the user's settings of an MQTT broker.
 """

@@ -24,9 +24,9 @@ _PING_ANSWER: Final = b"\xd0\x00"
 
 
 class BufferedSocket:
-    """What paho needs of a socket that does not block. Used by one thread.
+    """The part of a non-blocking socket that paho uses. Used by one thread.
 
-    Messages go where the packet stream says, and never come to paho. What is sent waits for `flush`.
+    Messages go where the packet stream says, and never come to paho. Sent bytes wait for `flush`.
 
     Attributes:
         is_drained: whether the system had nothing more when it was last asked.
@@ -34,7 +34,7 @@ class BufferedSocket:
 
     Args:
         connected: the socket below.
-        stream: cuts what is received.
+        stream: cuts received bytes into packets.
     """
 
     def __init__(self, connected: SocketLike, stream: PacketStream) -> None:
@@ -84,7 +84,7 @@ class BufferedSocket:
         return len(buffer)
 
     def flush(self) -> None:
-        """Send what the system takes now. Raises `OSError` if the connection is lost."""
+        """Send as much as the system takes now. Raises `OSError` if the connection is lost."""
         try:
             while self._unsent:
                 # A copy: TLS wants the very same bytes again after it could not send them.
@@ -93,7 +93,7 @@ class BufferedSocket:
             return
 
     def close(self) -> None:
-        """Send what is left, if the other side takes it soon, and close."""
+        """Send the rest, if the other side takes it soon, and close."""
         until_s = time.monotonic() + _GOODBYE_S
         try:
             self.flush()
@@ -124,7 +124,7 @@ class BrokerClient(Client):
     """paho's client over a `BufferedSocket`. It connects once.
 
     Attributes:
-        stream: cuts what is received. Set before it connects.
+        stream: cuts received bytes into packets. Set before it connects.
         buffered: the socket; None before it has connected.
     """
 
@@ -140,9 +140,9 @@ def new_client(settings: MqttSettings, client_id: str, stream: PacketStream, *, 
     """Return a client that has not connected.
 
     Args:
-        settings: what the user says.
+        settings: the user's settings.
         client_id: names the session.
-        stream: cuts what is received.
+        stream: cuts received bytes into packets.
         clean: whether the session begins anew.
 
     Raises:

@@ -61,7 +61,7 @@ class MqttClient(StagedClient[Token]):
     before.
 
     Args:
-        settings: what the user says.
+        settings: the user's settings.
         note: of the session's subscriptions.
     """
 
@@ -97,7 +97,7 @@ class MqttClient(StagedClient[Token]):
         return Delivery(pa.RecordBatch.from_pylist([], MQTT_SCHEMA), [], [], f"{text}; this is counted")
 
     def begin(self) -> None:
-        """Subscribe to what is wanted, then end what is not.
+        """Subscribe to the new filters, then end the old ones.
 
         In this order: no message falls between the two. One that comes by both is told by its key, since both
         belong to this session.
@@ -111,7 +111,7 @@ class MqttClient(StagedClient[Token]):
         if coming:
             # Before it begins: a receiver that reads the note after a crash ends these too if it must.
             self._note.write(Subscribed(subscribed.topics, (*subscribed.coming, *coming)))
-        # Of a session that changes, retained messages came with what it was subscribed to before.
+        # Of a session that changes, retained messages came with its earlier filters.
         is_new = not subscribed.topics
         if continued := [topic for topic in topics if is_new or topic in subscribed.topics]:
             connection.subscribe(continued, retained=True)
@@ -152,7 +152,7 @@ class MqttClient(StagedClient[Token]):
         assert connection is not None
         if not self._settings.is_leaving or self._unacknowledged or connection.messages:
             return False
-        # The broker has read all acknowledgements, and sent what it had kept back until then.
+        # The broker has read all acknowledgements, and sent the messages that it had kept back.
         connection.wait_until_heard()
         return not connection.messages
 
@@ -160,7 +160,7 @@ class MqttClient(StagedClient[Token]):
         self.close()
         # The note first: a session that is noted and gone was forgotten by its broker.
         self._note.delete()
-        # A clean start deletes the session, and what begins instead ends with the connection.
+        # A clean start deletes the session, and the new one ends with the connection.
         last = MqttConnection(self._settings, self._client_id)
         try:
             last.connect(clean=True)
@@ -173,8 +173,8 @@ class MqttClient(StagedClient[Token]):
         if connection is None:
             return
         if self._has_acknowledged and not connection.is_lost:
-            # A socket that is closed while messages still arrive may throw away what was sent last. What is
-            # lost with a connection that is lost now comes again.
+            # A socket that is closed while messages still arrive may throw away the bytes that were sent last.
+            # If the connection is lost meanwhile, their messages come again.
             with suppress(SourceError):
                 connection.wait_until_heard()
         connection.close()
@@ -207,7 +207,7 @@ class MqttClient(StagedClient[Token]):
         return has_staged or (is_own and bool(note.topics or self._settings.is_leaving))
 
     def _subscribed(self, note: Subscribed | None, *, session_present: bool) -> Subscribed:
-        """Return what the session is subscribed to.
+        """Return the subscriptions of the session.
 
         One that the broker knows and that has no note is of a time before notes: it had the same topics.
         """

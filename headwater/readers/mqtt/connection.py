@@ -47,11 +47,11 @@ class MqttConnection:
     lock. Messages come in while a method waits. Any thread may call `wake_up`.
 
     Attributes:
-        messages: what came and was not taken yet, in order.
+        messages: received and not taken yet, in order.
         session_present: whether the broker knew the session.
 
     Args:
-        settings: what the user says.
+        settings: the user's settings.
         client_id: names the session.
     """
 
@@ -129,8 +129,8 @@ class MqttConnection:
     def wait_until_heard(self) -> None:
         """Wait until the broker has read all that was sent.
 
-        It answers in order: when it answers the end of a subscription that never was, it has read what came
-        before, and what it sent on that has come in.
+        It answers in order: when it answers the end of a subscription that never was, it has read all earlier
+        packets, and its answers to them have come in.
         """
         self.unsubscribe([_NO_TOPIC])
 

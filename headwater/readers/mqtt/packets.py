@@ -22,7 +22,7 @@ _PUBACK: Final = struct.Struct(">BBH")
 
 
 class MalformedPacketError(Exception):
-    """The broker has sent what MQTT does not allow."""
+    """The broker has sent a packet that MQTT does not allow."""
 
 
 class MqttMessage(NamedTuple):
@@ -30,8 +30,8 @@ class MqttMessage(NamedTuple):
 
     Attributes:
         topic: where it was published.
-        payload: what.
-        packet_id: what an acknowledgement names; 0 with quality of service 0.
+        payload: its content.
+        packet_id: named by its acknowledgement; 0 with quality of service 0.
         qos: quality of service.
         is_retained: whether it is one that the broker kept for new subscriptions.
         received_us: when its bytes were read: microseconds since 1970.
@@ -66,7 +66,7 @@ class PacketStream:
         self._wanted = 0
 
     def take(self, received: bytes) -> bytes:
-        """Take in what came; return the packets in it that are no messages, each as a whole.
+        """Take in received bytes; return the packets in them that are no messages, each as a whole.
 
         Raises:
             MalformedPacketError: a message cannot be read.
@@ -158,7 +158,7 @@ def loss(reason: ReasonCode | MQTTErrorCode, settings: MqttSettings, client_id: 
     """Return the error of a connection that is lost.
 
     Args:
-        reason: what the broker said, or what paho found.
+        reason: of the broker, or of paho.
         settings: of the connection.
         client_id: names the session.
     """

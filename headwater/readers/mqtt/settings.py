@@ -1,4 +1,4 @@
-"""What the user says about an MQTT broker."""
+"""The user's settings of an MQTT broker."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _key(raw: str) -> tuple[str, str]:
 
 
 class MqttSettings(Spec):
-    """How to reach the broker, and what to take. Picklable; opens nothing.
+    """How to reach the broker, and which messages to take. Picklable; opens nothing.
 
     Attributes:
         host: of the broker.
