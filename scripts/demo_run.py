@@ -29,7 +29,8 @@ from local_kafka_config import free_port
 ROOT = Path(__file__).resolve().parent.parent
 PARTITIONS = 4
 CHUNK = 2_000
-PATIENCE_S = 180
+PATIENCE_S = 600
+"""A machine whose processors are busy with something else takes minutes to start Spark."""
 
 
 class Producer(threading.Thread):
@@ -148,6 +149,11 @@ class Driver:
         """Return whether the query runs."""
         return self._started.exists()
 
+    def last_line(self) -> str:
+        """Return the last line of its log."""
+        lines = self._log_path.read_text(errors="replace").strip().splitlines()
+        return lines[-1][:200] if lines else ""
+
     def check(self) -> None:
         """End the demo if the driver has ended."""
         if self._process.poll() is not None:
@@ -219,6 +225,7 @@ def demonstrate(orders: int, per_second: int, folder: Path) -> None:
                     "The producer goes on. Starting Spark again ..."
                 )
                 driver = Driver(kafka, folder, board_port)
+                wait_for_start(driver)
                 watch(driver, producer, output, progress, bars, until=orders)
                 seconds = time.monotonic() - began
         finally:
@@ -232,8 +239,20 @@ def wait_for_start(driver: Driver) -> None:
     while not driver.has_started():
         driver.check()
         if time.monotonic() - began > PATIENCE_S:
-            raise SystemExit(f"Spark did not start within {PATIENCE_S} s")
+            raise SystemExit(f"Spark did not start within {PATIENCE_S} s. {last_seen(driver)}")
         time.sleep(0.2)
+
+
+def last_seen(driver: Driver) -> str:
+    """Return what is known of a driver that seems to do nothing, and what to do."""
+    load, processors = os.getloadavg()[0], len(os.sched_getaffinity(0))
+    busy = (
+        f"This machine is busy (load {load:.0f} on {processors} processors): run the demo again later."
+        if load > 2 * processors
+        else "The machine is not busy: look into the log below."
+    )
+    state = "The query runs" if driver.has_started() else "Spark is still starting"
+    return f"{state}; the last line of its log: {driver.last_line()!r}. {busy}"
 
 
 def watch(
@@ -257,7 +276,9 @@ def watch(
             written = now_written
             moved = time.monotonic()
         elif time.monotonic() - moved > PATIENCE_S:
-            raise SystemExit(f"nothing was written for {PATIENCE_S} s")
+            raise SystemExit(
+                f"nothing was written for {PATIENCE_S} s, after {written:,} orders. {last_seen(driver)}"
+            )
         progress.update(bars[0], completed=producer.produced)
         told = "orders written by Spark" if driver.has_started() else "dead: waiting for Spark to start"
         progress.update(bars[1], completed=written, description=told)

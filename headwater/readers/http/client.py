@@ -314,14 +314,20 @@ class HttpClient:
 
 def _read(answer: BaseHTTPResponse, most_bytes: int) -> bytes:
     try:
-        # Its codings are undone here: urllib3 takes one that breaks off for a whole one.
-        content = answer.read(most_bytes + 1, decode_content=False)
+        # Its codings are undone here: urllib3 takes one that breaks off for a whole one. And it compares the
+        # length with the header only when a read finds nothing more.
+        content = bytearray()
+        while len(content) <= most_bytes:
+            chunk = answer.read(most_bytes + 1 - len(content), decode_content=False)
+            if not chunk:
+                break
+            content += chunk
     except BaseException:
         # What breaks off leaves its connection open.
         answer.close()
         raise
     answer.release_conn()
-    return content
+    return bytes(content)
 
 
 class RequestRate:

@@ -173,7 +173,7 @@ class MqttClient(StagedClient[Token]):
         if connection is None:
             return
         if self._has_acknowledged and not connection.is_lost:
-            # A socket that is closed while messages still arrive may throw away the bytes that were sent last.
+            # A socket that is closed while messages arrive may throw away the bytes that were sent last.
             # If the connection is lost meanwhile, their messages come again.
             with suppress(SourceError):
                 connection.wait_until_heard()

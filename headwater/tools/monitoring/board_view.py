@@ -19,6 +19,10 @@ _PAGE: Final = 50
 """How many splits are shown at once: a page with thousands of them would be slow."""
 
 _POINTS: Final = 60
+_RANKS: Final = {"failed": 0, "stopped": 2}
+"""Which queries stand first, by their states: a failed one before those at work (1)."""
+_TREND: Final = 6
+"""How many of the last batches tell whether a query catches up."""
 _LOST_SHOWN: Final = 20
 _POSITION_CHARACTERS: Final = 200
 
@@ -65,7 +69,7 @@ def board_view(
     """
     failures = histories.failures()
     with histories.reading() as active:
-        queries = sorted(active, key=lambda each: (each.state in ("failed", "stopped"), each.name))
+        queries = sorted(active, key=lambda each: (_RANKS.get(each.state, 1), each.name))
         selected = next((each for each in queries if each.query_id == request.query), None)
         selected = selected or (queries[0] if queries else None)
         return {
@@ -113,6 +117,8 @@ def _query(history: QueryHistory) -> JsonObject:
         "batch_id": last.batch_id if last else None,
         "splits": len(last.splits) if last else 0,
         "lag": last.total_lag if last else None,
+        "arrival_rate": _arrival_rate(batches),
+        "caught_up_ms": _caught_up_ms(batches),
         "rate": 0.0 if history.state == "idle" else rows_per_second[-1] if rows_per_second else None,
         "duration_ms": last.duration_ms if last else None,
         "watermark_ms": last.watermark_ms if last else None,
@@ -127,6 +133,28 @@ def _query(history: QueryHistory) -> JsonObject:
         "rates": list(rows_per_second),
         "lags": [batch.total_lag for batch in batches],
     }
+
+
+def _arrival_rate(batches: Sequence[BatchReport]) -> float | None:
+    """Return the rows a second that came into the source lately: those read, and the growth of the lag."""
+    recent = batches[-_TREND:]
+    if len(recent) < 2 or recent[0].total_lag is None or recent[-1].total_lag is None:
+        return None
+    read = sum(batch.rows or 0 for batch in recent[1:])
+    came = read + recent[-1].total_lag - recent[0].total_lag
+    return _per_second(max(0, came), recent[-1].started_ms - recent[0].started_ms)
+
+
+def _caught_up_ms(batches: Sequence[BatchReport]) -> int | None:
+    """Return the time until nothing is left to read, as the lag fell lately; None if it did not fall."""
+    recent = batches[-_TREND:]
+    lags = [batch.total_lag for batch in recent]
+    if len(lags) < 2 or lags[0] is None or lags[-1] is None:
+        return None
+    if lags[-1] == 0:
+        return 0
+    fallen = lags[0] - lags[-1]
+    return None if fallen <= 0 else lags[-1] * (recent[-1].started_ms - recent[0].started_ms) // fallen
 
 
 def _details(history: QueryHistory, request: ViewRequest) -> JsonObject:

@@ -15,7 +15,7 @@ import zstandard
 
 from headwater.core.errors import CorruptRecordError, TransientSourceError
 from headwater.readers.http.codings import TooLargeError, decoded
-from tests.readers.http.scripted import Scripted, read
+from tests.readers.http.scripted import Answer, Scripted, read
 
 MOST = 1 << 20
 ITEMS = [{"id": number, "name": f"n{number * 7919}"} for number in range(200)]
@@ -79,6 +79,21 @@ def test_no_more_than_the_limit_is_decompressed(name: str) -> None:
         assert tracemalloc.get_traced_memory()[1] < 8 * MOST
     finally:
         tracemalloc.stop()
+
+
+def test_no_line_is_lost_where_an_answer_is_shorter_than_its_length_says(server: Scripted) -> None:
+    """Cut between two lines: nothing but the header shows it."""
+    server.lacks = len(LINES.splitlines(keepends=True)[-1])
+    server.say("/a", LINES)
+    whole = server.answer
+
+    def answer(path: str) -> Answer:
+        server.lacks = 0 if server.paths.count(path) > 1 else server.lacks
+        return whole(path)
+
+    server.answer = answer
+    assert read(f"{server.origin}/a", pageFormat="ndjson") == ITEMS
+    assert len(server.asked) == 2
 
 
 @pytest.mark.parametrize("coding", ["gzip", "br", "zstd", "deflate"])

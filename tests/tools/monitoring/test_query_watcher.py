@@ -35,6 +35,8 @@ def test_lag_and_rate_are_known_of_the_query_and_of_each_split() -> None:
     (orders,) = shown["queries"]
     assert (orders["state"], orders["batch_id"], orders["splits"]) == ("running", 1, 3)
     assert (orders["lag"], orders["lags"], orders["rate"], orders["rows"]) == (15, [30, 15], 600.0, 900)
+    # 600 rows were read in a second in which the lag fell by 15, of the 15 that are left.
+    assert (orders["arrival_rate"], orders["caught_up_ms"]) == (585.0, 1_000)
     rows = shown["shown"]["splits"]["rows"]
     assert [(row["split"], row["lag"], row["rate"], row["position"]) for row in rows] == [
         ("orders-2", 10, 200.0, 300),
@@ -42,6 +44,20 @@ def test_lag_and_rate_are_known_of_the_query_and_of_each_split() -> None:
         ("orders-0", 0, 200.0, 300),
     ]
     assert rows[0]["lags"] == [20, 10]
+
+
+def test_a_query_that_failed_stands_first_and_one_that_falls_behind_is_never_caught_up() -> None:
+    histories, watcher = watched()
+    behind = ScriptedQuery(watcher, "behind", splits=3)
+    behind.start()
+    behind.report(rows_a_split=100, behind=10)
+    behind.report(rows_a_split=100, behind=20)
+    failed = ScriptedQuery(watcher, "failed", splits=1)
+    failed.start()
+    failed.end("headwater: it broke")
+    first, second = view(histories)["queries"]
+    assert (first["name"], first["state"]) == ("failed", "failed")
+    assert (second["caught_up_ms"], second["arrival_rate"]) == (None, 330.0)
 
 
 def test_fronts_in_event_time_say_which_split_holds_back_the_others() -> None:

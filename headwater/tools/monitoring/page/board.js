@@ -178,8 +178,9 @@ function showTiles(query, nowMs) {
     ["state", query.state, query.runs > 1 ? `started ${query.runs} times` : "", query.state === "failed"],
     ["batch", number(query.batch_id), query.duration_ms === null ? "" : `took ${duration(query.duration_ms)}`],
     ["rate", rate(query.rate), seen(query)],
-    ["lag", number(query.lag), plural(query.splits, "split")],
+    ["lag", number(query.lag), `${plural(query.splits, "split")}${caughtUp(query)}`],
   ];
+  if (query.arrival_rate !== null) tiles.push(["comes in", rate(query.arrival_rate), "at the source, lately"]);
   if (query.front_ms !== null) tiles.push(["event time read", clock(query.front_ms), behind(query.front_ms)]);
   if (query.held_back_by) tiles.push(["event time skew", duration(query.skew_ms), `held back by ${query.held_back_by}`]);
   if (query.late_rows) tiles.push(["late rows", number(query.late_rows), "of splits found late"]);
@@ -190,6 +191,11 @@ function showTiles(query, nowMs) {
   byId("tiles").replaceChildren(...tiles.map(([name, value, more, isAlarm]) =>
     element("div", { className: isAlarm ? "alarm" : "" }, element("dt", { textContent: name }),
       element("dd", { textContent: value }, element("small", { textContent: more })))));
+}
+
+function caughtUp(query) {
+  if (!query.lag) return "";
+  return query.caught_up_ms === null ? ", not falling" : `, caught up in ${duration(query.caught_up_ms)}`;
 }
 
 function seen(query) {
@@ -221,27 +227,38 @@ function steps(batch) {
 function showBatches(batches) {
   // A checkpoint does not say how long batches took.
   byId("batches-section").hidden = !batches.some((batch) => batch.duration_ms !== null);
-  const most = Math.max(1, ...batches.map((batch) => batch.duration_ms || 0));
+  const durations = batches.map((batch) => batch.duration_ms || 0);
+  const tallest = Math.max(1, ...durations);
+  // A first batch may take a hundred times as long as all others: they are to be seen beside it.
+  const most = Math.min(tallest, Math.max(1, 4 * median(durations)));
   const bars = batches.flatMap((batch, at) => {
     let top = 100;
     return steps(batch).map(([kind, , ms]) => {
-      const height = 94 * ms / most;
+      const height = Math.min(94 * ms / most, Math.max(0, top - 2));
       top -= height;
       return shape("rect", { class: kind, x: 10 * at + 1, y: top.toFixed(2), width: 8, height: height.toFixed(2) });
     });
   });
   const svg = byId("batches");
   svg.setAttribute("viewBox", `0 0 ${10 * Math.max(20, batches.length)} 100`);
-  svg.setAttribute("aria-label", `durations of the last ${batches.length} batches, at most ${duration(most)}`);
-  svg.replaceChildren(...bars);
+  svg.setAttribute("aria-label", `durations of the last ${batches.length} batches, at most ${duration(tallest)}`);
+  const lines = [0.5, 1].map((part) => shape("line", {
+    class: "scale", x1: 0, x2: "100%", y1: (100 - 94 * part).toFixed(2), y2: (100 - 94 * part).toFixed(2) }));
+  svg.replaceChildren(...lines, ...bars);
   byId("legend").replaceChildren(...[...STEPS, ["other", "other"]].map(([kind, told]) =>
     element("li", { className: kind, textContent: told })));
   const last = batches.at(-1);
   byId("last-batch").textContent = last
     ? `Batch ${last.batch_id}${last.committed ? "" : ", not committed"}: ` + steps(last)
       .filter(([, , ms]) => ms > 0).map(([, told, ms]) => `${told} ${duration(ms)}`).join(", ")
-      + `. The tallest bar is ${duration(most)}.`
+      + `. The lines are ${duration(most / 2)} and ${duration(most)}`
+      + (tallest > most ? `; bars that reach the top are longer, up to ${duration(tallest)}.` : ".")
     : "";
+}
+
+function median(values) {
+  const sorted = [...values].sort((one, other) => one - other);
+  return sorted[Math.floor(sorted.length / 2)] || 0;
 }
 
 function showSplits(splits) {
