@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import zipfile
 from pathlib import Path
 
 import headwater
+from release_files import bill_of_materials, repacked
 from tests.installing import Distributions
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -78,3 +80,39 @@ def test_an_old_python_is_refused_before_any_library_is_looked_for() -> None:
     code = "import sys; sys.version_info = (3, 10); exec(open('setup.py').read())"
     run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert (run.returncode, run.stderr) == (1, "headwater needs Python 3.11 or newer; this is 3.10\n")
+
+
+def test_a_source_distribution_is_the_same_bytes_whenever_and_by_whom_it_was_packed(
+    distributions: Distributions,
+) -> None:
+    packed = distributions.sdist.read_bytes()
+    again = io.BytesIO()
+    with (
+        tarfile.open(fileobj=io.BytesIO(packed)) as source,
+        tarfile.open(fileobj=again, mode="w:gz") as target,
+    ):
+        for member in reversed(source.getmembers()):
+            content = source.extractfile(member) if member.isfile() else None
+            member.mtime += 86_400
+            member.uname, member.uid, member.mode = "somebody", 1234, member.mode | 0o020
+            target.addfile(member, content)
+    once, twice = (repacked(each, 1_700_000_000) for each in (packed, again.getvalue()))
+    assert once == twice
+    with tarfile.open(fileobj=io.BytesIO(once)) as archive, tarfile.open(distributions.sdist) as source:
+        assert sorted(archive.getnames()) == sorted(source.getnames())
+        name = next(name for name in archive.getnames() if name.endswith("scripts/headwater-python"))
+        script = archive.getmember(name)
+        assert (script.mtime, script.mode, script.uname) == (1_700_000_000, 0o755, "")
+
+
+def test_the_list_of_materials_names_each_library_with_version_licence_and_checksum() -> None:
+    digest = "ab" * 32
+    entry = {
+        "metadata": {"name": "PyYAML", "version": "6.0", "license_expression": "MIT"},
+        "download_info": {"archive_info": {"hashes": {"sha256": digest}}},
+    }
+    other = {"metadata": {"name": "abc", "version": "1"}, "download_info": {"dir_info": {}}}
+    materials = bill_of_materials({"install": [entry, other]}, "2026-01-01T00:00:00Z")
+    assert [each["purl"] for each in materials["components"]] == ["pkg:pypi/abc@1", "pkg:pypi/pyyaml@6.0"]
+    assert materials["components"][1]["hashes"] == [{"alg": "SHA-256", "content": digest}]
+    assert materials["components"][1]["licenses"] == [{"license": {"name": "MIT"}}]
