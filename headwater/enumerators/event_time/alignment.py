@@ -28,7 +28,7 @@ _LATE: Final = "late_rows"
 
 @dataclass(frozen=True)
 class _Answer:
-    """What the worker thread has found out.
+    """The answers that the worker thread has collected.
 
     Attributes:
         bound: where the batch ends; None where it takes all there is.
@@ -96,7 +96,7 @@ class EventTimeAlignment:
         return {} if self._bound is None else self._bound.fronts_ms
 
     def snapshot(self) -> JsonObject:
-        """Return what belongs into the enumerator's state."""
+        """Return the alignment's part of the enumerator's state."""
         state: JsonObject = {}
         if self._front_ms is not None:
             state[_FRONT] = self._front_ms
@@ -198,7 +198,7 @@ class EventTimeAlignment:
         return replace(bound, fronts_ms={**bound.fronts_ms, **_of_others(reached_ms, bound.ends)})
 
     def _held_back(self, backlog: Backlog, until_ms: int) -> Backlog:
-        """Return what is left that is before a time. On the worker thread."""
+        """Return the backlog before a time. On the worker thread."""
         matches = self._index.first_at(backlog.paths, until_ms) if backlog.paths else {}
         ends = [
             min(end, max(start, matches.get(path, end)))
@@ -238,7 +238,7 @@ def _of_others(reached_ms: Mapping[SplitPath, int], ends: Mapping[SplitPath, int
 
 
 def _logged(state: JsonValue, name: str) -> int | None:
-    """Return what a checkpoint says of the alignment."""
+    """Return the alignment's part of a checkpoint."""
     ours = state.get(_STATE) if isinstance(state, dict) else None
     value = ours.get(name) if isinstance(ours, dict) else None
     return value if isinstance(value, int) else None

@@ -35,7 +35,7 @@ _STEPS_GROW: Final = 8
 """By how much each further step is longer."""
 
 _SPANS_COUNT_MS: Final = 60_000
-"""For how long what was learned of first and last records is taken for right."""
+"""For how long the times of first and last records are cached."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Bound:
 class BoundSearch:
     """Searches bounds for one query. Belongs to the worker thread.
 
-    It remembers what it has learned: where the last search ended, what lay behind it, and the times of first
+    It caches its results: where the last search ended, the backlog behind that, and the times of first
     and last records. After a restart it learns them again; only the time of the last bound is given.
 
     Args:
@@ -183,7 +183,7 @@ class BoundSearch:
 
 
 def _time_point(backlog: Backlog, time_ms: int, positions: Mapping[SplitPath, int]) -> TimePoint:
-    """Return what the positions of a time mean for this backlog."""
+    """Return the positions of a time in this backlog."""
     ends = np.array([positions[path] for path in backlog.paths], dtype=np.int64)
     ends = np.clip(ends, backlog.starts, backlog.ends)
     return TimePoint(time_ms, ends, backlog.load(ends))

@@ -15,7 +15,7 @@ _SECOND_MS: Final = 1_000
 
 @dataclass(frozen=True)
 class LateRows:
-    """Rows of a split that was found late, or is back, which are older than what the query has read.
+    """Rows of a split that was found late, or is back, which are older than rows that the query has read.
 
     Attributes:
         path: of the split.

@@ -25,7 +25,7 @@ class TimeSpan:
 
 
 class TimeIndex(ABC):
-    """What the outside knows of times. Called on the worker thread; may block.
+    """Looks up times of records. Called on the worker thread; may block.
 
     Errors are those of `SplitEnumeratorContext.call_async`.
     """

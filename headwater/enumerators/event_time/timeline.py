@@ -16,7 +16,7 @@ Offsets = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Backlog:
-    """What each split has left, with the limits of a batch. Immutable: the arrays are not written to.
+    """The backlog of each split, with the limits of a batch. Immutable: the arrays are not written to.
 
     Attributes:
         paths: the splits that have something left.
@@ -74,7 +74,7 @@ def time_for(
     Between the two the records of a split are taken to lie evenly, as far as its own span reaches.
 
     Args:
-        backlog: what is left.
+        backlog: of the batch.
         low: where a batch is less full than asked.
         high: where it is more full.
         load: how full it is to be.

@@ -41,8 +41,8 @@ class HybridSplitEnumerator(PlannedSplitEnumerator[HybridSplit, HybridPosition])
     The life of a part that is not the last one:
 
     1. Its enumerator is made when the part before it is read to its end, in the round that found this.
-    2. It is asked for splits as in a query that ends: what is there at its first complete look is read, and
-       what comes later is not.
+    2. It is asked for splits as in a query that ends: records that are there at its first complete look are
+       read, and later ones are not.
     3. A round in which it has no split to give, and all that it gave are read to their ends, is its last:
        its splits are retired, and the next part begins in the same round. So one offset logs both, and a
        driver that is killed there finds one or the other.
@@ -51,7 +51,7 @@ class HybridSplitEnumerator(PlannedSplitEnumerator[HybridSplit, HybridPosition])
     is planned once.
 
     Ends of splits that have positions are fixed at the first look of the part and logged; files are read
-    whole. What was logged of the current part is its state; a plan that is not logged is forgotten with it.
+    whole. The logged state of the current part is its own; a plan that is not logged is forgotten with it.
 
     Args:
         context: the coordinator.
@@ -208,7 +208,7 @@ class HybridSplitEnumerator(PlannedSplitEnumerator[HybridSplit, HybridPosition])
         return part_checkpoint(checkpoint, open_part.part.name, state.get("state"))
 
     def _request_of(self, open_part: OpenPart, request: SplitRequest) -> SplitRequest:
-        """Return what a part may have: one that is not the last ends with what is there now."""
+        """Return the boundedness of a part: one that is not the last ends with the records of now."""
         return request if self._is_last(open_part) else replace(request, ends=True)
 
     def _heads_of(self, open_part: OpenPart) -> dict[SplitPath, HybridPosition]:

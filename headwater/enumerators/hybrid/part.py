@@ -1,4 +1,4 @@
-"""One part of a chain while it is read: its enumerator, and what that says."""
+"""One part of a chain while it is read: its enumerator, and the splits of that."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class HybridPart:
     """One source of a chain.
 
     Attributes:
-        name: what the user calls it.
-        source: what is read. Bounded by its first complete look, unless it is the last one.
+        name: by the user.
+        source: of the part. Bounded by its first complete look, unless it is the last one.
     """
 
     name: str
@@ -39,7 +39,7 @@ class HybridPart:
 
 
 class PartContext(PlannedSplitEnumeratorContext[Split, Any]):
-    """Passes on what the enumerator of a part says, under the names of the chain. Coordinator thread only.
+    """Passes on the splits of a part's enumerator, under the names of the chain. Coordinator thread only.
 
     Args:
         context: the coordinator.
@@ -125,7 +125,7 @@ class OpenPart:
     Attributes:
         index: which part of the chain.
         part: its name and source.
-        context: what its enumerator speaks to.
+        context: of its enumerator.
         enumerator: of the part.
     """
 
@@ -135,7 +135,7 @@ class OpenPart:
     enumerator: PlannedSplitEnumerator[Any, Any]
 
     def by_outer_path(self, values: Mapping[SplitPath, T]) -> dict[SplitPath, T]:
-        """Return what the enumerator tells of splits, under the names of the chain."""
+        """Return the enumerator's splits, under the names of the chain."""
         return {outer_path(self.part.name, path): value for path, value in values.items()}
 
     def positions(self, inner: Mapping[SplitPath, Any]) -> dict[SplitPath, HybridPosition]:
@@ -146,7 +146,7 @@ class OpenPart:
 def part_checkpoint(
     checkpoint: Checkpoint[HybridSplit, HybridPosition], part: str, state: Any
 ) -> Checkpoint[Any, Any]:
-    """Return what a checkpoint of the chain says of one part, as that part knows it."""
+    """Return a part's share of a checkpoint of the chain, as that part knows it."""
     splits = {path: split for path, split in checkpoint.splits.items() if split.part == part}
     kept: dict[SplitPath, KeptSplit[Any, Any]] = {
         inner_path(path): KeptSplit(each.split.inner, inner_position(each.position), each.since_ms)

@@ -73,7 +73,7 @@ class TimeSwitchPoint:
     disorder_ms: int
 
     def to_json(self) -> JsonObject:
-        """Return what decides about rows, to be logged: where reading begins may change."""
+        """Return the rule that decides about rows, to be logged: where reading begins may change."""
         return {"column": self.column, "time_us": self.time_us}
 
     @property

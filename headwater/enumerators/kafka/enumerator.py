@@ -46,7 +46,7 @@ _MOST_WARNINGS: Final = 1_000
 class KafkaSplitEnumerator(PlannedSplitEnumerator[KafkaPartitionSplit, int]):
     """Finds partitions and their ends.
 
-    It does what Flink's ``KafkaSourceEnumerator`` does; what counts as data loss is that of Spark's
+    It works as Flink's ``KafkaSourceEnumerator``; data loss is defined as in Spark's
     ``KafkaMicroBatchStream``.
 
     The life of a partition:
@@ -68,17 +68,17 @@ class KafkaSplitEnumerator(PlannedSplitEnumerator[KafkaPartitionSplit, int]):
        again, it counts as found later.
     5. It is data loss if the topic was created anew (another topic id), if the log begins after the position
        that was reached, or if it ends before. That is an error with ``failOnDataLoss``. Otherwise there is a
-       warning, the offset counts what is known to be gone, and the partition begins anew, or goes on where
-       the log begins or ends.
+       warning, the offset counts the records that are known to be gone, and the partition begins anew, or
+       goes on where the log begins or ends.
     6. With ``acceptNewTopicIds`` another topic id at the start of a run is a mirror of the topic: the
        partition goes on at its position, which must lie in the log.
 
     Args:
         context: the coordinator's; splits are assigned and retired through it.
-        settings: what to look for.
+        settings: of the lookup.
         fail_on_data_loss: whether data loss is an error.
         alignment: by event time (``maxEventTimeSkew``); None for none.
-        state: what `snapshot_state` returned when the checkpoint was planned; None for none.
+        state: the result of `snapshot_state` when the checkpoint was planned; None for none.
         clock: time.
     """
 
@@ -201,7 +201,7 @@ class KafkaSplitEnumerator(PlannedSplitEnumerator[KafkaPartitionSplit, int]):
     def _assign(
         self, view: ClusterView, logged: LoggedPartitions, live: Mapping[SplitPath, KafkaPartitionSplit]
     ) -> None:
-        """Hand over what is new, back, defined anew, or goes on elsewhere."""
+        """Hand over splits that are new, back, defined anew, or go on elsewhere."""
         # Back from being out of sight, or mirrored, or known without a topic id (from Spark's own source, or
         # from brokers that had none): the position is as it was, and the definition is that of now.
         resumed = {
@@ -229,7 +229,7 @@ class KafkaSplitEnumerator(PlannedSplitEnumerator[KafkaPartitionSplit, int]):
         logged: LoggedPartitions,
         live: Mapping[SplitPath, KafkaPartitionSplit],
     ) -> None:
-        """Retire what cannot come back. Set aside what is out of sight, or fail for it."""
+        """Retire splits that cannot come back. Set aside those out of sight, or fail for them."""
         if not missing:
             return
         incarnations = incarnations_of(view)

@@ -43,8 +43,8 @@ class GroupCommitter:
     for more than five seconds, until Kafka takes the positions or the process ends.
 
     To spare the driver, the pause after a commit is at least a second, and twenty times as long as the commit
-    took; and only what has changed is sent. All positions are sent once an hour, because Kafka forgets those
-    of a group without members that are not renewed (``offsets.retention.minutes``, by default a week).
+    took; and only changed positions are sent. All positions are sent once an hour, because Kafka forgets
+    those of a group without members that are not renewed (``offsets.retention.minutes``, by default a week).
 
     `commit`, `flush` and `close` may be called from any thread.
 

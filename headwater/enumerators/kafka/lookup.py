@@ -35,7 +35,7 @@ class KafkaLookup:
     time.
 
     Args:
-        settings: what to look for.
+        settings: of the lookup.
         clock: time.
     """
 
@@ -62,10 +62,10 @@ class KafkaLookup:
         *,
         first: bool,
     ) -> ClusterView:
-        """Return what is in sight now.
+        """Return the partitions that are in sight now.
 
         Args:
-            logged: what the checkpoint holds, with what it keeps of partitions that were out of sight.
+            logged: the partitions of the checkpoint, those included that were out of sight.
             positions: how far each of these partitions has been read.
             first: whether nothing is logged yet. Then partitions begin where the options say; otherwise new
                 ones begin at their earliest record.
@@ -176,7 +176,7 @@ class KafkaLookup:
     def _earliest(self, tps: Mapping[SplitPath, TopicPartition]) -> dict[SplitPath, int]:
         """Return where the logs of these partitions begin.
 
-        Asked after the ends: what is removed meanwhile counts.
+        Asked after the ends: records removed meanwhile count.
         """
         offsets = self._cluster.list_offsets(dict.fromkeys(tps.values(), EARLIEST)) if tps else {}
         return {path: offset for path, tp in tps.items() if (offset := offsets.get(tp)) is not None}

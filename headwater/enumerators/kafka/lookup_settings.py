@@ -69,8 +69,8 @@ class TopicPattern(Subscription):
     """All partitions of all topics in whose name the pattern is found, also of those that are created later.
 
     Found anywhere in the name, as Spark's ``SubscribePatternStrategy.assignedTopicPartitions`` does with
-    ``findFirstIn``. (``KafkaConsumer.subscribe(Pattern)``, which wants the whole name to match, is what Spark
-    used up to 3.3, and still does with ``spark.sql.streaming.kafka.useDeprecatedOffsetFetching=true``.)
+    ``findFirstIn``. (``KafkaConsumer.subscribe(Pattern)``, which wants the whole name to match, is the way of
+    Spark up to 3.3, and still does with ``spark.sql.streaming.kafka.useDeprecatedOffsetFetching=true``.)
     Kafka's internal topics are left out, as in Spark.
 
     Attributes:
@@ -111,11 +111,11 @@ class AssignedPartitions(Subscription):
 
 
 class LookupSettings(Spec):
-    """What to look for.
+    """The settings of a lookup.
 
     Attributes:
         client: how to reach the cluster.
-        subscription: what is read.
+        subscription: selects partitions.
         starting: where the first partitions begin.
         ending: where a batch read ends; None in a stream.
         discovery_interval_ms: how old the list of partitions may be.

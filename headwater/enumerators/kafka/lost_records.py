@@ -25,7 +25,7 @@ class LostRecords:
     Attributes:
         split: the partition.
         position: the next record that was to be read, or where reading was to begin.
-        what: what happened.
+        what: the event.
         first: the first offset that is gone.
         until: the first offset after those. The same as ``first`` where it is not known how many are gone.
     """
@@ -39,7 +39,7 @@ class LostRecords:
 
 @dataclass(frozen=True, slots=True)
 class LoggedPartitions:
-    """What a checkpoint holds of partitions, those included that it keeps while they are out of sight.
+    """The partitions of a checkpoint, those included that it keeps while they are out of sight.
 
     Attributes:
         splits: the partitions, by path.
@@ -51,7 +51,7 @@ class LoggedPartitions:
 
     @staticmethod
     def of(checkpoint: Checkpoint[KafkaPartitionSplit, int] | None) -> LoggedPartitions:
-        """Return what a checkpoint holds; nothing, as long as nothing is logged."""
+        """Return the partitions of a checkpoint; none, as long as nothing is logged."""
         if checkpoint is None:
             return LoggedPartitions({}, {})
         kept_splits = checkpoint.kept
@@ -72,12 +72,12 @@ class LoggedPartitions:
 
 
 def lost_records(view: ClusterView, logged: LoggedPartitions, last: ClusterView) -> Iterator[LostRecords]:
-    """Yield what is lost, by path.
+    """Yield lost records, by path.
 
     Args:
-        view: what is in sight now.
-        logged: what the checkpoint holds and the options select.
-        last: what the look before saw: how long the log of a topic was that does not exist any more.
+        view: the result of the lookup.
+        logged: the partitions of the checkpoint that the options select.
+        last: the result of the lookup before: how long the log of a topic was that does not exist any more.
     """
     topics = {split.topic for split in logged.splits.values()} if view.starts else set()
     changed = {
@@ -136,10 +136,10 @@ def _short(view: ClusterView, logged: LoggedPartitions, path: SplitPath, last: C
 
 
 def _lost_beginning(view: ClusterView, path: SplitPath, *, is_due: bool) -> Iterator[LostRecords]:
-    """Yield what a partition without a position has lost before it was read.
+    """Yield the records that a partition without a position has lost before it was read.
 
     Args:
-        view: what is in sight now.
+        view: the result of the lookup.
         path: the partition.
         is_due: whether its topic was read already: then all records of the partition were to be read. Of a
             topic that is new to the query only those are due that are there when it is found.
@@ -169,8 +169,8 @@ def _last_end(split: KafkaPartitionSplit, position: int, last: ClusterView) -> i
 class NewTopicIds:
     """Accepts other topic ids (``acceptNewTopicIds``) for the partitions of a checkpoint, after one start.
 
-    Each partition is judged when it is first seen after the start; what is deleted and created anew later in
-    the same run is a loss, as ever. One thread.
+    Each partition is judged when it is first seen after the start; topics deleted and created anew later in
+    the same run are losses, as ever. One thread.
 
     Args:
         accept: whether the user set the option.
@@ -189,8 +189,8 @@ class NewTopicIds:
         """Return the partitions that go on at their positions, though their topic has another id.
 
         Args:
-            logged: what the checkpoint holds.
-            splits: what is in sight.
+            logged: the partitions of the checkpoint.
+            splits: those in sight.
         """
         if not self._accept:
             return set()
@@ -258,12 +258,12 @@ def other_cluster(logged: str | None, now: str | None) -> str | None:
 
 
 def ways_out(lost: LostRecords, moved: str | None, view: ClusterView) -> str:
-    """Return what a user can do who does not want a loss to be an error.
+    """Return the ways out for a user who does not want a loss to be an error.
 
     Args:
-        lost: what is lost.
-        moved: what `other_cluster` said.
-        view: what is in sight.
+        lost: the loss.
+        moved: the result of `other_cluster`.
+        view: the result of the lookup.
     """
     ways = "Set failOnDataLoss=false to go on with what is there, or start with a new checkpointLocation"
     current = view.splits.get(lost.split.path)

@@ -35,7 +35,7 @@ PartitionSpec: TypeAlias = int | AtTimestamp
 """An offset, `EARLIEST` (-2), `LATEST` (-1), or a timestamp."""
 
 NoMatch: TypeAlias = Literal["error", "latest", "earliest"]
-"""What to do where no record is at or after a timestamp, or a group has committed nothing.
+"""The way out where no record is at or after a timestamp, or a group has committed nothing.
 
 An error, or the latest or earliest offset.
 """
@@ -50,7 +50,7 @@ class OffsetsInitializer:
         everywhere: for the partitions that ``partitions`` and ``topics`` do not name; None if they must name
             all of them.
         partitions: by partition.
-        no_match: what to do if a partition has no record at or after the timestamp, or no committed offset.
+        no_match: the way out if a partition has no record at or after the timestamp, or no committed offset.
         topics: by topic: for the partitions that it has when this is resolved.
         is_seam: whether records before the begin are read elsewhere, so that none from there on may be gone.
     """
@@ -63,7 +63,7 @@ class OffsetsInitializer:
     is_seam: bool = False
 
     def check(self, selected: Collection[TopicPartition]) -> None:
-        """Return if the option names what is read: each partition, and no other. Asks nobody.
+        """Return if the option names the partitions that are read: each partition, and no other. Asks nobody.
 
         Args:
             selected: all partitions that are selected and exist.
@@ -161,7 +161,7 @@ class OffsetsInitializer:
     def leaves_open(self, tp: TopicPartition, end: int) -> bool:
         """Whether the user named no offset for a partition, but ``end``: `EARLIEST` or `LATEST`.
 
-        False for timestamps and groups: what they come to is fixed when a batch is planned.
+        False for timestamps and groups: their offsets are fixed when a batch is planned.
         """
         return self._named(tp) == end
 
@@ -184,7 +184,7 @@ class OffsetsInitializer:
     def _committed(
         self, cluster: Cluster, group: str, partitions: Collection[TopicPartition]
     ) -> dict[TopicPartition, int]:
-        """Return what a group has committed, and `EARLIEST` or `LATEST` where that is nothing."""
+        """Return the committed offsets of a group, and `EARLIEST` or `LATEST` where it has none."""
         # Here, because it loads kafka-python.
         from headwater.enumerators.kafka.client.consumer_group import ConsumerGroup
 
@@ -228,7 +228,7 @@ class OffsetsInitializer:
 def check_timestamps(starting: OffsetsInitializer, ending: OffsetsInitializer) -> None:
     """Return if no time at which a batch begins is after the one at which it ends.
 
-    Where the one names a time for all partitions and the other one for each, only what they come to counts.
+    Where the one names a time for all partitions and the other one for each, only the resolved offsets count.
 
     Raises:
         OptionError: it ends before it begins.

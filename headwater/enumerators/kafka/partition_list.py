@@ -31,7 +31,7 @@ class PartitionList:
 
     Args:
         cluster: to be asked.
-        settings: what is selected.
+        settings: select partitions.
         clock: time.
     """
 
@@ -70,7 +70,7 @@ class PartitionList:
         """Return the partitions that are selected and in sight: the same mapping while nothing changes.
 
         Args:
-            logged: what the checkpoint holds.
+            logged: the partitions of the checkpoint.
             first: whether nothing is logged yet.
 
         Raises:
@@ -115,7 +115,7 @@ class PartitionList:
     def _list(
         self, expected: Collection[SplitPath]
     ) -> tuple[Mapping[SplitPath, KafkaPartitionSplit], list[str]]:
-        """Return what is selected and in sight, and what the user named but the cluster lacks.
+        """Return the selected partitions in sight, and topics and partitions that the cluster lacks.
 
         A topic or partition in the checkpoint is left out of the latter: it did exist.
         """
@@ -149,7 +149,7 @@ class PartitionList:
 def _joined(
     selected: Mapping[SplitPath, KafkaPartitionSplit], logged: Mapping[SplitPath, KafkaPartitionSplit]
 ) -> Mapping[SplitPath, KafkaPartitionSplit]:
-    """Return what is selected, with the checkpoint's own objects where they are equal.
+    """Return the selected partitions, with the checkpoint's own objects where they are equal.
 
     To find that two are the same costs less than to compare them, which every look does.
     """
@@ -163,7 +163,7 @@ class EmptySelection:
     of the checkpoint are waited for. One thread.
 
     Args:
-        subscription: what is read.
+        subscription: selects partitions.
         clock: time.
     """
 
@@ -172,7 +172,7 @@ class EmptySelection:
         self._warning = RareWarning(clock)
 
     def note(self, *, is_empty: bool, waiting: int) -> None:
-        """Take note of what the last look at the list of topics found.
+        """Take note of the result of the last lookup.
 
         Args:
             is_empty: whether nothing is in sight.

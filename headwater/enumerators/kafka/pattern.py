@@ -49,7 +49,7 @@ _REFUSED: Final = (
     (r"\(\?>", "atomic group", "(?:...)"),
     (r"\(\?", "flag or group", "(?i) at the beginning, (?i:...), (?:...), (?=...) or (?!...)"),
 )
-"""Where no token follows: how such a construct begins, its name, and what to write instead."""
+"""Where no token follows: how such a construct begins, its name, and the replacement."""
 
 
 @dataclass(slots=True)
@@ -79,7 +79,7 @@ def topic_pattern(pattern: str) -> re.Pattern[str]:
 
     Raises:
         ValueError: Java refuses the pattern, or Python may read it differently. The message names the
-            construct, where it stands, and what to write instead.
+            construct, where it stands, and its replacement.
     """
     ignores_case = pattern.startswith("(?i)")
     index = len("(?i)") if ignores_case else 0

@@ -45,7 +45,7 @@ class OpenRange(SplitRange[KafkaPartitionSplit, int]):
     """A range of a batch read, or a piece of one, which the user left open at its beginning, its end or both.
 
     An open end is bound when a task opens the range, as in Spark's own source
-    (``KafkaBatchPartitionReader.resolveRange``): a DataFrame that is read again shows what is there then.
+    (``KafkaBatchPartitionReader.resolveRange``): a DataFrame that is read again shows new records.
     Borders between pieces stay as they were planned. Of a range with an open beginning the split names no
     topic id: a topic that was created anew is read as it is.
 
@@ -69,8 +69,8 @@ class OpenRange(SplitRange[KafkaPartitionSplit, int]):
         """Return where to start and to stop, given where the log begins and ends now.
 
         A border between two pieces moves where the log now begins after it, or ends before it. So together
-        the pieces of a range read what a single one would. The first is not before the second where nothing
-        is left.
+        the pieces of a range read the same as a single one would. The first is not before the second where
+        nothing is left.
 
         Args:
             earliest: needed if ``from_earliest``.

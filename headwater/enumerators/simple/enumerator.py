@@ -22,7 +22,7 @@ from headwater.core.split import SplitPath
 
 @dataclass(frozen=True)
 class Discovery:
-    """What the source answered, in one round.
+    """The answers of the source in one round.
 
     Made on the worker thread, and taken up on the coordinator thread.
 
@@ -40,7 +40,7 @@ class Discovery:
 
 
 class SimpleSplitEnumerator(SplitEnumerator[NamedSplit, Any]):
-    """What both modes share.
+    """The part of the enumerator that both modes share.
 
     Args:
         context: the coordinator.
@@ -115,7 +115,7 @@ class SimpleSplitEnumerator(SplitEnumerator[NamedSplit, Any]):
         return Discovery(splits, starts, self._heads_of(splits, positions), retired)
 
     def _acknowledge(self, positions: Mapping[str, JsonValue]) -> None:
-        """Tell the source what is done. On the worker thread."""
+        """Tell the source the finished splits. On the worker thread."""
         source = self._source
         assert isinstance(source, Acknowledges)
         with outside(f"{type(source).__name__}.acknowledge", source=source.name):
@@ -159,7 +159,7 @@ class SimpleSplitEnumerator(SplitEnumerator[NamedSplit, Any]):
         return position
 
     def _settle(self, discovery: Discovery, checkpoint: Checkpoint[NamedSplit, Any] | None) -> None:
-        """Tell the coordinator what changed. On the coordinator thread."""
+        """Tell the coordinator the changes. On the coordinator thread."""
         self._context.assign_splits(
             {path: (discovery.splits[path], start) for path, start in discovery.starts.items()}
         )
@@ -176,7 +176,7 @@ class BarrierSimpleSplitEnumerator(SimpleSplitEnumerator, BarrierSplitEnumerator
         context: the coordinator.
         source: of the user.
         starting_timestamp_ms: where the splits of a new query begin; None for `SimpleSource.start`.
-        checkpoint: what to go on from; None for a new query.
+        checkpoint: to go on from; None for a new query.
     """
 
     def __init__(

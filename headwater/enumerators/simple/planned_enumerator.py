@@ -78,7 +78,7 @@ class PlannedSimpleSplitEnumerator(SimpleSplitEnumerator, PlannedSplitEnumerator
         alignment: by event time (``maxEventTimeSkew``), if the source finds the positions of times; None for
             none.
         row_bytes: about how many bytes a record of a split has; called on the coordinator thread.
-        state: what `snapshot_state` returned when the checkpoint was planned; None for none.
+        state: the result of `snapshot_state` when the checkpoint was planned; None for none.
         clock: time.
     """
 

@@ -60,7 +60,7 @@ class HybridSplitReader(SplitReader[Any, HybridSplit, HybridPosition]):
             self._reader(index).handle_splits_changes([inner_range(each) for each in pieces])
 
     def fetch(self) -> RecordsWithSplitIds[Any]:
-        """Return what the reader of the first part brings that is not read to its end."""
+        """Return the records of the first part that is not read to its end."""
         index = min(self._unread)
         part, unread = self._unread[index]
         fetched = self._readers[index].fetch()
@@ -240,7 +240,7 @@ class PositionFilter(SwitchPointFilter):
 def filter_of(
     seam: SwitchPoint | None, schema: pa.Schema, *, is_last: bool, part: str
 ) -> SwitchPointFilter | None:
-    """Return what keeps the rows of a part; None if all of them count.
+    """Return the filter of a part's rows; None if all of them count.
 
     Args:
         seam: None: every row of every part counts.

@@ -7,6 +7,6 @@ Decoding, from the ground up: `layout` (memory that Python and machine code shar
 code), `record_set` (headers of batches, checksums, aborted transactions), `codecs`, `chunks`,
 `legacy`, `columns` (schema and arrays), `decoded_columns`, `bad_records`, `rows`, `emitter`.
 
-* `faults`: errors for bytes that are not what was written, and for records that Spark cannot hold;
+* `faults`: errors for damaged bytes, and for records that Spark cannot hold;
 * `settings`: how tasks read Kafka, as the options say it.
 """

@@ -1,9 +1,9 @@
 """Files of records that could not be decoded: the same files, however often and by whichever tasks.
 
-Offsets are divided into blocks of a fixed size. What a batch reads of one block is a part, and a part with
-bad records is a file: its name is its first offset, its content the bad records in their order. Tasks are cut
-between blocks only (`block_start`), so that a part is always read by one task: a batch that is read again, by
-other tasks, after a failure or for a second action, writes the same files again.
+Offsets are divided into blocks of a fixed size. The records that a batch reads of one block are a part. A
+part with bad records is a file: its name is its first offset, its content the bad records in their order.
+Tasks are cut between blocks only (`block_start`), so that a part is always read by one task: a batch that is
+read again, by other tasks, after a failure or for a second action, writes the same files again.
 
 A file appears as a whole: it is written beside its place, and renamed.
 """

@@ -92,11 +92,11 @@ class _TooLargeError(Exception):
     """Compressed bytes are right as far as they were looked at, and need more room than there may be."""
 
 
-def _room(out: Scratch, wanted: int, limit: int) -> memoryview:
-    """Return at least one byte of room, about as much as is wanted, that ends at the limit."""
+def _room(out: Scratch, size: int, limit: int) -> memoryview:
+    """Return at least one byte of room, of about this size, that ends at the limit."""
     if out.size >= limit:
         raise _TooLargeError
-    return out.room(min(wanted, limit - out.size))[: limit - out.size]
+    return out.room(min(size, limit - out.size))[: limit - out.size]
 
 
 def _append(data: bytes, out: Scratch, limit: int) -> None:
@@ -118,18 +118,18 @@ def _zstd(body: memoryview, out: Scratch, limit: int) -> None:
     """
     if not hasattr(_thread, "zstd"):
         _thread.zstd = zstandard.ZstdDecompressor()
-    wanted = _usual(body)
+    room_bytes = _usual(body)
     ahead = b""
     with _thread.zstd.stream_reader(body, read_across_frames=True) as frames:
         while True:
-            room = _room(out, wanted, limit)
+            room = _room(out, room_bytes, limit)
             room[: len(ahead)] = ahead
             size = len(ahead) + int(frames.readinto(room[len(ahead) :]))
             out.size += size
             # A full room alone says nothing: one byte more does.
             if size < len(room) or not (ahead := frames.read(1)):
                 return
-            wanted *= 2
+            room_bytes *= 2
 
 
 def _gzip(body: memoryview, out: Scratch, limit: int) -> None:
@@ -142,7 +142,7 @@ def _gzip(body: memoryview, out: Scratch, limit: int) -> None:
 
 
 def _gzip_in_steps(body: memoryview, out: Scratch, limit: int) -> None:
-    """Decompress members one after the other; what follows them and is no member is left, as in Java."""
+    """Decompress members one after the other; bytes behind them that are no member are left, as in Java."""
     at = 0
     while True:
         at = _gzip_member(body, at, out, limit)
@@ -151,7 +151,7 @@ def _gzip_in_steps(body: memoryview, out: Scratch, limit: int) -> None:
 
 
 def _gzip_member(body: memoryview, at: int, out: Scratch, limit: int) -> int:
-    """Append what the member at a place holds, and return where it ends."""
+    """Append the content of the member at a place, and return where it ends."""
     member = zlib.decompressobj(_GZIP_WBITS)
     while not member.eof:
         step = body[at : at + _STEP_BYTES]
@@ -195,7 +195,7 @@ def _lz4(body: memoryview, out: Scratch, limit: int) -> None:
 
 
 def _first_lz4_frame(body: memoryview) -> memoryview:
-    """Return the frame without what follows it: Kafka's own reader stops there."""
+    """Return the frame without the bytes behind it: Kafka's own reader stops there."""
     try:
         flags = body[4]
         at = _lz4_header_bytes(flags)
@@ -238,7 +238,7 @@ def _lz4_frame(body: memoryview, out: Scratch, limit: int) -> None:
     out.size += size or 0
 
 
-def _lz4_into(body: memoryview, room: memoryview, most: int, left: int) -> int | None:
+def _lz4_into(body: memoryview, room: memoryview, most: int, limit: int) -> int | None:
     """Return the size that was written; None if it may be that there was too little room."""
     try:
         return int(cramjam.lz4.decompress_into(body, room))
@@ -246,7 +246,7 @@ def _lz4_into(body: memoryview, room: memoryview, most: int, left: int) -> int |
         # Room for any content of valid bytes was not enough: so they are broken.
         if len(room) >= most:
             raise
-        if len(room) >= left:
+        if len(room) >= limit:
             raise (_TooLargeError if _NO_ROOM in str(error) else error) from error
         return None
 

@@ -1,4 +1,4 @@
-"""How far the fetching of one partition has come, and what its brokers say that would mean loss."""
+"""The progress of fetching one partition, and answers of its brokers that would mean loss."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Cursor:
         self.replica_until_ms = replica_until_ms
 
     def lose_broker(self) -> None:
-        """Ask the leader next, which has to be found out. What the last broker said is still doubted."""
+        """Ask the leader next, which has to be found out. The answer of the last broker is still doubted."""
         self.broker = None
 
     def answered(self, end: int) -> None:
@@ -89,7 +89,7 @@ class Cursor:
         """Return when an answer that would mean loss is believed, if the brokers repeat it until then.
 
         Args:
-            reason: what the answer says. Another one begins another doubt.
+            reason: the content of the answer. Another one begins another doubt.
             believed_at_ms: returns when a doubt that begins now will be believed.
         """
         if self._doubt != reason:

@@ -65,7 +65,7 @@ class DecodedColumns:
 
     @property
     def names(self) -> frozenset[str]:
-        """``key``, ``value``, both or none: what is decoded."""
+        """``key``, ``value``, both or none: the decoded parts."""
         return frozenset(self._parts)
 
     @property
@@ -213,8 +213,8 @@ def schema_header(part: str, spans: Spans) -> SchemaHeader | None:
 
     Args:
         part: ``key`` or ``value``.
-        spans: where the keys or values lie in records of format v2, whose headers are behind the value. What
-            is null is passed over.
+        spans: where the keys or values lie in records of format v2, whose headers are behind the value.
+            Nulls are passed over.
     """
     data = spans.data
     rows = np.flatnonzero(spans.sizes >= 0)

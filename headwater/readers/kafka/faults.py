@@ -1,4 +1,4 @@
-"""Errors for bytes that are not what was written, and for records that Spark cannot hold."""
+"""Errors for damaged bytes, and for records that Spark cannot hold."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from headwater.readers.kafka.cursor import Cursor
 _RESPONSE_BYTES = 4 << 20
 """No response is asked to be larger, unless a single record batch is.
 
-Two responses, and what they are decoded into, stay in memory.
+Two responses, and the rows of both, stay in memory.
 """
 
 _PARTITIONS_PER_REQUEST = 200
@@ -39,7 +39,7 @@ class FetchedPartition:
 
     Attributes:
         cursor: the partition's.
-        position: what was asked for. If the cursor has moved since, another broker has served it.
+        position: the offset that was asked for. If the cursor has moved since, another broker has served it.
         error_code: Kafka's; 0 for none.
         end: how far a consumer of this isolation level may read now: the high watermark, or the last stable
             offset.
@@ -63,8 +63,8 @@ class BrokerFetcher:
     The next request is in flight while the last response is decoded. Kafka's incremental fetch sessions
     (KIP-227) are not used: every request names all of its partitions.
 
-    `send` and `receive` raise the errors of the connection as they are (`BrokerConnection`). What was in
-    flight is lost then. No record is: cursors move with answers only, so they say where to go on.
+    `send` and `receive` raise the errors of the connection as they are (`BrokerConnection`). Answers in
+    flight are lost then. No record is: cursors move with answers only, so they say where to go on.
 
     Args:
         connection: to the broker. The caller returns it to its pool.

@@ -35,7 +35,7 @@ class NoLeader(Enum):
 
 @dataclass(slots=True)
 class _CachedMetadata:
-    """What this process knows of one cluster.
+    """The metadata of one cluster that this process has.
 
     Attributes:
         brokers: by id.
@@ -55,7 +55,7 @@ _clusters: dict[tuple[object, ...], _CachedMetadata] = {}
 class Leaders:
     """Looks up leaders for one task.
 
-    What it learns is used by later tasks in the same worker process too, for ``metadata.max.age.ms``.
+    Its answers are used by later tasks in the same worker process too, for ``metadata.max.age.ms``.
 
     Args:
         config: how to reach the cluster.
@@ -89,11 +89,11 @@ class Leaders:
         return {split: _leader_of(metadata.get(split.topic), split) for split in splits}
 
     def forget(self, topics: Iterable[str], *, older_than_ms: int = 0) -> None:
-        """Ask the cluster about these topics next time: what is known may be stale.
+        """Ask the cluster about these topics next time: the cached metadata may be stale.
 
         Args:
             topics: by name.
-            older_than_ms: keep what has been asked for since; 0 to keep nothing.
+            older_than_ms: keep metadata that is not older; 0 to keep none.
         """
         now_ms = self._clock.monotonic_ms()
         with _lock:
@@ -130,7 +130,7 @@ class Leaders:
     def bind(self, ranges: Sequence[OpenRange]) -> list[SplitRange[KafkaPartitionSplit, int]]:
         """Return ranges with the ends that the logs have now, in the same order; `locate` must know all.
 
-        As in Spark's source, what an open transaction holds back lies beyond the latest under
+        As in Spark's source, records of an open transaction lie beyond the latest under
         ``isolation.level=read_committed``.
 
         Raises:

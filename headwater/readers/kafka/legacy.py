@@ -65,25 +65,25 @@ def legacy_rows(  # noqa: PLR0917 - one record set and its rows
         SourceError: a message has a timestamp that Spark cannot hold, or becomes larger than it may, or its
             key or value cannot be decoded now.
     """
-    found = [
+    messages = [
         message
         for batch in batches
         for message in _messages(data, batch, state.split.split_id, most_inflated_bytes)
         if state.position <= message.offset < state.stop
     ]
-    if not found:
+    if not messages:
         return None
     if "timestamp" in {*columns, *decoded.needs} and (
-        beyond := [message for message in found if abs(message.timestamp_ms) > MOST_TIMESTAMP_MS]
+        beyond := [message for message in messages if abs(message.timestamp_ms) > MOST_TIMESTAMP_MS]
     ):
         raise beyond_spark(state.split, beyond[0].offset, beyond[0].timestamp_ms)
-    made: Mapping[str, Sequence[pa.Array[Any]]] = {}
+    part_columns: Mapping[str, Sequence[pa.Array[Any]]] = {}
     if decoded.names:
-        decoded.append(_run(found, state.split, decoded.names))
-        made = decoded.finish()
+        decoded.append(_run(messages, state.split, decoded.names))
+        part_columns = decoded.finish()
     arrays: list[pa.Array[Any]] = []
     for name in columns:
-        arrays += made.get(name) or [_column(kafka_schema([name]).field(0), found, state.split)]
+        arrays += part_columns.get(name) or [_column(kafka_schema([name]).field(0), messages, state.split)]
     return decoded.without_dropped(pa.RecordBatch.from_arrays(arrays, schema=schema))
 
 
@@ -144,8 +144,8 @@ def _messages(data: ByteArray, batch: Any, split_id: str, most_inflated_bytes: i
     # In v1 the offsets inside are relative, and the wrapper has the offset of its last message. In v0 they
     # are absolute.
     shift = outer.offset - int(inner[-1]["base_offset"]) if batch["magic"] == 1 else 0
-    for found in inner:
-        message = _decoded(scratch.bytes(), found, split_id)
+    for header in inner:
+        message = _decoded(scratch.bytes(), header, split_id)
         appended = outer.timestamp_type == 1
         yield message._replace(
             offset=message.offset + shift,

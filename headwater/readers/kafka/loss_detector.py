@@ -150,7 +150,7 @@ _EARLIEST_LOCAL = -4
 class LossDetector:
     """Decides whether records are lost, and whether that is an error. One per task, on its thread.
 
-    Only what the brokers say is gone counts as lost. Gaps between offsets that compaction, transaction
+    Only records that the brokers call gone count as lost. Gaps between offsets that compaction, transaction
     markers and aborted records leave are no loss.
 
     Every method may raise:
@@ -205,7 +205,7 @@ class LossDetector:
         Either the log ends before our stop, or there is a gap up to the stop, or the records are late.
 
         A gap up to the stop is skipped with a warning, because nothing proves it. A gap that is followed by
-        records, or by the marker of a transaction, is no loss: the leader sends what follows.
+        records, or by the marker of a transaction, is no loss: the leader sends the records behind it.
 
         Args:
             cursor: the partition, and how far it has been read.

@@ -105,7 +105,7 @@ class RecordSet:
         """Return the headers of all complete batches. They are read once: both reader and emitter need them.
 
         Raises:
-            CorruptRecordError: a header cannot be what a broker wrote.
+            CorruptRecordError: a header is damaged.
         """
         if self._batches is None:
             self._batches = scan(as_bytes(self.data), split_id)
@@ -123,7 +123,7 @@ def scan(data: ByteArray, split_id: str) -> BatchArray:
     Reads nothing but headers. A batch that is cut short at the end is left out.
 
     Raises:
-        CorruptRecordError: a header cannot be what a broker wrote.
+        CorruptRecordError: a header is damaged.
     """
     batches = np.empty(_USUALLY_AT_MOST, BATCH)
     count = scan_headers(data, batches)
@@ -149,7 +149,7 @@ def verify(data: ByteArray, batches: BatchArray, split_id: str) -> None:
     control batch, or like one that ends too early.
 
     Raises:
-        CorruptRecordError: a batch is not what the producer wrote.
+        CorruptRecordError: a batch is damaged.
     """
     wrong = first_wrong(data, batches)
     if wrong < 0 and (batches["magic"] < 2).any():
@@ -168,11 +168,11 @@ def next_offset(record_set: RecordSet, split_id: str) -> int | None:
     """Return the offset after the last complete batch; None if no batch is complete.
 
     The split reader asks this before anything is decoded, to send its next request at once. It takes
-    microseconds. None for a set that is not empty means that the first batch is larger than what was asked
+    microseconds. None for a set that is not empty means that the first batch is larger than was asked
     for: see `first_batch_bytes`.
 
     Raises:
-        CorruptRecordError: a header cannot be what a broker wrote.
+        CorruptRecordError: a header is damaged.
     """
     batches = record_set.batches(split_id)
     return int(batches[-1]["last_offset"]) + 1 if len(batches) else None

@@ -53,7 +53,7 @@ class RowBuilder:
 
     Args:
         columns: which columns, in which order. Others are neither decoded nor copied.
-        schema: what `row_schema` makes of them.
+        schema: the result of `row_schema` for them.
         decoded: decodes keys and values that have a format.
         pool: lends the memory for the batches.
     """
@@ -212,7 +212,7 @@ class RowBuilder:
 
 
 class _Region:
-    """Cuts an arena into arrays, one after the other. With empty memory it only adds up what is needed."""
+    """Cuts an arena into arrays, one after the other. With empty memory it only adds up the sizes."""
 
     def __init__(self, memory: ByteArray) -> None:
         self._memory = memory
@@ -242,7 +242,7 @@ def _rounded(number: int, step: int) -> int:
 def _carve(
     region: _Region, columns: frozenset[str], decoded: frozenset[str], rows: int, size: int
 ) -> RowBuffers:
-    """Divide memory into buffers for the wanted columns, and for the places of what a format decodes.
+    """Divide memory into buffers for the wanted columns, and for the places of values that a format decodes.
 
     Keys, values and headers get room for all bytes each, because each of them could be nearly all of the
     records. Pages that are not written to cost nothing.

@@ -18,7 +18,7 @@ def _inflated_bytes(raw: str) -> int:
 
 
 class KafkaReadSettings(Spec):
-    """What the split reader and the emitter of a task need to know. Picklable."""
+    """The settings of the split reader and the emitter of a task. Picklable."""
 
     fail_on_data_loss: bool = option(
         "failOnDataLoss",

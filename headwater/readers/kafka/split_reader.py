@@ -238,7 +238,7 @@ class KafkaSplitReader(SplitReader[RecordSet, KafkaPartitionSplit, int]):
         return self._hand_out(records)
 
     def _hand_out(self, records: Mapping[SplitPath, Sequence[RecordSet]]) -> RecordsWithSplitIds[RecordSet]:
-        """Return records, with what else has changed since the last time."""
+        """Return records, with the splits that were finished or bound since the last time."""
         finished = frozenset(path for path, cursor in self._cursors.items() if cursor.is_done)
         for path in finished:
             del self._cursors[path]
@@ -281,7 +281,7 @@ class KafkaSplitReader(SplitReader[RecordSet, KafkaPartitionSplit, int]):
             cursor.lose_broker()  # a replica may lag behind the leader: ask the leader itself
 
     def _ask_for_more(self, part: FetchedPartition) -> None:
-        """Raise the limit of a partition whose first batch did not fit into what was asked for."""
+        """Raise the limit of a partition whose first batch did not fit into the limit."""
         cursor = part.cursor
         batch_bytes = first_batch_bytes(RecordSet(part.records)) or 0
         if cursor.max_bytes >= _LARGEST_FETCH_BYTES or batch_bytes > _LARGEST_FETCH_BYTES:
@@ -304,7 +304,7 @@ class KafkaSplitReader(SplitReader[RecordSet, KafkaPartitionSplit, int]):
             )
 
     def _refused(self, cursor: Cursor, code: int) -> None:
-        """A broker refuses to serve a partition: look for another broker, skip what is gone, or fail."""
+        """A broker refuses to serve a partition: look for another broker, skip lost records, or fail."""
         split = cursor.split
         if code == _OFFSET_OUT_OF_RANGE and cursor.is_at_leader:
             self._losses.out_of_range(cursor)
@@ -326,7 +326,7 @@ class KafkaSplitReader(SplitReader[RecordSet, KafkaPartitionSplit, int]):
         )
 
     def _look_again(self, cursor: Cursor) -> None:
-        """Ask the cluster which broker leads the partition now, and forget what its last broker said."""
+        """Ask the cluster which broker leads the partition now, and forget the last answer."""
         self._leaders.forget([cursor.split.topic])
         cursor.lose_broker()
         cursor.trust()

@@ -1,4 +1,4 @@
-"""Steps through one split of a simple source, and checks what its generator yields."""
+"""Steps through one split of a simple source, and checks the values that its generator yields."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class SplitPages:
     Args:
         source: of the user.
         schema: of all rows.
-        assigned: what to read. A stop of None: as far as there is something.
+        assigned: the range to read. A stop of None: to the end of the records.
         is_planned: whether the stop comes from a plan, not from an earlier reading.
     """
 
@@ -77,7 +77,7 @@ class SplitPages:
 
         Raises:
             ContractError: the source broke a promise of `SimpleSource.read`.
-            SourceError: what the source raised.
+            SourceError: of the source.
         """
         try:
             with self._calling("read", self.position):
@@ -198,7 +198,7 @@ class SplitPages:
         return checked
 
     def _cut(self, rows: pa.RecordBatch, position: Any) -> tuple[pa.RecordBatch, Any]:
-        """Leave out what lies at or after the stop: rows that came since an earlier reading."""
+        """Leave out records at or after the stop: rows that came since an earlier reading."""
         if self.stop is None or not self._is_before(self.stop, position):
             return rows, position
         if type(position) is not int or position - self.position != rows.num_rows:

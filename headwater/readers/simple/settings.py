@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SimpleReadSettings:
-    """What the mode and the options of every simple source say to its readers.
+    """The settings of the readers of every simple source, by mode and options.
 
     Attributes:
         is_planned: whether the stop of every range is known before reading.

@@ -32,7 +32,7 @@ class _PendingStep:
     """A step that the worker thread was asked for.
 
     Attributes:
-        answer: what the step returns. Until it is there only the worker thread may use the split's pages.
+        answer: the result of the step. Until it is there only the worker thread may use the split's pages.
         since_ms: when it was asked for.
     """
 
@@ -58,14 +58,14 @@ class _Waits:
 class SimpleSplitReader(BarrierSplitReader[NamedSplit, Any]):
     """One page is one turn of a split. One generator runs at a time; those of paused splits stay open.
 
-    The user's code runs on a worker thread, so a wake-up ends every fetch, however long that code takes; what
-    it yields then comes with a later fetch. A split that fails, or is to be asked later, waits alone: the
+    The user's code runs on a worker thread, so a wake-up ends every fetch, however long that code takes; its
+    values come with a later fetch then. A split that fails, or is to be asked later, waits alone: the
     next one is read meanwhile.
 
     Args:
         source: of the user.
         schema: of all rows.
-        settings: what the options say.
+        settings: by the options.
         clock: time.
     """
 

@@ -1,4 +1,4 @@
-"""What the user's ``kafka.*`` options come to.
+"""The settings of the client, by the user's ``kafka.*`` options.
 
 They are checked once, on the driver. The result is pickled and sent to each process that opens a connection.
 """
@@ -114,7 +114,7 @@ class ClientConfig:
 
     @property
     def credentials_key(self) -> bytes:
-        """A digest of what makes two connections to one broker interchangeable: security, client id, buffers.
+        """A digest of the settings by which connections to one broker are interchangeable.
 
         For the keys of caches within one process. The salt is different in each process, so that the digest
         tells nothing of the secrets in it.

@@ -91,8 +91,8 @@ class Cluster:
 
         Args:
             specs: `EARLIEST`, `LATEST`, or a timestamp in milliseconds since 1970 (at least 0).
-            read_committed: whether `LATEST` means the last stable offset; None for what ``isolation.level``
-                says.
+            read_committed: whether `LATEST` means the last stable offset; None to follow
+                ``isolation.level``.
 
         Raises:
             UnknownSplitError: a partition does not exist.
@@ -202,7 +202,7 @@ class Cluster:
         return [*offsets, *(PartitionOffset(tp, _LEADER_NOT_AVAILABLE, None) for tp in leaderless)]
 
     def _refresh(self, partitions: Collection[TopicPartition]) -> None:
-        """Ask for the metadata if what is known lacks one of these partitions, or is too old."""
+        """Ask for the metadata if the known one lacks one of these partitions, or is too old."""
         age_ms = None if self._known_at_ms is None else self._clock.monotonic_ms() - self._known_at_ms
         stale = age_ms is None or age_ms >= self._config.metadata_max_age_ms
         if stale or any(self._known.partition(tp) is None for tp in partitions):

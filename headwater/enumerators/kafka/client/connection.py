@@ -48,8 +48,8 @@ class BrokerConnection:
         TransientSourceError: the broker is away, slow, or closed the connection.
         AuthenticationError: wrong credentials or certificates.
         OptionError: a certificate file, key or token provider cannot be loaded on this host.
-        CorruptRecordError: an answer that is not what was asked for.
-        SourceError: the broker is too old or sends too large a frame, or what listens there is not Kafka.
+        CorruptRecordError: an answer that does not fit its request.
+        SourceError: the broker is too old or sends too large a frame, or the listener is not Kafka.
 
     Args:
         address: the broker's.
@@ -247,7 +247,7 @@ class BrokerConnection:
     def _closing_on_error(self, doing: str) -> Iterator[None]:
         """Close the connection after any error, an interrupt among them.
 
-        The stream may have stopped in the middle of a frame, so what follows on it cannot be understood.
+        The stream may have stopped in the middle of a frame, so the bytes behind it cannot be understood.
         """
         try:
             yield
@@ -277,7 +277,7 @@ class BrokerConnection:
 
 
 def _software_version() -> str:
-    """Return what the broker shows as the client's version (KIP-511)."""
+    """Return the version of the client that the broker shows (KIP-511)."""
     try:
         return importlib.metadata.version("headwater")
     except importlib.metadata.PackageNotFoundError:

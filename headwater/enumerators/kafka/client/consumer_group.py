@@ -40,7 +40,7 @@ def read_coordinator(response: Any, group: str, operation: str) -> BrokerAddress
     Args:
         response: to `find_coordinator_request`.
         group: that was asked for.
-        operation: what is to be done there, Read or Describe; the permission for it contains this one's.
+        operation: Read or Describe; the permission for it contains this one's.
 
     Raises:
         AuthorizationError: this user may not describe the group.

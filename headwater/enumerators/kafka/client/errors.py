@@ -66,7 +66,7 @@ _CERTIFICATE_ALERTS = ("CERTIFICATE", "UNKNOWN_CA", "HANDSHAKE_FAILURE", "ACCESS
 
 @dataclass(frozen=True, slots=True)
 class Permission:
-    """What Kafka's authorizer must allow, in Kafka's own terms.
+    """A permission that Kafka's authorizer must give, in Kafka's own terms.
 
     Attributes:
         operation: Describe or Read.
@@ -90,7 +90,7 @@ class Permission:
 
 
 def kind_of(error: type[Exception]) -> type[HeadwaterError]:
-    """Return what a class of kafka-python's errors becomes."""
+    """Return the class of ours for a class of kafka-python's errors."""
     return next((_KINDS[ancestor] for ancestor in error.__mro__ if ancestor in _KINDS), SourceError)
 
 
@@ -114,8 +114,8 @@ def from_code(
 
     Args:
         code: not 0.
-        what: what was asked, for example ``offsets of topic 'orders'``; begins the message.
-        needs: what the authorizer must allow for it.
+        what: the question, for example ``offsets of topic 'orders'``; begins the message.
+        needs: the permission for it.
         split: the partition, where one is concerned.
         position: the offset that was to be read, where one is concerned.
     """
@@ -158,7 +158,7 @@ def of_answer(read: Callable[P, T]) -> Callable[P, T]:
 
 
 def from_os_error(error: OSError, address: BrokerAddress, *, doing: str) -> SourceError:
-    """Return what the network said as an error, to be raised from it.
+    """Return an error of the network as one of ours, to be raised from it.
 
     Args:
         error: of a socket, of name resolution or of TLS.

@@ -42,7 +42,7 @@ def frame_size(head: bytes, address: BrokerAddress, most_bytes: int, *, is_hands
         head: the four bytes.
         address: the broker's, for messages.
         most_bytes: a larger frame is refused.
-        is_handshake: whether the connection is being opened. What listens may not be Kafka then, and a frame
+        is_handshake: whether the connection is being opened. The listener may not be Kafka then, and a frame
             is far smaller.
 
     Raises:
@@ -109,7 +109,7 @@ def _memory(size: int) -> memoryview:
 
 
 _views_are_right: dict[tuple[Any, int], bool] = {}
-"""Whether `Reply.decode_views` gives what `Reply.decode` gives, by class and version of the response."""
+"""Whether `Reply.decode_views` and `Reply.decode` give the same, by class and version of the response."""
 
 
 class _CutShortError(ValueError):
@@ -122,8 +122,8 @@ class Reply:
     Attributes:
         response_class: kafka-python's class for it.
         version: of the protocol.
-        body: what follows the header: a view of the receive buffer, valid until the next frame is read into
-            that buffer.
+        body: the bytes behind the header: a view of the receive buffer, valid until the next frame is read
+            into that buffer.
 
     Args:
         response_class: kafka-python's class for it.
@@ -154,7 +154,7 @@ class Reply:
         """Return the response with its long fields of bytes, such as record sets, as views of the frame.
 
         Takes a few microseconds, however long they are. The first response of each version is decoded both
-        ways: what makes views is no public interface of kafka-python, and another release may generate other
+        ways: the views are no public interface of kafka-python, and another release may generate other
         code. If the two differ, a warning says so, and record sets are copied from then on.
 
         Raises:
@@ -251,7 +251,7 @@ def _decoder(response_class: Any, version: int) -> types.FunctionType | None:
 def _bounded_decoder(response_class: Any, version: int) -> types.FunctionType:
     """Return kafka-python's generated decoder, changed so that it ends at the deadline.
 
-    The generated code counts the elements of each array with ``range``, and copies what is left of the frame
+    The generated code counts the elements of each array with ``range``, and copies the rest of the frame
     for each element that has tagged fields. Both look at the deadline here.
     """
     flexible = response_class.flexible_version_q(version)
@@ -274,7 +274,7 @@ def _in_steps(count: int) -> Iterator[int]:
 
 
 class _WatchedBytes(io.BytesIO):
-    """What tagged fields are read from: a few reads for each of them."""
+    """The bytes from which tagged fields are read, with a few reads for each."""
 
     def read(self, size: int | None = -1, /) -> bytes:
         _decoding.deadline.left_s()

@@ -1,4 +1,4 @@
-"""What a Kafka cluster consists of, and how it is named: brokers, topics, partitions, ends of a log.
+"""The parts of a Kafka cluster and their names: brokers, topics, partitions, ends of a log.
 
 Immutable values. They need no library, because the driver checks options before kafka-python is loaded.
 """
@@ -83,7 +83,7 @@ class TopicMetadata:
 
 @dataclass(frozen=True, slots=True)
 class ClusterMetadata:
-    """What one Metadata response says.
+    """The content of one Metadata response.
 
     Attributes:
         brokers: those that are alive, by id.

@@ -32,8 +32,8 @@ _SESSION_NAME: Final = "headwater"
 class MskIam:
     """Whose credentials sign the token, and for which region.
 
-    Without profile and role: what boto3 finds by itself, in the environment, in ``~/.aws``, or from the role
-    of the container or the machine; on the driver and on each executor.
+    Without profile and role: credentials that boto3 finds by itself, in the environment, in ``~/.aws``, or
+    from the role of the container or the machine; on the driver and on each executor.
 
     Attributes:
         region: of the cluster.
@@ -81,10 +81,10 @@ class MskIam:
 def msk_iam(
     region: str | None, servers: Sequence[BrokerAddress], jaas: Mapping[str, str], jaas_option: str
 ) -> MskIam:
-    """Join what says how to sign.
+    """Join the settings for signing.
 
     Args:
-        region: what the user says it is.
+        region: by the user's option.
         servers: the brokers, whose names hold the region otherwise.
         jaas: the options of the login module.
         jaas_option: where they were given, for messages.

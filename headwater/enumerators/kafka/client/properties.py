@@ -1,4 +1,4 @@
-"""The table of ``kafka.*``: what becomes of each property of Kafka's Java clients here.
+"""The table of ``kafka.*``: the treatment of each property of Kafka's Java clients here.
 
 It holds every property of the consumer and the admin client (4.1), and four of our own.
 ``docs/kafka-properties.md`` shows this table (``scripts/generate``).

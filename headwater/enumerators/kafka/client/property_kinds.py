@@ -1,4 +1,4 @@
-"""What can become of a Kafka property here, and how the text of its value is checked."""
+"""The kinds of treatment of a Kafka property, and the parsers of values."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ The sentence never holds a secret: where it would show the value, it is an `Unfi
 """
 
 _ADDRESS = re.compile(r"(?:[\w.%-]*://)?\[?(?P<host>[\w.%:-]+)\]?:(?P<port>[0-9]{1,5})", re.ASCII)
-"""What Java's client takes, IPv6 with and without brackets."""
+"""The addresses that Java's client takes, IPv6 with and without brackets."""
 
 LARGEST_INT = 2**31 - 1
 LARGEST_LONG = 2**63 - 1
 
 
 class UnfitValueError(ValueError):
-    """A value that is not what it should be. The message shows it.
+    """A malformed value. The message shows it.
 
     Attributes:
         reason: goes on from the value, and does not show it.
@@ -36,7 +36,7 @@ class UnfitValueError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Mapped:
-    """A property that does here what it does in Java.
+    """A property with the same effect as in Java.
 
     Attributes:
         parse: checks the value.
@@ -72,7 +72,7 @@ class Harmless:
 class Refused:
     """A property that must not be ignored, because the user would get something else than was asked for.
 
-    ``note`` says why, and what to write instead.
+    ``note`` says why, and names the replacement.
     """
 
     note: str

@@ -1,4 +1,4 @@
-"""SASL as settings: what the ``sasl.*`` properties come to, ``sasl.jaas.config`` among them.
+"""SASL as settings, by the ``sasl.*`` properties, ``sasl.jaas.config`` among them.
 
 Checked on the driver. Reads no file and needs no library.
 """

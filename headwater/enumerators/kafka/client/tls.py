@@ -1,4 +1,4 @@
-"""TLS: what the ``ssl.*`` properties come to, and the TLS context that is made of it.
+"""TLS: settings by the ``ssl.*`` properties, and the TLS context that is made of them.
 
 The settings are checked on the driver. Files are read where a connection is opened, not before.
 """
@@ -34,7 +34,7 @@ class TlsConfig:
         certificate_path: a PEM file with our private key and certificates (mutual TLS).
         certificate: our certificates as text.
         key: our private key as text.
-        key_password: what the private key is encrypted with, as `resolved_secret` takes it.
+        key_password: the password of the private key, as `resolved_secret` takes it.
     """
 
     protocols: tuple[str, ...] = ("TLSv1.2", "TLSv1.3")
@@ -53,7 +53,7 @@ def check_stores(properties: Mapping[str, str]) -> None:
     Called before all other checks. Their errors would mislead a user whose store is not PEM.
 
     Args:
-        properties: what the user wrote, by property.
+        properties: the user's texts, by property.
 
     Raises:
         OptionError: ``ssl.truststore.location`` or ``ssl.keystore.location`` is not declared to be PEM.
@@ -99,7 +99,7 @@ def tls_config(values: Mapping[str, Any], properties: Mapping[str, str]) -> TlsC
 
     Args:
         values: checked values, by property.
-        properties: what the user wrote, by property.
+        properties: the user's texts, by property.
 
     Raises:
         OptionError: two of them clash, or one lacks its other half.

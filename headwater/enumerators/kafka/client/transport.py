@@ -41,7 +41,7 @@ class Deadline:
 
 @dataclass(frozen=True, slots=True)
 class SocketSettings:
-    """What a socket is told before it connects.
+    """The options of a socket, set before it connects.
 
     Attributes:
         attempt_timeout_ms: how long to try one of a host's addresses.

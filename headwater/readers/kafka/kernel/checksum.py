@@ -1,7 +1,7 @@
 """CRC-32C (Castagnoli), which record batches of format v2 have, by the processor's instruction or by tables.
 
 The instruction takes three times as long as the processor needs between two of them. So three parts of a
-block are summed up side by side, and joined by tables that say what zeros behind a part make of its checksum.
+block are summed up side by side, and joined by tables of checksums with zeros behind them.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _after_zeros(crc: int, count: int) -> int:
 
 
 def _tables(zeros: list[int]) -> npt.NDArray[np.uint64]:
-    """Return a table for each of so many zeros: what they make of a checksum that is a single byte."""
+    """Return a table for each number of zeros: the checksum of each byte with these zeros behind it."""
     return np.array([_after_zeros(byte, count) for count in zeros for byte in range(256)], np.uint64)
 
 
@@ -119,7 +119,7 @@ def _add_byte(crc: Any, byte: Any) -> Any:
 
 @inlined
 def _before_part(crc: Any) -> Any:
-    """Return what a part of zeros makes of a checksum."""
+    """Return a checksum after a part of zeros."""
     return (
         _JOIN_TABLES[crc & 0xFF]
         ^ _JOIN_TABLES[256 + (crc >> np.uint64(8) & 0xFF)]
