@@ -87,6 +87,7 @@ def bill_of_materials(report: dict[str, Any], time: str) -> dict[str, Any]:
 def main(folder: Path) -> None:
     """Build everything from the files that git knows."""
     time_s = int(_output("git", "log", "-1", "--format=%ct"))
+    time = _output("git", "log", "-1", "--format=%cI").strip()
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as work:
         project = Path(work) / "project"
@@ -104,7 +105,6 @@ def main(folder: Path) -> None:
     wanted = f"{wheel}[{','.join(sorted(extras.keys() - {'test'}))}]"
     pip = (sys.executable, "-m", "pip", "install", "--quiet", "--dry-run", "--ignore-installed")
     report = json.loads(_output(*pip, "--report", "-", wanted))
-    time = _output("git", "log", "-1", "--format=%cI").strip()
     materials = json.dumps(bill_of_materials(report, time), indent=1, sort_keys=True)
     (folder / "sbom.json").write_text(materials + "\n")
 
