@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from headwater.connector.options import ParsedOptions
-from headwater.core.errors import OptionError
-from headwater.core.options import Option, duration_ms, json_object
+from headwater.core.options import Spec, duration_ms, json_object, option
 from headwater.core.source import Boundedness
 from headwater.enumerators.files.event_queue import QueueSettings
 from headwater.enumerators.files.selection import SelectedPath, store_of
@@ -23,38 +22,38 @@ def _queue_url(raw: str) -> str:
     return raw.strip().rstrip("/")
 
 
-_NOTIFICATIONS: Final = Option(
-    "notifications",
-    _queue_url,
-    None,
-    "A queue of Amazon SQS with S3's events about the objects that are read: `sqs://NAME`, or its URL with "
-    "`sqs://` for `https://`. New files are then found by events, and everything is listed at the beginning "
-    "and once in `listingInterval`. See [Notifications](#notifications).",
-    only=_STREAM,
-)
-_NOTIFICATIONS_OPTIONS: Final[Option[dict[str, Any]]] = Option(
-    "notificationsOptions",
-    json_object,
-    {},
-    'Settings of botocore\'s client for that queue: `{"region_name":"eu-west-1"}`.',
-    only=_STREAM,
-    shown_default="keys and region of `storageOptions`",
-)
-_LISTING_INTERVAL: Final = Option(
-    "listingInterval",
-    duration_ms,
-    3_600_000,
-    "With `notifications`: how much time passes between the beginnings of two listings, which find what "
-    "events did not tell.",
-    only=_STREAM,
-    shown_default="`1h`",
-)
+class NotificationOptions(Spec):
+    """A queue that tells of new files, as the user says."""
 
-NOTIFICATION_OPTIONS: Final[tuple[Option[Any], ...]] = (
-    _NOTIFICATIONS,
-    _NOTIFICATIONS_OPTIONS,
-    _LISTING_INTERVAL,
-)
+    url: str | None = option(
+        "notifications",
+        "A queue of Amazon SQS with S3's events about the objects that are read: `sqs://NAME`, or its URL "
+        "with `sqs://` for `https://`. New files are then found by events, and everything is listed at the "
+        "beginning and once in `listingInterval`. See [Notifications](#notifications).",
+        default=None,
+        parse=_queue_url,
+        only=_STREAM,
+    )
+    client_options: Mapping[str, Any] = option(
+        "notificationsOptions",
+        'Settings of botocore\'s client for that queue: `{"region_name":"eu-west-1"}`.',
+        default={},
+        parse=json_object,
+        only=_STREAM,
+        shown_default="keys and region of `storageOptions`",
+    )
+    listing_interval_ms: int = option(
+        "listingInterval",
+        "With `notifications`: how much time passes between the beginnings of two listings, which find what "
+        "events did not tell.",
+        default=3_600_000,
+        parse=duration_ms,
+        only=_STREAM,
+        shown_default="`1h`",
+    )
+
+
+NOTIFICATION_OPTIONS: Final = NotificationOptions.options()
 """In the order in which the docs list them."""
 
 
@@ -71,14 +70,13 @@ def queue_settings(
     Raises:
         OptionError: a path is not in S3.
     """
-    url = options[_NOTIFICATIONS]
-    if url is None:
+    given = options.of(NotificationOptions)
+    if given.url is None:
         return None
     others = [path.url for path in paths if store_of(path.url) != "s3"]
     if others:
-        raise OptionError(
-            f"tells of objects in S3, and {', '.join(others)} is not there: remove one of the two",
-            option=_NOTIFICATIONS.name,
+        raise given.refusal(
+            "url", f"tells of objects in S3, and {', '.join(others)} is not there: remove one of the two"
         )
     client = storage.get("client_kwargs", {})
     shared = {
@@ -90,7 +88,7 @@ def queue_settings(
     }
     of_storage = {name: value for name, value in shared.items() if value is not None}
     return QueueSettings(
-        url=url,
-        client_options=of_storage | options[_NOTIFICATIONS_OPTIONS],
-        listing_interval_ms=options[_LISTING_INTERVAL],
+        url=given.url,
+        client_options={**of_storage, **given.client_options},
+        listing_interval_ms=given.listing_interval_ms,
     )
