@@ -15,7 +15,7 @@ from headwater.connector.planned.admission import ReadLimits
 from headwater.connector.planned.batch_duration import TargetDuration
 from headwater.connector.planned.planning import PlanningHints
 from headwater.core.errors import OptionError
-from headwater.core.options import Option, duration_ms, integer, positive_duration_ms, text
+from headwater.core.options import Option, Spec, duration_ms, integer, option, positive_duration_ms
 from headwater.core.source import Boundedness
 
 _STREAM: Final = Boundedness.CONTINUOUS_UNBOUNDED
@@ -60,30 +60,54 @@ PARALLELISM: Final = Option(
     shown_default="`HEADWATER_PARALLELISM`",
 )
 
-TARGET_DURATION: Final = Option(
-    "targetBatchDuration",
-    positive_duration_ms,
-    None,
-    "How long a batch should take: batches become as large as the query manages in this time, within the "
-    "other limits; needs one of the next two: see [batch-duration.md](batch-duration.md).",
-    only=_STREAM,
-)
-CHECKPOINT_LOCATION: Final = Option(
-    "checkpointLocation",
-    text,
-    None,
-    "The same as that of the query: Spark's log there shows how long a batch took, without the wait for a "
-    "trigger.",
-    only=_STREAM,
-)
-TRIGGER_INTERVAL: Final = Option(
-    "triggerInterval",
-    duration_ms,
-    None,
-    "Instead of that: the interval of the query's trigger, `0s` if it has none.",
-    only=_STREAM,
-)
-DURATION_OPTIONS: Final = (TARGET_DURATION, CHECKPOINT_LOCATION, TRIGGER_INTERVAL)
+
+class DurationOptions(Spec):
+    """How long batches should take, and how that is measured."""
+
+    target_ms: int | None = option(
+        "targetBatchDuration",
+        "How long a batch should take: batches become as large as the query manages in this time, within the "
+        "other limits; needs one of the next two: see [batch-duration.md](batch-duration.md).",
+        default=None,
+        parse=positive_duration_ms,
+        only=_STREAM,
+    )
+    checkpoint: str | None = option(
+        "checkpointLocation",
+        "The same as that of the query: Spark's log there shows how long a batch took, without the wait for"
+        " a trigger.",
+        default=None,
+        only=_STREAM,
+    )
+    trigger_interval_ms: int | None = option(
+        "triggerInterval",
+        "Instead of that: the interval of the query's trigger, `0s` if it has none.",
+        default=None,
+        parse=duration_ms,
+        only=_STREAM,
+    )
+
+    def __post_init__(self) -> None:
+        target = self.OPTIONS["target_ms"].name
+        if self.target_ms is None:
+            for name in ("checkpoint", "trigger_interval_ms"):
+                if getattr(self, name) is not None:
+                    raise self.refusal(name, f"requires option {target!r}")
+        elif self.checkpoint is None and self.trigger_interval_ms is None:
+            raise self.refusal(
+                "target_ms",
+                "needs option 'checkpointLocation', the same as that of the query, or 'triggerInterval' (0s"
+                " if it has none): the wait for a trigger must not count as work",
+            )
+        elif self.checkpoint is None and (self.trigger_interval_ms or 0) > self.target_ms:
+            raise self.refusal(
+                "trigger_interval_ms",
+                f"is longer than {target}, so that the wait would hide how long batches take: give option "
+                "'checkpointLocation' instead, the same as that of the query",
+            )
+
+
+DURATION_OPTIONS: Final = DurationOptions.options()
 
 PLANNED_OPTIONS: Final = (
     _MAX_ROWS,
@@ -139,27 +163,14 @@ def target_duration(options: ParsedOptions) -> TargetDuration | None:
         OptionError: the time that a batch takes could not be told from the wait for a trigger, or an option
             says how to measure what was not asked for.
     """
-    target_ms = options.get(TARGET_DURATION)
-    checkpoint = options.get(CHECKPOINT_LOCATION)
-    interval_ms = options.get(TRIGGER_INTERVAL)
-    if target_ms is None:
-        for name, value in ((CHECKPOINT_LOCATION.name, checkpoint), (TRIGGER_INTERVAL.name, interval_ms)):
-            if value is not None:
-                raise OptionError(f"requires option {TARGET_DURATION.name!r}", option=name)
+    given = options.of(DurationOptions)
+    if given.target_ms is None:
         return None
-    if checkpoint is None and interval_ms is None:
-        raise OptionError(
-            "needs option 'checkpointLocation', the same as that of the query, or 'triggerInterval' (0s if "
-            "it has none): the wait for a trigger must not count as work",
-            option=TARGET_DURATION.name,
-        )
-    if checkpoint is None and interval_ms is not None and interval_ms > target_ms:
-        raise OptionError(
-            f"is longer than {TARGET_DURATION.name}, so that the wait would hide how long batches take: give "
-            "option 'checkpointLocation' instead, the same as that of the query",
-            option=TRIGGER_INTERVAL.name,
-        )
-    return TargetDuration(target_ms=target_ms, checkpoint=checkpoint, trigger_interval_ms=interval_ms)
+    return TargetDuration(
+        target_ms=given.target_ms,
+        checkpoint=given.checkpoint,
+        trigger_interval_ms=given.trigger_interval_ms,
+    )
 
 
 def planning_hints(
