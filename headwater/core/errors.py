@@ -39,7 +39,10 @@ EVERYWHERE: Final = ". Driver and every executor need it: PYSPARK_PYTHON names t
 """The message about a library that is missing."""
 
 
-_USER_IN_URL: Final = re.compile(r"(?<=://)[^/\s?#'\"]*@")
+_USER_IN_URL: Final = re.compile(
+    r"(?<=://)(?<!abfs://)(?<!abfss://)(?<!wasb://)(?<!wasbs://)[^/\s?#'\"]*@", re.IGNORECASE
+)
+"""Azure's URLs have the container's name there."""
 
 
 def without_users(text: str) -> str:

@@ -70,7 +70,8 @@ def test_no_error_shows_the_user_and_password_of_a_url_whichever_option_it_is_fr
     for shown in (error, pickle.loads(pickle.dumps(error))):
         assert "s3cret" not in f"{shown} {shown!r} {getattr(shown, 'message', '')}"
         assert "ann" not in str(shown)
-    assert without_users("a@b.c http://h:1/p@q?r@s") == "a@b.c http://h:1/p@q?r@s"
+    for others in ("a@b.c http://h:1/p@q?r@s", "abfss://box@account.dfs.core.windows.net/x", "wasb://box@a/"):
+        assert without_users(others) == others
 
 
 def test_nearest_ignores_case_and_knows_when_nothing_is_near() -> None:
