@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from headwater.core.clock import Clock, SystemClock
 from headwater.core.enumerator import BarrierSplitEnumerator, BarrierSplitEnumeratorContext, Checkpoint
 from headwater.core.jsons import JsonObject, JsonValue
-from headwater.enumerators.http.log_position import LogPosition
 from headwater.enumerators.http.origins import OriginWaits, origin
-from headwater.enumerators.http.split import HttpSplit, PagePosition
+from headwater.enumerators.http.split import HttpSplit, LogPosition, PagePosition
 
 log = logging.getLogger(__name__)
 

@@ -1,4 +1,4 @@
-"""A list of a REST API as a split, and a position in it."""
+"""A list of a REST API as a split, and a position in it, page by page or in the log of its rounds."""
 
 from __future__ import annotations
 
@@ -147,3 +147,41 @@ class PagePosition:
             fields.get("size"),
             fields.get("seen"),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class LogPosition:
+    """The next segment to read, as the offset holds it: ``{"segment": 12, "known": 7}``.
+
+    Attributes:
+        segment: its number.
+        known: the last segment before it in which all versions of items stand that were known; None if there
+            is none yet.
+    """
+
+    segment: int = 0
+    known: int | None = None
+
+    @property
+    def first_needed(self) -> int:
+        """The number of the first segment that going on from here needs."""
+        return 0 if self.known is None else self.known
+
+    def to_json(self) -> JsonObject:
+        """Return the position as the offset holds it."""
+        return {"segment": self.segment, "known": self.known}
+
+    @classmethod
+    def from_json(cls, value: JsonValue) -> LogPosition:
+        """Return what `to_json` wrote.
+
+        Raises:
+            OffsetError: it is a position of a list that was read as it is.
+        """
+        fields = cast("dict[str, Any]", value)
+        if "segment" not in fields:
+            raise OffsetError(
+                "this checkpoint was begun without option incrementalField: go on without it, or use a new "
+                "checkpointLocation"
+            )
+        return cls(fields["segment"], fields["known"])

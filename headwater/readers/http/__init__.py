@@ -15,6 +15,5 @@
 * `response`: the answer of a server, the meaning of its status, and how long the server asks to be left
   alone;
 * `settings`: how the lists of a REST API are read;
-* `split_reader`: reads the lists of a REST API page by page: one request a fetch;
-* `urls`: URLs as pages and users write them, and as they are asked for.
+* `split_reader`: reads the lists of a REST API page by page: one request a fetch.
 """

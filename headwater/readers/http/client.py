@@ -22,14 +22,13 @@ from urllib3.util import make_headers
 from headwater.core.clock import Clock, SystemClock
 from headwater.core.errors import CorruptRecordError, SourceError, TransientSourceError
 from headwater.core.secrets import TlsSettings, lasting_tls_failure
-from headwater.enumerators.http.origins import origin
+from headwater.enumerators.http.origins import absolute, hidden, origin, with_parameters, without_parameters
 from headwater.enumerators.http.split import PageCursor
 from headwater.readers.http.codings import ACCEPTED, TooLargeError, decoded
 from headwater.readers.http.connections import ConnectionPools, Exchange
 from headwater.readers.http.credentials import Credentials
 from headwater.readers.http.response import HttpResponse
 from headwater.readers.http.settings import HttpSettings
-from headwater.readers.http.urls import absolute, hidden, with_parameters, without_parameters
 
 _MOST_AGE_MS: Final = 60_000
 """A pool is made anew after this time: certificates that rotate are read then."""

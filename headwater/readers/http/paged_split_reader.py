@@ -16,7 +16,7 @@ from headwater.core.errors import CorruptRecordError, DataLossError, TransientSo
 from headwater.core.jsons import JsonValue
 from headwater.core.retry import Backoff, Retry
 from headwater.core.split import SplitPath, SplitRange
-from headwater.enumerators.http.origins import OriginWaits, origin
+from headwater.enumerators.http.origins import OriginWaits, origin, without_parameters
 from headwater.enumerators.http.split import HttpSplit
 from headwater.readers.http.client import HttpClient, NoConnectionError, RequestRate
 from headwater.readers.http.credentials import TokenLaterError
@@ -24,7 +24,6 @@ from headwater.readers.http.pages import HttpPage, PageSaysError
 from headwater.readers.http.paging import NextPage, OpenT, PageLink, next_page, warn_of_absent
 from headwater.readers.http.response import HttpResponse, action_of, refusal, wait_ms
 from headwater.readers.http.settings import HttpSettings
-from headwater.readers.http.urls import without_parameters
 
 log = logging.getLogger(__name__)
 

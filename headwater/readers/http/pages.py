@@ -14,9 +14,9 @@ import msgspec
 import pyarrow as pa
 
 from headwater.core.errors import CorruptRecordError
+from headwater.enumerators.http.origins import absolute
 from headwater.readers.http.response import HttpResponse
 from headwater.readers.http.settings import PagingSettings
-from headwater.readers.http.urls import absolute
 
 _FIELDS: list[pa.Field[Any]] = [
     pa.field("resource", pa.string()),

@@ -10,11 +10,11 @@ from functools import lru_cache
 from typing import Final, Protocol, TypeVar
 
 from headwater.core.errors import CorruptRecordError
+from headwater.enumerators.http.origins import absolute, parameter, with_parameters
 from headwater.enumerators.http.split import HttpSplit, PageCursor
 from headwater.readers.http.pages import HEADER, HttpPage, raw_at, text_at, value_at
 from headwater.readers.http.response import HttpResponse
 from headwater.readers.http.settings import PagingSettings
-from headwater.readers.http.urls import absolute, parameter, with_parameters
 
 log = logging.getLogger(__name__)
 

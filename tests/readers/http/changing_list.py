@@ -16,8 +16,7 @@ from headwater.core.epoch import Barrier, EpochState
 from headwater.core.source import Boundedness
 from headwater.core.split import SplitRange
 from headwater.core.state_store import MemoryStateStore, StateStore
-from headwater.enumerators.http.log_position import LogPosition
-from headwater.enumerators.http.split import HttpSplit
+from headwater.enumerators.http.split import HttpSplit, LogPosition
 from tests.readers.http.scripted import Answer, Scripted, run
 
 NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)

@@ -26,8 +26,7 @@ from headwater.core.errors import (
 )
 from headwater.core.split import SplitRange
 from headwater.core.state_store import MemoryStateStore
-from headwater.enumerators.http.log_position import LogPosition
-from headwater.enumerators.http.split import ROOT, HttpSplit, PagePosition
+from headwater.enumerators.http.split import ROOT, HttpSplit, LogPosition, PagePosition
 from headwater.readers.http.client import HttpClient, RequestRate
 from headwater.readers.http.incremental.incremental_reader import IncrementalReader
 from headwater.readers.http.paged_split_reader import PagedSplitReader

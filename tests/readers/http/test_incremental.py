@@ -18,8 +18,7 @@ from headwater.core.errors import CorruptRecordError, OptionError, SourceError
 from headwater.core.jsons import JsonValue
 from headwater.core.split import SplitRange
 from headwater.core.state_store import MemoryStateStore
-from headwater.enumerators.http.log_position import LogPosition
-from headwater.enumerators.http.split import HttpSplit
+from headwater.enumerators.http.split import HttpSplit, LogPosition
 from headwater.readers.http.incremental.rounds import RoundLog, log_folder
 from tests.readers.http.changing_list import WRITTEN, ChangingList, follower, incremental_source, versions
 from tests.readers.http.scripted import Answer, Scripted, batch_source, run, scripted_server

@@ -17,7 +17,7 @@ from headwater.core.options import WHERE_SECRETS_ARE, Option, integer, json_obje
 from headwater.core.retry import Backoff
 from headwater.core.secrets import TlsSettings, is_elsewhere
 from headwater.core.source import Boundedness
-from headwater.enumerators.http.origins import origin
+from headwater.enumerators.http.origins import origin, with_parameters
 from headwater.readers.http.settings import (
     CredentialSettings,
     HttpSettings,
@@ -26,7 +26,6 @@ from headwater.readers.http.settings import (
     as_written,
     urls,
 )
-from headwater.readers.http.urls import with_parameters
 
 _ITEM: Final = "item"
 """The column that a format decodes."""

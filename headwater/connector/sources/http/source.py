@@ -19,12 +19,11 @@ from headwater.core.source import Boundedness
 from headwater.core.split import SplitPath
 from headwater.core.state_store import StateStore
 from headwater.enumerators.http.enumerator import HttpSplitEnumerator, IncrementalEnumerator
-from headwater.enumerators.http.log_position import LogPosition
-from headwater.enumerators.http.split import HttpSplit, PagePosition, current_path
+from headwater.enumerators.http.origins import hidden
+from headwater.enumerators.http.split import HttpSplit, LogPosition, PagePosition, current_path
 from headwater.readers.http.client import RequestRate
 from headwater.readers.http.incremental.values import IncrementalSettings
 from headwater.readers.http.settings import HttpSettings
-from headwater.readers.http.urls import hidden
 
 if TYPE_CHECKING:
     import pyarrow as pa

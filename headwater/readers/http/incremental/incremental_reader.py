@@ -15,8 +15,8 @@ from headwater.core.errors import CorruptRecordError
 from headwater.core.jsons import JsonValue
 from headwater.core.split import SplitPath, SplitRange
 from headwater.core.state_store import StateStore
-from headwater.enumerators.http.log_position import LogPosition
-from headwater.enumerators.http.split import HttpSplit
+from headwater.enumerators.http.origins import with_parameters
+from headwater.enumerators.http.split import HttpSplit, LogPosition
 from headwater.readers.http.client import RequestRate
 from headwater.readers.http.incremental.known_items import KnownItems, Ranked, Version, version_of
 from headwater.readers.http.incremental.rounds import Round, RoundLog, log_folder
@@ -33,7 +33,6 @@ from headwater.readers.http.pages import (
 from headwater.readers.http.paging import CircleGuard, PageLink, counted_on, not_counted
 from headwater.readers.http.response import HttpResponse, server_time
 from headwater.readers.http.settings import HttpSettings
-from headwater.readers.http.urls import with_parameters
 
 _MOST_UNWRITTEN: Final = 10
 """After this number of pages without a new item the log gets the state of the round."""

@@ -18,7 +18,7 @@ from headwater.core.errors import SourceError
 from headwater.core.jsons import JsonObject, JsonValue, dumps
 from headwater.core.split import SplitPath
 from headwater.core.state_store import StateStore
-from headwater.enumerators.http.log_position import LogPosition
+from headwater.enumerators.http.split import LogPosition
 from headwater.readers.http.incremental.known_items import DIGEST_BYTES, KnownItems, Ranked
 from headwater.readers.http.incremental.values import FieldValue, ValueOrder
 from headwater.readers.http.paging import PageLink
