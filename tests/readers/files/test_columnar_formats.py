@@ -216,7 +216,7 @@ OTHER_LAYOUTS: dict[str, tuple[pa.Array[Any], list[Any]]] = {
         pa.array([[1, 2], None, [3, 4]], pa.list_(pa.int64(), 2)),
         [[1, 2], None, [3, 4]],
     ),
-    "short decimals": (pa.array([Decimal("1.50")] * 3, untyped.decimal32(5, 2)), [Decimal("1.50")] * 3),
+    "wide decimals": (pa.array([Decimal("1.50")] * 3, untyped.decimal256(20, 2)), [Decimal("1.50")] * 3),
     "names of a type": (
         untyped.ExtensionArray.from_storage(untyped.uuid(), pa.array([b"x" * 16] * 3, pa.binary(16))),
         [b"x" * 16] * 3,

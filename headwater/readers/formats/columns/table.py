@@ -228,8 +228,12 @@ class ColumnTable:
             parts.append(buffer(layout.NODE_VALUES, (bits + 7) // 8))
         if code in _WITH_DATA:
             parts.append(buffer(layout.NODE_DATA, node[layout.NODE_DATA_SIZE]))
-        if self._codes[self._parents[at]] == layout.TYPE_MAP:
-            parts[0] = None  # the entries of maps are never null
+        above = self._parents[at]
+        is_key = self._codes[self._parents[above]] == layout.TYPE_MAP and at == self._children[above][0]
+        if is_key or self._codes[above] == layout.TYPE_MAP:
+            # Entries and keys of maps are never null. Up to version 25 Arrow ends the process where that is
+            # still to be counted.
+            parts[0] = None
         children = [self._array(child, region, begin, rows) for child in self._children[at]]
         if code == layout.TYPE_MAP and self._last_of_keys:
             parts[1], children = with_last_of_keys(entries, parts[1], children)
