@@ -80,7 +80,7 @@ def schema(raw: str) -> StructType:
 def _from_json(raw: str) -> StructType:
     try:
         return StructType.fromJson(json.loads(raw))
-    except (ValueError, KeyError, TypeError, AttributeError, AssertionError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, AssertionError, RecursionError) as error:
         raise ValueError(f"is not a schema in Spark's JSON: {error!r}") from None
 
 

@@ -40,6 +40,8 @@ def fields_of_json_schema(text: str) -> StructType:
     """
     try:
         root = json.loads(text)
+    except RecursionError:
+        raise FormatSchemaError("the JSON schema is nested too deeply") from None
     except ValueError as error:
         raise FormatSchemaError(f"the JSON schema is not JSON: {error}") from None
     kind = _Converter(root).type_of(root, "the value", 0)

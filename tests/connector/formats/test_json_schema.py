@@ -86,3 +86,11 @@ def test_what_no_column_can_hold_is_refused_with_its_place(schema: Any, reason: 
 def test_what_describes_no_object_is_refused(text: str) -> None:
     with pytest.raises(FormatSchemaError, match="the JSON schema"):
         fields_of_json_schema(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 200_000, '{"properties":{"a":' * 5_000 + "{}" + "}}" * 5_000], ids=["lists", "objects"]
+)
+def test_a_schema_that_is_nested_without_end_is_an_error_of_the_tree(text: str) -> None:
+    with pytest.raises(FormatSchemaError, match="nested too deeply"):
+        fields_of_json_schema(text)
