@@ -32,7 +32,9 @@ PLAN_STATE = 10
 """Gets why the kernel returned, and how many bad values there are."""
 PLAN_BAD_ROWS = 11
 PLAN_BAD_REASONS = 12
-PLAN_FIELDS = 13
+PLAN_MISMATCH = 13
+"""The operation of tags of the message itself that name a field of the schema by another wire type."""
+PLAN_FIELDS = 14
 
 MOST_DEPTH = 100
 """How deep messages and groups may be nested, unknown ones included."""
@@ -101,6 +103,7 @@ ACTION_ANY_MESSAGE = 6
 """A message or time, perhaps of a list, a map, a oneof, or of no column."""
 ACTION_PACKED = 7
 ACTION_UNKNOWN = 8
+ACTION_MISMATCH = 9
 
 # How a number on the wire becomes one in a column.
 CONVERT_LONG = 0

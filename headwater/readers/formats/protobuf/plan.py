@@ -101,6 +101,13 @@ class PlanBuilder:
         words.put(layout.PLAN_NODES, self._base)
         words.refer(layout.PLAN_STACK, words.block([0] * (layout.MOST_DEPTH * layout.STACK_FIELDS)))
         words.refer(layout.PLAN_UNKNOWN, self._unknown)
+        mismatch = [0] * layout.OP_FIELDS
+        mismatch[layout.OP_FIRST_BYTE] = mismatch[layout.OP_TAG] = -1
+        mismatch[layout.OP_ACTION] = layout.ACTION_MISMATCH
+        at = words.operation(mismatch)
+        words.refer(at + layout.OP_FRAME, self._frame({}, _Entries()))
+        words.refer(at + layout.OP_NEXT, at)
+        words.refer(layout.PLAN_MISMATCH, at)
         words.refer(layout.PLAN_FRAME, self._frame(operations, entries))
         return words.finish()
 

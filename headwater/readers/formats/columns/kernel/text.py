@@ -73,6 +73,11 @@ def write_bytes(node: int, begin: int, at: int, size: int, limit: int) -> int:
     """
     if begin + size > get(node, T.NODE_MOST_DATA):
         return _write_more(node, begin, at, size)
+    return _copied(node, begin, at, size, limit)
+
+
+@always_inlined
+def _copied(node: int, begin: int, at: int, size: int, limit: int) -> int:
     to = get(node, T.NODE_DATA) + begin
     if size <= _FEW_BYTES and at + size + CHUNK_BYTES <= limit:
         copy_chunk(to, at)
@@ -98,9 +103,18 @@ def write_text(node: int, begin: int, at: int, size: int, limit: int, checked: b
 
     Bytes that are not UTF-8 are replaced as `put_utf8` says; if text is ``checked``, `NO_TEXT` is returned.
     """
-    end = write_bytes(node, begin, at, size, limit)
-    if end == NO_ROOM or is_ascii(get(node, T.NODE_DATA) + begin, size):
+    if begin + size > get(node, T.NODE_MOST_DATA):
+        return _write_more_text(node, begin, at, size, checked)
+    end = _copied(node, begin, at, size, limit)
+    if is_ascii(get(node, T.NODE_DATA) + begin, size):
         return end
+    return _write_odd_text(node, begin, at, size, checked)
+
+
+@called
+def _write_more_text(node: int, begin: int, at: int, size: int, checked: bool) -> int:
+    if _write_more(node, begin, at, size) == NO_ROOM:
+        return int64(NO_ROOM)
     return _write_odd_text(node, begin, at, size, checked)
 
 

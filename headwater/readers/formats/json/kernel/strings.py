@@ -31,21 +31,29 @@ _REPLACEMENT = 0xFFFD
 @inlined
 def put_string(nodes: int, node: int, at: int, end: int, state: int) -> tuple[int, int]:
     """Write the string that begins here into a node of strings; see `put_scalar`."""
+    room = get(node, T.NODE_MOST_DATA) - get(node, T.NODE_DATA_SIZE)
+    if room < REPLACEMENT_GROWTH * (end - at):
+        return _put_sized_string(nodes, node, at, end, state)
+    to = get(node, T.NODE_DATA) + get(node, T.NODE_DATA_SIZE)
     if load_byte(at) == C.QUOTE:
         last = plain_string_end(at, end)
-        room = get(node, T.NODE_MOST_DATA) - get(node, T.NODE_DATA_SIZE)
-        if last != 0 and last - at <= room and non_ascii(at + 1) & ((1 << (last - at - 1)) - 1) == 0:
-            to = get(node, T.NODE_DATA) + get(node, T.NODE_DATA_SIZE)
+        if last != 0 and non_ascii(at + 1) & ((1 << (last - at - 1)) - 1) == 0:
             copy_chunk(to, at + 1)
             end_data(node, to + last - at - 1)
             return TAKEN, last + 1
-    return _put_other_string(nodes, node, at, end, state)
+    string_end, last = put_text(at, end, to, QUESTION_MARK)
+    if string_end == 0:
+        return SYNTAX, at
+    end_data(node, last)
+    return TAKEN, string_end
 
 
 @called
-def _put_other_string(nodes: int, node: int, at: int, end: int, state: int) -> tuple[int, int]:
-    """Write a string that is long, has escapes or other letters, or needs more room."""
+def _put_sized_string(nodes: int, node: int, at: int, end: int, state: int) -> tuple[int, int]:
+    """Write a string that may be too long for the room: its size is looked at before."""
     string_end = skip_string(at, end)
+    if string_end == 0:
+        return SYNTAX, at
     if not has_data_room(node, REPLACEMENT_GROWTH * (string_end - at)):
         return no_room(nodes, node, state), at
     to = get(node, T.NODE_DATA) + get(node, T.NODE_DATA_SIZE)

@@ -32,6 +32,20 @@ _STACK_BYTES = 8 * L.STACK_FIELDS
 @called
 def _operation(plan: int, frame: int, tag: int) -> int:
     """Return the operation for a tag."""
+    operation = _known_operation(frame, tag)
+    if operation != 0:
+        return operation
+    # Of the message itself: other tags may name the field too.
+    if frame == get(plan, L.PLAN_FRAME):
+        for wire in range(L.WIRE_32_BITS + 1):
+            if _known_operation(frame, (tag & ~7) | wire) != 0:
+                return get(plan, L.PLAN_MISMATCH)
+    return get(plan, L.PLAN_UNKNOWN)
+
+
+@inlined
+def _known_operation(frame: int, tag: int) -> int:
+    """Return the operation for a tag, 0 if the schema has none."""
     mask = get(frame, L.FRAME_MASK)
     table = get(frame, L.FRAME_TABLE)
     place = (tag >> 3) & mask
@@ -40,18 +54,8 @@ def _operation(plan: int, frame: int, tag: int) -> int:
         if operation == tag:
             return load_int64(table + 16 * place + 8)
         if operation == 0:
-            return get(plan, L.PLAN_UNKNOWN)
+            return 0
         place = (place + 1) & mask
-
-
-@called
-def _is_field(plan: int, frame: int, tag: int) -> bool:
-    """Return whether the schema has a field of this number, which other tags may name too."""
-    unknown = get(plan, L.PLAN_UNKNOWN)
-    for wire in range(L.WIRE_32_BITS + 1):
-        if _operation(plan, frame, (tag & ~7) | wire) != unknown:
-            return True
-    return False
 
 
 @inlined
@@ -191,13 +195,13 @@ def read_message(plan: int, at: int, end: int, row: int) -> int:
                     _drop(top)
             continue
         if action == L.ACTION_UNKNOWN:
-            if top == stack and _is_field(plan, frame, tag):
-                return L.BAD_FIELD
             if get(frame, L.FRAME_IS_MAP_ENTRY):
                 _drop(top)
             if wire != L.WIRE_GROUP:
                 continue
 
+        if action == L.ACTION_MISMATCH:
+            return L.BAD_FIELD
         # A message or a group begins: the state of the one around it is kept.
         if top == stack + _STACK_BYTES * L.MOST_DEPTH:
             return L.BAD_DEPTH
