@@ -163,7 +163,7 @@ def _open_arrow(file: Any) -> Any:
 
 
 _NOT_OF_ARROW: Final = re.compile(r"^(LIST|MAP)-annotated groups|^Map keys must|^Key-value map node")
-"""Begins what Arrow's library says of nested columns that are laid out otherwise than it expects them."""
+"""The beginnings of errors of Arrow's library about nested columns in a layout that it does not expect."""
 
 
 @contextmanager

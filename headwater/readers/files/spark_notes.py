@@ -61,7 +61,7 @@ def noted_orc_type(field: pa.Field[Any], kind: pa.DataType, path: str) -> pa.Dat
 
     Args:
         field: of the file.
-        kind: what is inferred without a note.
+        kind: the type that is inferred without a note.
         path: of the column, for messages.
 
     Raises:
@@ -91,7 +91,7 @@ def noted_avro_type(node: Any, kind: Any, path: str) -> pa.DataType:
 
     Args:
         node: of the schema's JSON.
-        kind: what is inferred without a note.
+        kind: the type that is inferred without a note.
         path: of the column, for messages.
 
     Raises:

@@ -15,7 +15,7 @@ _STREAM: Final = Boundedness.CONTINUOUS_UNBOUNDED
 
 
 class CleaningOptions(Spec):
-    """What becomes of files that were read, as the user says."""
+    """The treatment of files that were read, as the user says."""
 
     clean_source: str = option(
         "cleanSource",
