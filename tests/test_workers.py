@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ from tests.workers import ROOT, group_of
 MODULES = ("core/test_jsons.py", "core/test_retry.py", "scripts/test_local_kafka_orders.py")
 
 
-def test_tests_of_a_module_run_in_one_worker_and_programs_in_the_first() -> None:
+def test_tests_of_a_module_run_in_one_worker_and_one_begins_with_the_programs() -> None:
     options = ["-n", "2", "--dist", "loadgroup", "--no-loadscope-reorder", "-v", "-p", "no:cacheprovider"]
     ran = subprocess.run(
         [sys.executable, "-m", "pytest", *options, *(f"tests/{module}" for module in MODULES)],
@@ -26,12 +25,14 @@ def test_tests_of_a_module_run_in_one_worker_and_programs_in_the_first() -> None
         timeout=PATIENCE_S,
         check=False,
     )
-    workers = defaultdict(set)
+    ran_by: dict[str, list[str]] = {}
     for worker, module in re.findall(r"\[(gw\d)\].* PASSED tests/(\S+?)::", ran.stdout):
-        workers[module].add(worker)
-    assert workers.keys() == set(MODULES), ran.stdout + ran.stderr
-    assert all(len(each) == 1 for each in workers.values()), workers
-    assert workers[MODULES[2]] == {"gw0"}
+        modules = ran_by.setdefault(worker, [])
+        if module not in modules:
+            modules.append(module)
+    assert sorted(each for modules in ran_by.values() for each in modules) == sorted(MODULES), ran.stdout
+    (programs,) = (modules for modules in ran_by.values() if MODULES[2] in modules)
+    assert programs[0] == MODULES[2]
 
 
 @pytest.mark.parametrize(

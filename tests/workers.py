@@ -95,7 +95,7 @@ class Scheduling(LoadScopeScheduling):  # type: ignore[misc] # xdist ships no ty
 
     def _assign_work_unit(self, node: Any) -> None:
         if node is not self.nodes[0]:
-            # The programs are the first worker's, as long as there is anything else.
+            # The programs are for one worker, which was ready first, as long as there is anything else.
             others = (group for group in self.workqueue if _rank(group))
             self.workqueue.move_to_end(next(others, next(iter(self.workqueue))), last=False)
         super()._assign_work_unit(node)
