@@ -144,7 +144,8 @@ class BarrierCoordinator(SourceCoordinator[EpochTask]):
         offset = self._decoded(end)
         if offset is None:
             return []
-        return epoch_tasks(offset, self._epochs, self._retry_deadline_ms)
+        tasks = epoch_tasks(offset, self._epochs, self._retry_deadline_ms)
+        return [replace(task, may_be_read=offset.epoch != self._opened) for task in tasks]
 
     def latest(self) -> JsonObject | None:
         """Return the statistics of the last completed checkpoint, in the form of an offset.

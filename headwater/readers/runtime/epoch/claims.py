@@ -150,15 +150,20 @@ class ClaimProtocol:
     """How an attempt comes to read a task.
 
     It claims the slot, waits for the attempt that did, or follows a manifest. Used by one thread.
+
+    Args:
+        slot: the slot.
+        clock: time.
+        may_be_first: whether to claim it before any look at it.
     """
 
-    def __init__(self, slot: TaskSlot, clock: Clock) -> None:
+    def __init__(self, slot: TaskSlot, clock: Clock, *, may_be_first: bool = True) -> None:
         self._slot = slot
         self._clock = clock
         self._watch = ClaimWatch(slot, clock)
         # Unlike the claim of every other attempt, so that put-if-absent tells whose claim counts.
         self._attempt = dumps({"attempt": secrets.token_hex(8), "process": this_process()}).encode()
-        self._may_be_first = True
+        self._may_be_first = may_be_first
 
     def acquire(self) -> Claim | bytes:
         """Return the claim if this attempt is to read, or the manifest that it has to follow.

@@ -67,7 +67,7 @@ def read_epoch(
     with ThreadPoolExecutor(thread_name_prefix="headwater-restored") as pool:
         earlier = (TaskSlot(store, folder, number) for folder, number in task.restored)
         attempt.restored.extend(pool.submit(attempt.fetch_restored, each) for each in earlier)
-        acquired = ClaimProtocol(slot, attempt.clock).acquire()
+        acquired = ClaimProtocol(slot, attempt.clock, may_be_first=not task.may_be_read).acquire()
     if isinstance(acquired, Claim):
         yield from attempt.read_first(acquired)
     else:

@@ -40,6 +40,8 @@ class EpochTask:
         share_scans: keep the rows on this host for other scans of the same epoch.
         tasks: how many the epoch has.
         alignment: by event time; None for none.
+        may_be_read: whether the epoch was logged before this run of the query: earlier versions left
+            manifests without a claim.
     """
 
     folder: str
@@ -58,6 +60,7 @@ class EpochTask:
     share_scans: bool = False
     tasks: int = 1
     alignment: TaskAlignment | None = None
+    may_be_read: bool = False
 
     @property
     def query(self) -> str:
