@@ -10,7 +10,7 @@ import os
 import re
 from collections import Counter
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from headwater.connector.options import OptionTable, ParsedOptions
 from headwater.connector.planned.options import MIN_PARTITIONS, PARALLELISM
@@ -118,7 +118,7 @@ def base_path(options: ParsedOptions, paths: tuple[SelectedPath, ...]) -> str | 
     raw = options[_BASE_PATH]
     if raw is None:
         return None
-    base = _absolute(raw)
+    base = _absolute(raw, _BASE_PATH)
     outside = [path.url for path in paths if not f"{path.url}/".startswith(f"{base.rstrip('/')}/")]
     if outside:
         raise OptionError(f"is {base}, and {outside[0]} is not below it", option=_BASE_PATH.name)
@@ -146,7 +146,7 @@ def selected_paths(options: ParsedOptions) -> tuple[SelectedPath, ...]:
 
 def _selected(options: ParsedOptions, option: Option[tuple[str, ...] | None]) -> tuple[SelectedPath, ...]:
     given_base = options[_BASE_PATH]
-    base = None if given_base is None else _absolute(given_base)
+    base = None if given_base is None else _absolute(given_base, _BASE_PATH)
     paths = tuple(
         SelectedPath(
             path,
@@ -155,7 +155,7 @@ def _selected(options: ParsedOptions, option: Option[tuple[str, ...] | None]) ->
             in_columns=base is not None and "=" in path.removeprefix(base),
         )
         for raw in options[option] or ()
-        for path in alternatives(_absolute(raw))
+        for path in alternatives(_absolute(raw, option))
     )
     for path in paths:
         try:
@@ -166,8 +166,17 @@ def _selected(options: ParsedOptions, option: Option[tuple[str, ...] | None]) ->
     return paths
 
 
-def _absolute(path: str) -> str:
-    """Return a path that means the same in every process, without a slash at its end."""
+def _absolute(path: str, option: Option[Any]) -> str:
+    """Return a path that means the same in every process, without a slash at its end.
+
+    Raises:
+        OptionError: it holds a password: offsets and the column of file names would show it.
+    """
+    if re.match(r"[^/]*://[^/@]*:[^/]*@", path):
+        hint = """storageOptions='{"username": "...", "password": "..."}'"""
+        raise OptionError(
+            f"has a password, which checkpoints would keep: give it by {hint}", option=option.name
+        )
     if re.match(r"[a-zA-Z][a-zA-Z0-9+.-]*://", path):
         return path.rstrip("/") if not path.endswith("://") else path
     # Pathlib would drop parts of a pattern.

@@ -39,3 +39,20 @@ def test_options_of_spark_avro_that_say_the_default_are_taken() -> None:
         enableStableIdentifiersForUnionType="false",
         recursiveFieldMaxDepth="-1",
     )
+
+
+@pytest.mark.parametrize("option", ["path", "paths", "basePath"])
+@pytest.mark.parametrize(
+    "url", ["sftp://ann:secret@host/in", "s3://key:secret@bucket/in", "ftp://:secret@host/in"]
+)
+def test_a_path_with_a_password_is_refused_since_checkpoints_would_keep_it(option: str, url: str) -> None:
+    with pytest.raises(OptionError, match=rf"option '{option}'.*storageOptions") as refusal:
+        configure(**{option: url})
+    assert "secret" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    "url", ["abfss://in@account.dfs.core.windows.net/a", "s3://bucket/a:b@c", "/in/a:b@c"]
+)
+def test_a_path_without_a_password_is_taken(url: str) -> None:
+    configure(path=url)
