@@ -49,7 +49,9 @@ def _processes() -> Iterable[tuple[int, tuple[int, float]]]:
         if not folder.name.isdecimal():
             continue
         try:
-            text = (folder / "stat").read_text()
+            # Not by Path: a test may have replaced its methods.
+            with open(folder / "stat") as stat:  # noqa: PTH123
+                text = stat.read()
         except (FileNotFoundError, ProcessLookupError):  # it has just ended
             continue
         fields = text.rpartition(")")[2].split()  # the name before may hold anything
