@@ -50,6 +50,11 @@ _NO_MARKS: Final = bytes(set(range(256)) - set(b'"[]{},'))
 _INNERMOST: Final = re.compile(rb'\{,*\}|\[,*\]|"[^"]*"')
 """Of a text of marks alone: lists and objects without others in them, and strings."""
 _BRACKET: Final = re.compile(rb"[\[\]{}]")
+_ESCAPE: Final = re.compile(
+    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
+    re.DOTALL,
+)
+"""Of a surrogate pair, of half of one as a group, or of another character."""
 
 Fields = Mapping[str, msgspec.Raw]
 MembersT = TypeVar("MembersT")
@@ -126,7 +131,7 @@ def parse_page(answer: HttpResponse, paging: PagingSettings) -> HttpPage:
     if answer.status == 204:
         return HttpPage([], {})
     try:
-        body = _utf8(answer)
+        body = _with_whole_pairs(_utf8(answer))
         if paging.is_lines:
             _check_members(body.count(b"\n"))
             return HttpPage(_LINES.decode_lines(body), {})
@@ -282,6 +287,16 @@ def _members(decoder: msgspec.json.Decoder[MembersT], raw: bytes) -> MembersT:
     if raw.count(b",") >= _MOST_MEMBERS:
         _check_members(_outer_commas(raw))
     return decoder.decode(raw)
+
+
+def _with_whole_pairs(body: bytes) -> bytes:
+    """Return JSON in which half of a surrogate pair is a question mark.
+
+    It is valid JSON, and what Spark's parser makes of it; msgspec takes the page for one that is cut short.
+    """
+    if b"\\ud" not in body and b"\\uD" not in body:
+        return body
+    return _ESCAPE.sub(lambda match: b"\\u003f" if match[1] else match[0], body)
 
 
 def _outer_commas(raw: bytes) -> int:

@@ -109,3 +109,18 @@ def test_very_many_streams_behind_each_other_take_time_by_their_bytes(coding: st
 
     empty = gzip.compress(b"") if coding == "gzip" else zstandard.compress(b"")
     assert decoded(empty * 200_000, coding, 64 * MEBIBYTE, display_url="http://x/a") == b""
+
+
+@pytest.mark.parametrize(
+    ("body", "items"),
+    [
+        (b'["\\ud800"]', ['"\\u003f"']),
+        (b'["\\uDC00x", "\\ud83d\\ude00"]', ['"\\u003fx"', '"\\ud83d\\ude00"']),
+        (b'["\\ude00\\ud83d", "\\\\ud800"]', ['"\\u003f\\u003f"', '"\\\\ud800"']),
+        (b'[{"\\ud800": "\\ud800\\ud83d\\ude00"}]', ['{"\\u003f": "\\u003f\\ud83d\\ude00"}']),
+    ],
+)
+def test_half_of_a_surrogate_pair_is_the_question_mark_that_spark_reads(
+    body: bytes, items: list[str]
+) -> None:
+    assert [bytes(item).decode() for item in page(body, items_field="").items] == items
