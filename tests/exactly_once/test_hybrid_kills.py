@@ -49,7 +49,8 @@ def write_history(folder: Path) -> None:
 
 def produce(kafka: LocalKafka, topic: str, pad: int) -> None:
     """Produce the rows of the log, each with so many bytes more than it needs."""
-    kafka.create_topic(topic, partitions=3)
+    # The times are fixed ones: seven days later the broker would delete such records at once.
+    kafka.create_topic(topic, 3, {"retention.ms": "-1"})
     for partition in range(3):
         own = range(FIRST_LIVE + partition, ROWS, 3)
         fields = [{"id": number, "at": time_of(number).isoformat(), "pad": "x" * pad} for number in own]

@@ -112,7 +112,8 @@ class Chain:
 
 @pytest.fixture
 def chain(kafka: LocalKafka, topic: str, tmp_path: Path) -> Chain:
-    kafka.create_topic(topic, partitions=PARTITIONS)
+    # The times are fixed ones: seven days later the broker would delete such records at once.
+    kafka.create_topic(topic, PARTITIONS, {"retention.ms": "-1"})
     return Chain(topic, History(tmp_path / "history"), kafka.bootstrap_servers)
 
 
