@@ -12,7 +12,8 @@ from headwater.core.errors import CorruptRecordError
 from headwater.readers.files import csv_stream
 from headwater.readers.files.settings import ReadSettings
 from headwater.readers.files.text_settings import CsvSettings
-from headwater.readers.formats.columns import table as column_table
+from headwater.readers.formats.columns import layout
+from headwater.readers.formats.columns.table import ColumnTable
 from headwater.readers.formats.csv.csv_decoder import CsvDecoder, StreamPart
 from headwater.readers.formats.csv.csv_settings import CsvDialect
 from tests.readers.files.reading import read, settings
@@ -78,7 +79,14 @@ def test_a_record_that_is_too_long_is_an_error_with_file_and_byte(
 def test_a_record_that_no_batch_holds_is_an_error_with_file_and_byte(
     how: ReadSettings, record: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(column_table, "_MOST", 1 << 14)
+    make_room = ColumnTable.make_room
+
+    def all_but_full(table: ColumnTable, rows: int, size: int) -> None:
+        make_room(table, rows, size)
+        texts = table.nodes[:, layout.NODE_TYPE] == layout.TYPE_STRING
+        table.nodes[texts, layout.NODE_DATA_SIZE] = layout.MOST - 100
+
+    monkeypatch.setattr(ColumnTable, "make_room", all_but_full)
     path = tmp_path / "f"
     path.write_bytes(record % (b"x" * 20_000))
     with pytest.raises(CorruptRecordError, match="than an Arrow batch can hold") as raised:
