@@ -109,7 +109,8 @@ class Reading:
     schema: str | None = None
     options: Mapping[str, str] = field(default_factory=dict)
     suffix: str = ""
-    unselected: tuple[str, ...] = ()
+    # Not in the names of tests, by which answers are stored.
+    unselected: tuple[str, ...] = field(default=(), repr=False)
 
 
 def reading(kind: str, schema: str | None = None, /, **options: str) -> Reading:
