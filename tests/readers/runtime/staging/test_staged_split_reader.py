@@ -414,7 +414,8 @@ def test_a_queue_that_has_never_answered_is_not_waited_for_as_one_that_has(is_fi
         desk.read()
     desk.queue.refusals.extend([TransientSourceError("away")] * 10_000)
     clock = ManualClock()
-    receiver = Receiver(desk.task(SPLIT), clock)
+    backoff = Backoff(deadline_ms=desk.deadline_ms, first_ms=100, most_ms=1_000)
+    receiver = Receiver(replace(desk.task(SPLIT), backoff=backoff), clock)
     receiver.run()
     error = receiver.hear(TaskQuestion(0, 0)).error
     assert isinstance(error, DeadlineError)
