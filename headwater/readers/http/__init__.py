@@ -4,8 +4,6 @@
   query;
 * `codings`: content codings of an answer (RFC 9110, 8.4.1). A content is whole when its coding says that it
   ends;
-* `connections`: connections of urllib3 that another thread may break off, and how they are kept: per host and
-  proxy;
 * `credentials`: credentials: requests carry them to the hosts that the user named, and to no other;
 * `incremental`: lists that change, read round by round: each round asks for the changes since the one before;
 * `open_list`: a list while a task reads it: its position, the next page, and the pages that were skipped;

@@ -24,8 +24,8 @@ from headwater.core.errors import CorruptRecordError, SourceError, TransientSour
 from headwater.core.secrets import TlsSettings, lasting_tls_failure
 from headwater.enumerators.http.origins import absolute, hidden, origin, with_parameters, without_parameters
 from headwater.enumerators.http.split import PageCursor
+from headwater.readers.connections import ConnectionPools, Exchange
 from headwater.readers.http.codings import ACCEPTED, TooLargeError, decoded
-from headwater.readers.http.connections import ConnectionPools, Exchange
 from headwater.readers.http.credentials import Credentials
 from headwater.readers.http.response import HttpResponse
 from headwater.readers.http.settings import HttpSettings

@@ -245,10 +245,20 @@ def test_a_page_that_says_that_it_is_an_error_is_none_whatever_its_status(server
     reader.close()
 
 
-def test_a_request_ends_in_time_however_slowly_its_answer_comes() -> None:
+@pytest.mark.parametrize(
+    "beginning",
+    [
+        b"HTTP/1.1 2",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n",
+        # Its end is that of the connection, which the time-out ends too.
+        b"HTTP/1.0 200 OK\r\n\r\n1\n2\n",
+    ],
+)
+def test_a_request_ends_in_time_and_no_part_of_an_answer_is_a_whole_one(beginning: bytes) -> None:
     def drip(connection: socket.socket, ended: threading.Event) -> None:
         with connection:
             connection.recv(65_536)
+            connection.sendall(beginning)
             while not ended.wait(0.02):
                 try:
                     connection.sendall(b"H")

@@ -5,11 +5,8 @@ from __future__ import annotations
 import base64
 import functools
 import json
-import socket
 import threading
-import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from http.client import HTTPException
 from typing import Any, Final
@@ -17,7 +14,6 @@ from urllib.parse import quote
 
 import urllib3
 from urllib3 import BaseHTTPResponse
-from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import HTTPError
 from urllib3.util import Timeout, make_headers
 
@@ -31,18 +27,17 @@ from headwater.core.errors import (
 )
 from headwater.core.retry import Backoff, retrying
 from headwater.core.secrets import lasting_tls_failure, resolved_secret
+from headwater.readers.connections import Exchange, bounded
 from headwater.readers.formats.registry.settings import RegistrySettings
 
 _SOURCE: Final = "schema registry"
 _MOST_BYTES: Final = 16 << 20
-_PIECE_BYTES: Final = 1 << 16
+_CHUNK_BYTES: Final = 1 << 16
 _SHOWN: Final = 200
 _SHOWN_BYTES: Final = 4_096
 """What is shown of an answer is looked through for secrets first: one must not be cut in two."""
 _MOST_REFERENCES: Final = 1_000
 _TRANSIENT: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
-_UNDER_WAY: Final = threading.local()
-"""The moment on the monotonic clock by which the answer that a thread waits for has to be whole."""
 
 
 @dataclass(frozen=True)
@@ -193,19 +188,23 @@ class SchemaRegistry:
         return self._get(f"{last.rstrip('/')}/{path}", what)
 
     def _get(self, url: str, what: str) -> dict[str, Any]:
+        pool = self._pool
+        exchange = Exchange()
         try:
-            with _whole_within(self._settings.timeout_ms):
+            with exchange.within(self._settings.timeout_ms / 1000):
                 # Redirects are not followed: they may lead to where the credentials do not belong.
-                answer = self._pool.request("GET", url, preload_content=False, redirect=False, retries=False)
+                answer = pool.request("GET", url, preload_content=False, redirect=False, retries=False)
                 body = self._read(answer)
-        except HTTPError as error:
+        except (HTTPError, HTTPException, OSError) as error:
             failure = lasting_tls_failure(error)
             if failure is not None:
                 kind, reason = failure
                 raise kind(
                     f"no connection to {url}: {reason}; see the options schema.registry.ssl.*", source=_SOURCE
                 ) from error
-            raise TransientSourceError(f"no answer from {url}: {error}", source=_SOURCE) from error
+            late = f"the answer was not whole after {self._settings.timeout_ms} ms"
+            reason = late if exchange.is_broken_off else str(error)
+            raise TransientSourceError(f"no answer from {url}: {reason}", source=_SOURCE) from error
         if answer.status == 200 and len(body) <= _MOST_BYTES:
             return _parsed(body, url)
         raise _refusal(answer.status, self._hidden(body), url, what)
@@ -214,15 +213,12 @@ class SchemaRegistry:
         """Return the body of an answer, as far as it counts.
 
         Raises:
-            HTTPError: it breaks off, or does not come as a whole within the time-out.
+            HTTPError: it breaks off.
         """
         body = bytearray()
         try:
-            while len(body) <= _MOST_BYTES and (piece := answer.read1(_PIECE_BYTES)):
-                body += piece
-                # The socket's limit is for a piece: a server may send a byte in each.
-                if _left_s() <= 0:
-                    raise _late()  # noqa: TRY301 - what is caught below is all that ends the reading
+            while len(body) <= _MOST_BYTES and (chunk := answer.read1(_CHUNK_BYTES)):
+                body += chunk
         except BaseException:
             answer.close()
             raise
@@ -253,67 +249,9 @@ class SchemaRegistry:
             token = resolved_secret(settings.token, "the token of the schema registry")
             headers["Authorization"] = f"Bearer {token}"
         secure = any(url.startswith("https:") for url in settings.addresses)
-        pool = urllib3.PoolManager(
-            headers=headers,
-            timeout=Timeout(connect=seconds, read=seconds),
-            ssl_context=settings.tls.context() if secure else None,
-        )
-        pool.pool_classes_by_scheme = {"http": _PlainPool, "https": _EncryptedPool}
-        return pool
-
-
-@contextmanager
-def _whole_within(timeout_ms: int) -> Iterator[None]:
-    """Bound a request of this thread as a whole: urllib3's limits are for each read from the socket."""
-    _UNDER_WAY.timeout_ms = timeout_ms
-    _UNDER_WAY.until_s = time.monotonic() + timeout_ms / 1000
-    yield
-
-
-def _late() -> HTTPError:
-    return HTTPError(f"the answer was not whole after {_UNDER_WAY.timeout_ms} ms")
-
-
-def _left_s() -> float:
-    until_s: float = _UNDER_WAY.until_s
-    return until_s - time.monotonic()
-
-
-class _PlainConnection(HTTPConnection):
-    """Breaks off the head of an answer that is not there in time, however slowly it comes."""
-
-    def getresponse(self) -> Any:
-        timer = threading.Timer(max(0, _left_s()), self._break_off)
-        timer.daemon = True
-        timer.start()
-        try:
-            response = super().getresponse()
-        except (OSError, HTTPException) as error:
-            raise (error if _left_s() > 0 else _late()) from None
-        finally:
-            timer.cancel()
-            # So that what follows on the same connection is not broken off.
-            timer.join()
-        if _left_s() <= 0:
-            raise _late()
-        return response
-
-    def _break_off(self) -> None:
-        if self.sock is not None:
-            with suppress(OSError):
-                self.sock.shutdown(socket.SHUT_RDWR)
-
-
-class _EncryptedConnection(_PlainConnection, HTTPSConnection):
-    pass
-
-
-class _PlainPool(urllib3.HTTPConnectionPool):
-    ConnectionCls = _PlainConnection
-
-
-class _EncryptedPool(urllib3.HTTPSConnectionPool):
-    ConnectionCls = _EncryptedConnection
+        timeout = Timeout(connect=seconds, read=seconds)
+        context = settings.tls.context() if secure else None
+        return bounded(urllib3.PoolManager(headers=headers, timeout=timeout, ssl_context=context))
 
 
 @functools.cache

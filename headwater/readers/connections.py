@@ -122,7 +122,12 @@ class Exchange:
 
     @contextlib.contextmanager
     def within(self, timeout_s: float) -> Iterator[None]:
-        """Break off the request of this thread if it takes longer as a whole, however slowly it goes on."""
+        """Break off the request of this thread if it takes longer as a whole, however slowly it goes on.
+
+        Raises:
+            TimeoutError: it was broken off. Where the end of an answer is that of its connection, nothing
+                else tells what was broken off from what is whole.
+        """
         self._until_s = time.monotonic() + timeout_s
         timer = threading.Timer(timeout_s, self.break_off)
         timer.daemon = True
@@ -136,6 +141,8 @@ class Exchange:
             timer.join()
             # So that nobody breaks off what follows on the same connection.
             self.uses(None)
+        if self.is_broken_off:
+            raise TimeoutError("the request was broken off")
 
     def connected(self, host: str, port: int, options: Iterable[Any]) -> socket.socket:
         """Return a socket that is connected to a host, with the time that is left as its limit.
@@ -228,6 +235,12 @@ class _EncryptedPool(urllib3.HTTPSConnectionPool):
     ConnectionCls = _EncryptedConnection
 
 
+def bounded(manager: urllib3.PoolManager) -> urllib3.PoolManager:
+    """Let the requests of a pool belong to the exchange of the thread that makes them; return the pool."""
+    manager.pool_classes_by_scheme = {"http": _PlainPool, "https": _EncryptedPool}
+    return manager
+
+
 class ConnectionPools:
     """The connections of one thread, kept for each host. Proxies are those of the environment.
 
@@ -272,14 +285,11 @@ class ConnectionPools:
 
     def _made(self, proxy: str | None, context: ssl.SSLContext | None) -> urllib3.PoolManager:
         if proxy is None:
-            manager = urllib3.PoolManager(ssl_context=context)
-        else:
-            parts = urlsplit(proxy)
-            login = f"{unquote(parts.username)}:{unquote(parts.password or '')}" if parts.username else None
-            headers = make_headers(proxy_basic_auth=login) if login else None
-            manager = urllib3.ProxyManager(proxy, proxy_headers=headers, ssl_context=context)
-        manager.pool_classes_by_scheme = {"http": _PlainPool, "https": _EncryptedPool}
-        return manager
+            return bounded(urllib3.PoolManager(ssl_context=context))
+        parts = urlsplit(proxy)
+        login = f"{unquote(parts.username)}:{unquote(parts.password or '')}" if parts.username else None
+        headers = make_headers(proxy_basic_auth=login) if login else None
+        return bounded(urllib3.ProxyManager(proxy, proxy_headers=headers, ssl_context=context))
 
 
 def _proxy(url: str) -> str | None:

@@ -18,8 +18,8 @@ from headwater.core.clock import ManualClock
 from headwater.core.epoch import Barrier
 from headwater.core.errors import CorruptRecordError, TransientSourceError
 from headwater.core.secrets import TlsSettings
+from headwater.readers.connections import LOOKUPS, Lookups
 from headwater.readers.http.client import HttpClient, IdlePools
-from headwater.readers.http.connections import LOOKUPS, Lookups
 from headwater.readers.http.settings import HttpSettings
 from tests.patience import PATIENCE_S
 from tests.readers.http.scripted import Scripted, read, run, scripted_server, source, start
