@@ -21,7 +21,7 @@ MOST_BYTES = 1 << 20
 _MOST_ROWS = 1024
 _VERSION_KEY = b"headwater.carried_rows"
 _VERSION = 2
-"""Version 2 had the time of the first attempt as well, which is not used any more. So 1 is written again."""
+"""The newest version that is read: it has the time of the first attempt too. Version 1 is written."""
 _ROUNDS = BOOKKEEPING + "rounds"
 
 

@@ -92,7 +92,6 @@ load_int32 = _load(types.int64, _INT32, "sext")
 load_int64 = _load(types.int64, _INT64)
 load_uint64 = _load(types.uint64, _INT64)
 load_float = _load(types.float32, _FLOAT)
-load_double = _load(types.float64, _DOUBLE)
 store_byte = _store(types.int64, _INT8, "trunc")
 """Store the lowest 8 bits."""
 store_int16 = _store(types.int64, _INT16, "trunc")

@@ -19,7 +19,6 @@ from headwater.readers.runtime.staging.receiver_task import ReceiverAnswer, Rece
 
 _START_MS: Final = 60_000
 """A receiver that does not answer within this time after its start is an error."""
-_LOOK_MS: Final = 20
 _MOST_DEATHS: Final = 3
 """How often a task starts a receiver again that died before it had answered."""
 
