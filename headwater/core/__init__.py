@@ -21,12 +21,12 @@ Imports no other floor, no pyspark, no client library.
 * `imports`: libraries that not every installation has: loaded late, and missing ones named with their install
   line;
 * `jsons`: canonical JSON: one value, one text;
+* `local_files`: folders that only this user can enter, in places such as the host's for temporary files, and
+  files that are whole or gone;
 * `losses`: the losses of a query: records, or whole splits, that were not there when they were to be read;
 * `options`: each is declared once, where its value is used, with name, parser, default and help;
 * `outside`: calls of code that a user wrote: its errors become errors of the tree, and its JSON is checked;
 * `planned_source`: sources whose splits have a known end: partitions with offsets, files, tables with keys;
-* `private_folder`: folders that only this user can enter, in places such as the host's for temporary
-  files, and files that are whole or gone;
 * `reader`: the executor half of a source, first part: fetching raw records (FLIP-27 ``SplitReader``);
 * `retry`: asking again after a failure that passes: later and later, until a deadline;
 * `secrets`: secrets and certificates as users write them: the text itself, or where it is;

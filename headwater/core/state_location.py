@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from headwater.core.clock import Clock, SystemClock
 from headwater.core.conditional_write import create_object
 from headwater.core.errors import HeadwaterError, StateLocationError
-from headwater.core.private_folder import removed_on_failure
+from headwater.core.local_files import removed_on_failure
 from headwater.core.state_store import StateStore
 
 if TYPE_CHECKING:

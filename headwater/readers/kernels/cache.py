@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from headwater.core.imports import importing
-from headwater.core.private_folder import removed_on_failure
+from headwater.core.local_files import removed_on_failure
 
 if TYPE_CHECKING:
     from headwater.readers.kernels.machine_code import CompiledFunction

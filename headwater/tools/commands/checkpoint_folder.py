@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from headwater.core.private_folder import removed_on_failure
+from headwater.core.local_files import removed_on_failure
 
 if TYPE_CHECKING:
     import fsspec

@@ -24,7 +24,7 @@ from headwater.core.barrier_source import BarrierSource
 from headwater.core.epoch import EpochState
 from headwater.core.epoch_json import state_to_json
 from headwater.core.jsons import dumps
-from headwater.core.private_folder import make_private_folder
+from headwater.core.local_files import make_private_folder
 from headwater.core.source import Source
 from headwater.readers.runtime.epoch.calls import AsyncCalls, CreateCalls
 from headwater.readers.runtime.epoch.epoch_reader import EpochReader

@@ -13,7 +13,7 @@ from typing import Final
 
 from headwater.core.errors import SourceError
 from headwater.core.jsons import JsonValue, dumps
-from headwater.core.private_folder import make_private_folder
+from headwater.core.local_files import make_private_folder
 from headwater.readers.runtime.staging.receiver_task import ReceiverTask
 
 _MOST_SOCKET_PATH: Final = 100

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from headwater.core.private_folder import make_private_folder
+from headwater.core.local_files import make_private_folder
 
 
 def test_a_folder_is_for_its_user_alone_and_may_be_there_already(tmp_path: Path) -> None:
