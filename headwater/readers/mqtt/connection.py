@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import select
 import socket
 import time
@@ -20,7 +21,7 @@ from paho.mqtt.subscribeoptions import SubscribeOptions
 
 from headwater.core.errors import TransientSourceError
 from headwater.core.secrets import lasting_tls_failure
-from headwater.readers.mqtt.broker_client import BrokerClient, new_client
+from headwater.readers.mqtt.broker_client import BrokerClient, BufferedSocket, new_client
 from headwater.readers.mqtt.packets import (
     MalformedPacketError,
     MqttMessage,
@@ -258,6 +259,17 @@ class MqttConnection:
         woken = any(number == self._alarm.fileno() for number, _ in ready.poll(wait_s * 1000))
         if woken:
             self._alarm.recv(1 << 12)
+        self._read(client, buffered, most)
+        if self._lost is not None:
+            return woken
+        failed = client.loop_misc()
+        if failed:
+            self._note_lost(failed)
+        self._flush()
+        return woken
+
+    def _read(self, client: BrokerClient, buffered: BufferedSocket, most: float) -> None:
+        """Take in packets that are there, up to so many messages or a few more."""
         buffered.is_drained = False
         enough = len(self.messages) + most
         while not buffered.is_drained and len(self.messages) < enough:
@@ -268,12 +280,7 @@ class MqttConnection:
                 failed = MQTTErrorCode.MQTT_ERR_PROTOCOL
             if failed:
                 self._note_lost(failed)
-                return woken
-        failed = client.loop_misc()
-        if failed:
-            self._note_lost(failed)
-        self._flush()
-        return woken
+                return
 
     def _flush(self) -> None:
         client = self._client
@@ -282,6 +289,8 @@ class MqttConnection:
         try:
             client.buffered.flush()
         except OSError:
+            # First what the broker said before it closed the connection: it may be why.
+            self._read(client, client.buffered, math.inf)
             self._note_lost(MQTTErrorCode.MQTT_ERR_CONN_LOST)
 
     def _note_lost(self, reason: ReasonCode | MQTTErrorCode) -> None:
