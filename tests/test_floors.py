@@ -153,52 +153,48 @@ def room_of(package: str, module: str) -> str | None:
     return module.removeprefix(f"{package}.").split(".")[0] if module.startswith(f"{package}.") else None
 
 
-def test_every_floor_is_looked_at() -> None:
+def test_imports_point_down_from_floor_to_floor() -> None:
+    """Nothing imports the tools but the module of the public names, which no floor imports."""
     assert {FLOORS[module.floor] for module in MODULES.values()} == set(FLOORS)
-
-
-def test_imports_point_down() -> None:
+    public = {"headwater", "pyspark_headwater"}
     show(
         f"{module.name} -> {other}"
-        for module in MODULES.values()
+        for module in EVERY_MODULE.values()
         for other, _ in module.imports
-        if any(is_inside(f"headwater.{name}", other) for name in (*FLOORS[module.floor + 1 :], *ABOVE))
+        if (is_inside("headwater.tools", other) and module.name != "headwater" and not is_a_tool(module))
+        or (module.name in MODULES and (other in public or is_above(other, module.floor)))
     )
 
 
-def test_only_the_public_names_know_the_tools() -> None:
-    tools = "headwater.tools"
-    others = (
-        module for name, module in EVERY_MODULE.items() if name != "headwater" and not is_inside(tools, name)
-    )
-    show(f"{module.name} -> {other}" for module, other in arrows(others) if is_inside(tools, other))
+def is_a_tool(module: Module) -> bool:
+    return is_inside("headwater.tools", module.name)
 
 
-def test_no_floor_knows_the_public_names_or_the_plugin() -> None:
-    public = {"headwater", "pyspark_headwater"}
-    show(module.name for module in MODULES.values() if public & {other for other, _ in module.imports})
+def is_above(module: str, floor: int) -> bool:
+    return any(is_inside(f"headwater.{name}", module) for name in (*FLOORS[floor + 1 :], *ABOVE))
 
 
 def test_nothing_imports_through_the_links_at_the_top_of_the_repository() -> None:
     """A user's site-packages does not have them, and a user's own modules may be called the same."""
+    through_a_link = re.compile(rf"^\s*(?:from|import) (?:{'|'.join(FLOORS)})\b", re.MULTILINE)
     for folder in ("headwater", "tests", "benchmarks", "examples", "scripts"):
-        modules = list(modules_of(folder))
-        assert modules
-        show(module.name for module in modules if module.packages & set(FLOORS))
+        texts = {file: file.read_text() for file in (ROOT / folder).rglob("*.py")}
+        assert texts
+        suspects = [
+            Module(str(file), ast.parse(text)) for file, text in texts.items() if through_a_link.search(text)
+        ]
+        show(module.name for module in suspects if module.packages & set(FLOORS))
 
 
-def test_the_order_of_folders_names_each_folder_of_a_floor() -> None:
-    ordered = {f"{floor}.{folder}" for floor, lines in FOLDERS.items() for line in lines for folder in line}
-    show({folder_of(name) for name in MODULES if name.count(".") > 2} - ordered)
-
-
-def test_imports_between_the_folders_of_a_floor_point_down() -> None:
+def test_imports_point_down_from_folder_to_folder_of_a_floor() -> None:
+    """The order names each folder of a floor."""
     height = {
         f"{floor}.{folder}": number
         for floor, lines in FOLDERS.items()
         for number, line in enumerate(lines)
         for folder in line
     }
+    show({folder_of(name) for name in MODULES if name.count(".") > 2} - height.keys())
     show(
         f"{module.name} -> {other}"
         for module, other in arrows(MODULES.values())
@@ -304,43 +300,29 @@ for library in {sorted(KAFKA)}:
 
 def test_what_is_not_kafkas_can_be_imported_without_kafkas_libraries() -> None:
     """As where headwater is installed without extras."""
-    names = [
-        "headwater",
-        "pyspark_headwater",
-        *(name for name in MODULES if not MODULES[name].in_kafka_place),
-    ]
+    others = (name for name in MODULES if not MODULES[name].in_kafka_place)
+    names = ["headwater", "pyspark_headwater", *others]
     _run(f"for name in {names}: importlib.import_module(name)")
 
 
-def test_without_kafkas_libraries_the_kafka_source_names_the_install_line() -> None:
-    said = _run("""
-from headwater.connector.sources.registry import source_factory
-from headwater.core.errors import MissingDependencyError
-from headwater.core.source import Boundedness
-try:
-    options = {"kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "orders"}
-    made = source_factory("kafka")(options, Boundedness.BOUNDED)
-    made.source.create_reader()
-except MissingDependencyError as error:
-    print(error)
-""")
-    assert "pip install 'headwater[kafka]'" in said
-
-
-def test_without_mqtts_library_the_mqtt_source_names_the_install_line() -> None:
-    said = _run("""
+def test_without_a_library_its_source_names_the_install_line() -> None:
+    """Of both libraries: neither source can be made, and each names the extra that it needs."""
+    printed = _run("""
 from headwater.connector.sources.registry import source_factory
 from headwater.core.errors import MissingDependencyError
 from headwater.core.source import Boundedness
 sys.modules["paho"] = None
-try:
-    options = {"broker": "mqtt://127.0.0.1", "topics": "orders"}
-    made = source_factory("mqtt")(options, Boundedness.BOUNDED)
-    made.source.create_reader()
-except MissingDependencyError as error:
-    print(error)
+kafka = {"kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "orders"}
+mqtt = {"broker": "mqtt://127.0.0.1", "topics": "orders"}
+for name, options in (("kafka", kafka), ("mqtt", mqtt)):
+    try:
+        made = source_factory(name)(options, Boundedness.BOUNDED)
+        made.source.create_reader()
+    except MissingDependencyError as error:
+        print(error)
 """)
-    assert "pip install 'headwater[mqtt]'" in said
+    assert "pip install 'headwater[kafka]'" in printed
+    assert "pip install 'headwater[mqtt]'" in printed
 
 
 def _run(program: str) -> str:

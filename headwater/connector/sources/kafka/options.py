@@ -34,7 +34,7 @@ from headwater.connector.planned.options import (
     MIN_PARTITIONS,
     PARALLELISM,
 )
-from headwater.connector.sources.kafka.offset_options import OFFSET_OPTIONS
+from headwater.connector.sources.kafka.offset_options import OffsetOptions
 from headwater.core.errors import OptionError
 from headwater.core.options import Option, boolean, integer, json_object, names, text
 from headwater.core.source import Boundedness
@@ -235,7 +235,7 @@ MIN_OFFSETS: Final = Option(
 
 KAFKA_OPTIONS: Final = OptionTable(
     [
-        *OFFSET_OPTIONS,
+        *OffsetOptions.options(),
         *COLUMN_OPTIONS,
         *FORMAT_OPTIONS,
         *KafkaReadSettings.options(),

@@ -14,7 +14,7 @@ from headwater.connector.options import ParsedOptions
 from headwater.connector.planned.event_time_options import alignment_settings, watched_column
 from headwater.connector.planned.options import planning_hints, read_limits
 from headwater.connector.sources.configured import ConfiguredPlannedSource
-from headwater.connector.sources.kafka.offset_options import ending_offsets, starting_offsets, subscription
+from headwater.connector.sources.kafka.offset_options import OffsetOptions
 from headwater.connector.sources.kafka.options import (
     KAFKA_OPTIONS,
     MAX_OFFSETS,
@@ -256,7 +256,8 @@ def configure_kafka(options: Mapping[str, str], boundedness: Boundedness | None)
     """
     require("kafka", needed_for=_NEEDED_FOR, extra="kafka")
     parsed = KAFKA_OPTIONS.parse(options, boundedness)
-    topics = subscription(parsed)
+    offsets = parsed.of(OffsetOptions)
+    topics = offsets.subscription()
     # Only where the schema is asked for: readers get the inferred one.
     sample = SchemaSample(options, _configure_batch)
     parts = part_settings(parsed, topics.topics, infer=None if boundedness else sample.fields)
@@ -264,8 +265,8 @@ def configure_kafka(options: Mapping[str, str], boundedness: Boundedness | None)
     spark_schema = row_type(columns, parts)
     client = ClientConfig.from_options(options)
     # Before the mode is known, options that only a batch refuses are let through.
-    starting = starting_offsets(parsed, boundedness or Boundedness.CONTINUOUS_UNBOUNDED)
-    ending = None if boundedness is Boundedness.CONTINUOUS_UNBOUNDED else ending_offsets(parsed)
+    starting = offsets.starting(boundedness or Boundedness.CONTINUOUS_UNBOUNDED)
+    ending = None if boundedness is Boundedness.CONTINUOUS_UNBOUNDED else offsets.ending()
     if ending is not None:
         check_timestamps(starting, ending)
     limits = read_limits(parsed, max_rows=MAX_OFFSETS, min_rows=MIN_OFFSETS)

@@ -9,9 +9,8 @@ import logging
 
 import pytest
 
-from headwater.connector.options import ParsedOptions
 from headwater.connector.sources.configured import ConfiguredPlannedSource
-from headwater.connector.sources.kafka.offset_options import ending_offsets, starting_offsets, subscription
+from headwater.connector.sources.kafka.offset_options import OffsetOptions
 from headwater.connector.sources.kafka.options import KAFKA_OPTIONS
 from headwater.connector.sources.kafka.source import KafkaSource
 from headwater.core.errors import OptionError
@@ -28,8 +27,8 @@ A0, A1, B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b",
 REQUIRED = {"kafka.bootstrap.servers": "nowhere:9092", "subscribe": "a"}
 
 
-def parse(mode: Boundedness | None = None, /, **given: str) -> ParsedOptions:
-    return KAFKA_OPTIONS.parse({name.replace("_", "."): value for name, value in given.items()}, mode)
+def offsets(**given: str) -> OffsetOptions:
+    return KAFKA_OPTIONS.parse(given, None).of(OffsetOptions)
 
 
 def configured(mode: Boundedness | None = STREAM, /, **given: str) -> ConfiguredPlannedSource:
@@ -50,19 +49,19 @@ def refusal(mode: Boundedness | None = STREAM, /, **given: str) -> str:
 
 class TestWhatIsRead:
     def test_names(self) -> None:
-        assert subscription(parse(subscribe=" a, b ")) == TopicNames(frozenset({"a", "b"}))
+        assert offsets(subscribe=" a, b ").subscription() == TopicNames(frozenset({"a", "b"}))
 
     def test_a_pattern(self) -> None:
-        assert subscription(parse(subscribePattern=" a|b.*\n")) == TopicPattern("a|b.*")
+        assert offsets(subscribePattern=" a|b.*\n").subscription() == TopicPattern("a|b.*")
 
     def test_partitions(self) -> None:
-        assert subscription(parse(assign='{"a":[0,1],"b":[0]}')) == AssignedPartitions(
+        assert offsets(assign='{"a":[0,1],"b":[0]}').subscription() == AssignedPartitions(
             frozenset({("a", 0), ("a", 1), ("b", 0)})
         )
 
     @pytest.mark.parametrize("given", ["a,b", "a,,b", "a, b,", ",b,a", "a,b,a", "\ta\n,b"])
     def test_empty_and_repeated_names_do_not_count(self, given: str) -> None:
-        assert subscription(parse(subscribe=given)) == TopicNames(frozenset({"a", "b"}))
+        assert offsets(subscribe=given).subscription() == TopicNames(frozenset({"a", "b"}))
 
     @pytest.mark.parametrize("given", ["", " ", ",", " , ,"])
     def test_no_name_at_all(self, given: str) -> None:
@@ -80,7 +79,7 @@ class TestWhatIsRead:
     )
     def test_a_pattern_that_is_none(self, given: str, message: str) -> None:
         with pytest.raises(OptionError, match="option 'subscribePattern'") as caught:
-            parse(subscribePattern=given)
+            offsets(subscribePattern=given)
         assert message in str(caught.value)
 
     @pytest.mark.parametrize(
@@ -105,7 +104,7 @@ class TestWhatIsRead:
     )
     def test_an_assignment_that_is_none(self, given: str, message: str) -> None:
         with pytest.raises(OptionError, match="option 'assign'") as caught:
-            subscription(parse(assign=given))
+            offsets(assign=given).subscription()
         assert message in str(caught.value)
 
     def test_exactly_one_of_them(self) -> None:
@@ -114,7 +113,7 @@ class TestWhatIsRead:
             match="option 'subscribe': exactly one of subscribe, subscribePattern and assign must be "
             "given; none is",
         ):
-            subscription(parse())
+            offsets().subscription()
         assert (
             "exactly one of subscribe, subscribePattern and assign must be given; subscribe and assign are"
             in refusal(assign='{"a":[0]}')
@@ -123,27 +122,27 @@ class TestWhatIsRead:
 
 class TestWhereReadingBegins:
     def test_by_default_a_stream_at_the_latest_and_a_batch_at_the_earliest(self) -> None:
-        assert starting_offsets(parse(), STREAM) == OffsetsInitializer("startingOffsets", LATEST)
-        assert starting_offsets(parse(), BATCH) == OffsetsInitializer("startingOffsets", EARLIEST)
+        assert offsets().starting(STREAM) == OffsetsInitializer("startingOffsets", LATEST)
+        assert offsets().starting(BATCH) == OffsetsInitializer("startingOffsets", EARLIEST)
 
     @pytest.mark.parametrize(
         ("given", "everywhere"), [("earliest", EARLIEST), ("LATEST", LATEST), (" earliest ", EARLIEST)]
     )
     def test_words(self, given: str, everywhere: int) -> None:
-        assert starting_offsets(parse(startingOffsets=given), STREAM).everywhere == everywhere
+        assert offsets(startingOffsets=given).starting(STREAM).everywhere == everywhere
 
     def test_json(self) -> None:
-        found = starting_offsets(parse(startingOffsets='{"a":{"0":23,"1":-2},"b":{"0":-1}}'), STREAM)
+        found = offsets(startingOffsets='{"a":{"0":23,"1":-2},"b":{"0":-1}}').starting(STREAM)
         assert found == OffsetsInitializer("startingOffsets", None, {A0: 23, A1: EARLIEST, B0: LATEST})
 
     @pytest.mark.parametrize("given", [' {"a":{"0":23}}\n', '{"a":{"00":23}}', '{ "a" : { "0" : 23 } }'])
     def test_json_with_blanks_and_zeros(self, given: str) -> None:
-        found = starting_offsets(parse(startingOffsets=given), STREAM)
+        found = offsets(startingOffsets=given).starting(STREAM)
         assert found == OffsetsInitializer("startingOffsets", None, {A0: 23})
 
     def test_a_word_for_a_whole_topic_beside_partitions_of_others(self) -> None:
         given = '{"a":"Earliest","b":{"0":23},"c":"latest"}'
-        assert starting_offsets(parse(startingOffsets=given), STREAM) == OffsetsInitializer(
+        assert offsets(startingOffsets=given).starting(STREAM) == OffsetsInitializer(
             "startingOffsets", None, {B0: 23}, topics={"a": EARLIEST, "c": LATEST}
         )
 
@@ -151,11 +150,11 @@ class TestWhereReadingBegins:
     def test_what_a_group_has_committed(self, given: str) -> None:
         name = given[6:].strip()
         for mode in (STREAM, BATCH):
-            assert starting_offsets(parse(startingOffsets=given), mode) == OffsetsInitializer(
+            assert offsets(startingOffsets=given).starting(mode) == OffsetsInitializer(
                 "startingOffsets", CommittedBy(name)
             )
-        options = parse(startingOffsets=given, startingOffsetsFallback="Latest")
-        assert starting_offsets(options, STREAM) == OffsetsInitializer(
+        options = offsets(startingOffsets=given, startingOffsetsFallback="Latest")
+        assert options.starting(STREAM) == OffsetsInitializer(
             "startingOffsets", CommittedBy(name), no_match="latest"
         )
 
@@ -232,18 +231,16 @@ class TestWhereReadingBegins:
             "startingOffsetsByTimestamp": '{"a":{"0":7}}',
             "startingOffsets": "soon",
         }
-        assert starting_offsets(parse(**every), STREAM) == OffsetsInitializer(
-            "startingTimestamp", AtTimestamp(5)
-        )
+        assert offsets(**every).starting(STREAM) == OffsetsInitializer("startingTimestamp", AtTimestamp(5))
         del every["startingTimestamp"]
-        assert starting_offsets(parse(**every), STREAM) == OffsetsInitializer(
+        assert offsets(**every).starting(STREAM) == OffsetsInitializer(
             "startingOffsetsByTimestamp", None, {A0: AtTimestamp(7)}
         )
 
     @pytest.mark.parametrize("strategy", ["error", "Latest", "earliest"])
     def test_the_strategy_where_no_record_is_that_late(self, strategy: str) -> None:
-        options = parse(startingTimestamp="5", startingOffsetsByTimestampStrategy=strategy)
-        assert starting_offsets(options, STREAM).no_match == strategy.lower()
+        options = offsets(startingTimestamp="5", startingOffsetsByTimestampStrategy=strategy)
+        assert options.starting(STREAM).no_match == strategy.lower()
 
     @pytest.mark.parametrize(
         ("name", "given", "message"),
@@ -276,15 +273,15 @@ class TestWhereReadingBegins:
 
 class TestWhereABatchEnds:
     def test_by_default_at_the_latest(self) -> None:
-        assert ending_offsets(parse()) == OffsetsInitializer("endingOffsets", LATEST)
+        assert offsets().ending() == OffsetsInitializer("endingOffsets", LATEST)
 
     def test_json(self) -> None:
-        assert ending_offsets(parse(endingOffsets='{"a":{"0":23,"1":-1}}')) == OffsetsInitializer(
+        assert offsets(endingOffsets='{"a":{"0":23,"1":-1}}').ending() == OffsetsInitializer(
             "endingOffsets", None, {A0: 23, A1: LATEST}
         )
 
     def test_a_word_for_a_whole_topic(self) -> None:
-        assert ending_offsets(parse(endingOffsets='{"a":"latest","b":{"0":5}}')) == OffsetsInitializer(
+        assert offsets(endingOffsets='{"a":"latest","b":{"0":5}}').ending() == OffsetsInitializer(
             "endingOffsets", None, {B0: 5}, topics={"a": LATEST}
         )
 
@@ -310,11 +307,11 @@ class TestWhereABatchEnds:
 
     def test_timestamps_beat_offsets_and_mean_the_latest_where_no_record_is_that_late(self) -> None:
         every = {"endingTimestamp": "5", "endingOffsetsByTimestamp": '{"a":{"0":7}}', "endingOffsets": "soon"}
-        assert ending_offsets(parse(**every)) == OffsetsInitializer(
+        assert offsets(**every).ending() == OffsetsInitializer(
             "endingTimestamp", AtTimestamp(5), no_match="latest"
         )
         del every["endingTimestamp"]
-        assert ending_offsets(parse(**every)) == OffsetsInitializer(
+        assert offsets(**every).ending() == OffsetsInitializer(
             "endingOffsetsByTimestamp", None, {A0: AtTimestamp(7)}, "latest"
         )
 
@@ -324,7 +321,7 @@ class TestWhereABatchEnds:
             refusal(**{name: "5"})
             == f"option '{name}': is only for a batch read (spark.read); a stream has no end: remove it"
         )
-        assert name in parse(None).by_name()
+        assert name in KAFKA_OPTIONS.parse({}, None).by_name()
 
 
 class TestColumns:
