@@ -1,64 +1,63 @@
 """The options that every source in planned mode has, and the settings made of them.
 
-A source whose option is known by another name, such as Kafka's ``maxOffsetsPerTrigger``, has its own row in
-its table and passes that here.
+A source whose option is known by another name, such as Kafka's ``maxOffsetsPerTrigger``, has a subclass of
+the spec and passes that here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, cast
+from dataclasses import replace
+from typing import Final
 
 from headwater.connector.cpus import known_parallelism
 from headwater.connector.options import ParsedOptions
 from headwater.connector.planned.admission import ReadLimits
 from headwater.connector.planned.batch_duration import TargetDuration
 from headwater.connector.planned.planning import PlanningHints
-from headwater.core.errors import OptionError
-from headwater.core.options import Option, Spec, duration_ms, integer, option, positive_duration_ms
+from headwater.core.options import Spec, duration_ms, integer, option, positive_duration_ms
 from headwater.core.source import Boundedness
 
 _STREAM: Final = Boundedness.CONTINUOUS_UNBOUNDED
+_MAX_BYTES: Final = "maxBytesPerTrigger"
 
-_MAX_ROWS: Final = Option(
-    "maxRowsPerTrigger", integer(1), None, "No batch is planned for more rows than this.", only=_STREAM
-)
-MAX_BYTES: Final = Option(
-    "maxBytesPerTrigger",
-    integer(1),
-    None,
-    "Nor for more bytes, as far as they can be estimated.",
-    only=_STREAM,
-)
-_MIN_ROWS: Final = Option(
-    "minRowsPerTrigger",
-    integer(1),
-    None,
-    "A batch waits until this many rows are there ...",
-    only=_STREAM,
-)
-MAX_DELAY: Final = Option(
-    "maxTriggerDelay",
-    duration_ms,
-    900_000,
-    "... or until this much time has passed since the last one.",
-    only=_STREAM,
-    shown_default="`15m`",
-)
-MIN_PARTITIONS: Final = Option(
-    "minPartitions", integer(1), None, "Cut large splits until a batch has about so many tasks."
-)
-_MAX_ROWS_PER_PARTITION: Final = Option(
-    "maxRowsPerPartition", integer(1), None, "No task is planned for more rows than this."
-)
-PARALLELISM: Final = Option(
-    "parallelism",
-    integer(1),
-    None,
-    "How many tasks the cluster runs at once: a batch has no more, unless its bytes or `minPartitions` ask "
-    "for more. Where it is not known there may be one for each split.",
-    shown_default="`HEADWATER_PARALLELISM`",
-)
+
+class LimitOptions(Spec):
+    """The limits of a batch, as the user says."""
+
+    max_rows: int | Mapping[str, int] | None = option(
+        "maxRowsPerTrigger",
+        "No batch is planned for more rows than this.",
+        default=None,
+        parse=integer(1),
+        only=_STREAM,
+    )
+    max_bytes: int | None = option(
+        _MAX_BYTES,
+        "Nor for more bytes, as far as they can be estimated.",
+        default=None,
+        parse=integer(1),
+        only=_STREAM,
+    )
+    min_rows: int | None = option(
+        "minRowsPerTrigger",
+        "A batch waits until this many rows are there ...",
+        default=None,
+        parse=integer(1),
+        only=_STREAM,
+    )
+    max_delay_ms: int = option(
+        "maxTriggerDelay",
+        "... or until this much time has passed since the last one.",
+        default=900_000,
+        parse=duration_ms,
+        only=_STREAM,
+        shown_default="`15m`",
+    )
+
+    def __post_init__(self) -> None:
+        if isinstance(self.max_rows, int) and self.min_rows is not None and self.min_rows > self.max_rows:
+            raise self.refusal("min_rows", f"must not be larger than {self.OPTIONS['max_rows'].name}")
 
 
 class DurationOptions(Spec):
@@ -71,6 +70,7 @@ class DurationOptions(Spec):
         default=None,
         parse=positive_duration_ms,
         only=_STREAM,
+        after=_MAX_BYTES,
     )
     checkpoint: str | None = option(
         "checkpointLocation",
@@ -78,6 +78,7 @@ class DurationOptions(Spec):
         " a trigger.",
         default=None,
         only=_STREAM,
+        after="targetBatchDuration",
     )
     trigger_interval_ms: int | None = option(
         "triggerInterval",
@@ -85,6 +86,7 @@ class DurationOptions(Spec):
         default=None,
         parse=duration_ms,
         only=_STREAM,
+        after="checkpointLocation",
     )
 
     def __post_init__(self) -> None:
@@ -109,46 +111,26 @@ class DurationOptions(Spec):
 
 DURATION_OPTIONS: Final = DurationOptions.options()
 
-PLANNED_OPTIONS: Final = (
-    _MAX_ROWS,
-    MAX_BYTES,
-    *DURATION_OPTIONS,
-    _MIN_ROWS,
-    MAX_DELAY,
-    MIN_PARTITIONS,
-    _MAX_ROWS_PER_PARTITION,
-    PARALLELISM,
-)
-"""In the order in which the docs list them."""
+PLANNED_OPTIONS: Final = (*LimitOptions.options(), *DURATION_OPTIONS, *PlanningHints.options())
 
 
-def read_limits(
-    options: ParsedOptions,
-    *,
-    max_rows: Option[int | None] | Option[int | Mapping[str, int] | None] = _MAX_ROWS,
-    min_rows: Option[int | None] = _MIN_ROWS,
-) -> ReadLimits:
+def read_limits(options: ParsedOptions, spec: type[LimitOptions] = LimitOptions) -> ReadLimits:
     """Return the limits of a batch.
 
     Args:
-        options: of a table with `MAX_BYTES`, `MAX_DELAY` and the next two; mostly with `DURATION_OPTIONS`.
-        max_rows: the source's option for the most rows of a batch, or of each group of splits.
-        min_rows: the source's option for the rows that a batch waits for.
+        options: of a table with those of the spec; mostly with `DURATION_OPTIONS`.
+        spec: how the source calls them.
 
     Raises:
         OptionError: a minimum above the maximum.
     """
-    rows = options[cast("Option[int | Mapping[str, int] | None]", max_rows)]
-    most = rows if isinstance(rows, int) else None
-    least = options[min_rows]
-    if most is not None and least is not None and least > most:
-        raise OptionError(f"must not be larger than {max_rows.name}", option=min_rows.name)
+    given = options.of(spec)
     return ReadLimits(
-        max_rows=most,
-        max_rows_of=rows if isinstance(rows, Mapping) else {},
-        max_bytes=options[MAX_BYTES],
-        min_rows=least,
-        max_delay_ms=options[MAX_DELAY],
+        max_rows=given.max_rows if isinstance(given.max_rows, int) else None,
+        max_rows_of=given.max_rows if isinstance(given.max_rows, Mapping) else {},
+        max_bytes=given.max_bytes,
+        min_rows=given.min_rows,
+        max_delay_ms=given.max_delay_ms,
         target=target_duration(options),
     )
 
@@ -173,17 +155,12 @@ def target_duration(options: ParsedOptions) -> TargetDuration | None:
     )
 
 
-def planning_hints(
-    options: ParsedOptions, *, max_rows_per_task: Option[int | None] = _MAX_ROWS_PER_PARTITION
-) -> PlanningHints:
+def planning_hints(options: ParsedOptions, spec: type[PlanningHints] = PlanningHints) -> PlanningHints:
     """Return how a batch is cut into tasks.
 
     Args:
-        options: of a table with `PARALLELISM`, `MIN_PARTITIONS` and the next one.
-        max_rows_per_task: the source's option for the most rows of a task.
+        options: of a table with those of the spec.
+        spec: how the source calls them.
     """
-    return PlanningHints(
-        parallelism=options[PARALLELISM] or known_parallelism(),
-        min_tasks=options[MIN_PARTITIONS] or 1,
-        max_rows_per_task=options[max_rows_per_task],
-    )
+    hints = options.of(spec)
+    return replace(hints, parallelism=hints.parallelism or known_parallelism())

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol
 
 from headwater.connector.coordination.dealing import SplitTimes, deal
 from headwater.connector.cpus import available_cpus
+from headwater.core.options import Spec, integer, option
 from headwater.core.planned_source import DEFAULT_ROW_BYTES, PlannedSource
 from headwater.core.split import PositionT, SplitRange, SplitT
 
@@ -48,20 +49,31 @@ class ReadTask(Generic[SplitT, PositionT]):
     reports_to: ReportAddress | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class PlanningHints:
-    """The user's options about tasks.
+class PlanningHints(Spec):
+    """How a batch is cut into tasks, as the user says. A source with other names or words has a subclass."""
 
-    Attributes:
-        parallelism: how many tasks the cluster runs at once; None if that is not known. Then a batch may have
-            a task for each split, as Spark's own Kafka source has.
-        min_tasks: cut large ranges until there are about this many tasks (``minPartitions``).
-        max_rows_per_task: no task is planned for more records than this (``maxRecordsPerPartition``).
-    """
-
-    parallelism: int | None = None
-    min_tasks: int = 1
-    max_rows_per_task: int | None = None
+    min_tasks: int = option(
+        "minPartitions",
+        "Cut large splits until a batch has about so many tasks.",
+        default=1,
+        parse=integer(1),
+        shown_default="",
+    )
+    max_rows_per_task: int | None = option(
+        "maxRowsPerPartition",
+        "No task is planned for more rows than this.",
+        default=None,
+        parse=integer(1),
+    )
+    # None: it is not known. Then a batch may have a task for each split, as Spark's own Kafka source has.
+    parallelism: int | None = option(
+        "parallelism",
+        "How many tasks the cluster runs at once: a batch has no more, unless its bytes or `minPartitions` "
+        "ask for more. Where it is not known there may be one for each split.",
+        default=None,
+        parse=integer(1),
+        shown_default="`HEADWATER_PARALLELISM`",
+    )
 
 
 class ChooseTasks(Protocol):

@@ -12,7 +12,7 @@ from headwater.connector.sources.files.cleaning_options import CLEANING_OPTIONS,
 from headwater.connector.sources.files.notification_options import NOTIFICATION_OPTIONS, queue_settings
 from headwater.connector.sources.files.read_options import BAD_RECORDS_PATH
 from headwater.core.errors import OptionError
-from headwater.core.options import Option, boolean, duration_ms, integer, json_object, one_of, text
+from headwater.core.options import Option, Spec, duration_ms, integer, json_object, one_of, option
 from headwater.core.retry import Backoff
 from headwater.core.source import Boundedness
 from headwater.core.state_location import open_state_store
@@ -40,109 +40,160 @@ def _time(raw: str) -> datetime:
         raise ValueError(f"must be a time such as 2024-06-01T13:00:00Z, not {raw!r}") from None
 
 
-_MODIFIED_AFTER: Final = Option(
-    "modifiedAfter",
-    _time,
-    None,
-    "Only files changed after this time (`2024-06-01T13:00:00Z`). Without a zone in it `timeZone` counts, "
-    "else the session's.",
-    only=_BATCH,
-    kind="moment",
-)
-_MODIFIED_BEFORE: Final = Option(
-    "modifiedBefore",
-    _time,
-    None,
-    "Only files changed before this time.",
-    only=_BATCH,
-    kind="moment",
-)
-_MIN_FILE_AGE: Final = Option(
-    "minFileAge",
-    duration_ms,
-    0,
-    "Only files that have not been changed for so long: for writers that do not move whole files into place. "
-    "By the driver's clock.",
-    shown_default="`0`",
-)
-MAX_FILES: Final = Option(
-    "maxFilesPerTrigger",
-    integer(1),
-    None,
-    "No batch has more files than this. Not together with the next one.",
-    only=_STREAM,
-)
-_MAX_BYTES: Final = Option(
-    "maxBytesPerTrigger",
-    integer(1),
-    None,
-    "No batch has more bytes of files than this, but always one file.",
-    only=_STREAM,
-)
-_LATEST_FIRST: Final = Option(
-    "latestFirst",
-    boolean,
-    False,
-    "Newest files first. Refused if more files wait than can be remembered by name.",
-    only=_STREAM,
-)
-_MAX_FILE_AGE: Final = Option(
-    "maxFileAge",
-    duration_ms,
-    7 * 24 * 3600 * 1000,
-    "So long files are remembered by name: one that arrives with a modification time so much older than the "
-    "newest one came too late and is not read. Does not count for files that are there when a query begins.",
-    only=_STREAM,
-    shown_default="`7d`",
-)
-_ON_LATE_FILE: Final[Option[OnLateFile]] = Option(
-    "onLateFile",
-    one_of("warn", "fail"),
-    "warn",
-    "What to do with files that came too late: count them, name the last 100 in the query's progress, and go "
-    "on; or fail.",
-    only=_STREAM,
-)
-_ON_CHANGE: Final[Option[OnChange]] = Option(
-    "onChange",
-    one_of("error", "ignore", "read"),
-    "error",
-    "What to do with a file that was read and has another content now: fail, go on without the new content, "
-    "or read the whole file again. A file that is older than what is remembered counts as new.",
-    only=_STREAM,
-)
-_STATE_LOCATION: Final = Option(
-    "stateLocation",
-    text,
-    None,
-    "A folder that all drivers of this query reach, for names of read files that do not fit into the offset. "
-    "Needed if more than 2,000 files come within `maxFileAge`: the query then stops and says so. And for the "
-    "schema, with `schemaName`.",
-)
-STORAGE_OPTIONS: Final[Option[dict[str, Any]]] = Option(
-    "storageOptions",
-    json_object,
-    {},
-    'Settings of the fsspec file system: `{"anon":true}`.',
-    shown_default="none",
-)
+class DiscoveryOptions(Spec):
+    """Which files are found, in which batches, and how they are remembered, as the user says."""
+
+    modified_after: datetime | None = option(
+        "modifiedAfter",
+        "Only files changed after this time (`2024-06-01T13:00:00Z`). Without a zone in it `timeZone` "
+        "counts, else the session's.",
+        default=None,
+        parse=_time,
+        only=_BATCH,
+        kind="moment",
+    )
+    modified_before: datetime | None = option(
+        "modifiedBefore",
+        "Only files changed before this time.",
+        default=None,
+        parse=_time,
+        only=_BATCH,
+        kind="moment",
+    )
+    min_age_ms: int = option(
+        "minFileAge",
+        "Only files that have not been changed for so long: for writers that do not move whole files into "
+        "place. By the driver's clock.",
+        default=0,
+        parse=duration_ms,
+        shown_default="`0`",
+    )
+    max_files: int | None = option(
+        "maxFilesPerTrigger",
+        "No batch has more files than this. Not together with the next one.",
+        default=None,
+        parse=integer(1),
+        only=_STREAM,
+    )
+    max_bytes: int | None = option(
+        "maxBytesPerTrigger",
+        "No batch has more bytes of files than this, but always one file.",
+        default=None,
+        parse=integer(1),
+        only=_STREAM,
+    )
+    latest_first: bool = option(
+        "latestFirst",
+        "Newest files first. Refused if more files wait than can be remembered by name.",
+        default=False,
+        only=_STREAM,
+    )
+    window_ms: int = option(
+        "maxFileAge",
+        "So long files are remembered by name: one that arrives with a modification time so much older than "
+        "the newest one came too late and is not read. Does not count for files that are there when a query "
+        "begins.",
+        default=7 * 24 * 3600 * 1000,
+        parse=duration_ms,
+        only=_STREAM,
+        shown_default="`7d`",
+    )
+    on_late_file: OnLateFile = option(
+        "onLateFile",
+        "What to do with files that came too late: count them, name the last 100 in the query's progress, "
+        "and go on; or fail.",
+        default="warn",
+        parse=one_of("warn", "fail"),
+        only=_STREAM,
+    )
+    on_change: OnChange = option(
+        "onChange",
+        "What to do with a file that was read and has another content now: fail, go on without the new "
+        "content, or read the whole file again. A file that is older than what is remembered counts as new.",
+        default="error",
+        parse=one_of("error", "ignore", "read"),
+        only=_STREAM,
+    )
+    state_location: str | None = option(
+        "stateLocation",
+        "A folder that all drivers of this query reach, for names of read files that do not fit into the "
+        "offset. Needed if more than 2,000 files come within `maxFileAge`: the query then stops and says so. "
+        "And for the schema, with `schemaName`.",
+        default=None,
+        after="sourceArchiveDir",
+    )
+    storage: dict[str, Any] = option(
+        "storageOptions",
+        'Settings of the fsspec file system: `{"anon":true}`.',
+        default={},
+        parse=json_object,
+        shown_default="none",
+        after="minPartitions",
+    )
+    # Of the times above; None: the session's, which only a task knows.
+    time_zone: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.max_files is not None and self.max_bytes is not None:
+            name = self.OPTIONS["max_files"].name
+            raise self.refusal("max_bytes", f"cannot be given together with {name}")
+
+    def store(self) -> StateStore | None:
+        """Return the store at ``stateLocation``, None if there is none. Opens nothing.
+
+        Raises:
+            StateLocationError: there is no safe way to keep state there.
+        """
+        return None if self.state_location is None else open_state_store(self.state_location, self.storage)
+
+    @property
+    def local_bounds(self) -> tuple[datetime | None, datetime | None]:
+        """After and before which times files are read, if a task has to ask for the zone of these."""
+        return tuple(time if self._is_local(time) else None for time in self._times)  # type: ignore[return-value] # two
+
+    @property
+    def bounds_us(self) -> dict[str, Any]:
+        """Between which modification times files are listed: as far apart as any zone may have it."""
+        first, last = (
+            None if time is None else moment_us(time, self.time_zone or "UTC") for time in self._times
+        )
+        unsure = [
+            (time_us - _MOST_OFFSET_US, time_us + _MOST_OFFSET_US)
+            for time, time_us in zip(self._times, (first, last), strict=True)
+            if time_us is not None and self._is_local(time)
+        ]
+        if first is not None and self._is_local(self.modified_after):
+            first -= _MOST_OFFSET_US
+        if last is not None and self._is_local(self.modified_before):
+            last += _MOST_OFFSET_US
+        return {"modified_after_us": first, "modified_before_us": last, "unsure_us": tuple(unsure)}
+
+    @property
+    def _times(self) -> tuple[datetime | None, datetime | None]:
+        return self.modified_after, self.modified_before
+
+    def _is_local(self, time: datetime | None) -> bool:
+        return time is not None and time.tzinfo is None and self.time_zone is None
+
 
 DISCOVERY_OPTIONS: Final[tuple[Option[Any], ...]] = (
-    _MODIFIED_AFTER,
-    _MODIFIED_BEFORE,
-    _MIN_FILE_AGE,
-    MAX_FILES,
-    _MAX_BYTES,
+    *DiscoveryOptions.options(),
     *DURATION_OPTIONS,
-    _LATEST_FIRST,
-    _MAX_FILE_AGE,
-    _ON_LATE_FILE,
-    _ON_CHANGE,
     *CLEANING_OPTIONS,
-    _STATE_LOCATION,
     *NOTIFICATION_OPTIONS,
 )
-"""In the order in which the docs list them; `STORAGE_OPTIONS` comes last of all."""
+
+
+def discovery_options(options: ParsedOptions) -> DiscoveryOptions:
+    """Return what the user says of finding files.
+
+    Args:
+        options: of a table with `DISCOVERY_OPTIONS`.
+
+    Raises:
+        OptionError: options that clash.
+    """
+    return options.of(DiscoveryOptions, time_zone=options[_TIME_ZONE])
 
 
 def files_settings(
@@ -157,7 +208,7 @@ def files_settings(
     """Return how files are found and remembered.
 
     Args:
-        options: of a table with `DISCOVERY_OPTIONS` and `STORAGE_OPTIONS`.
+        options: of a table with `DISCOVERY_OPTIONS`.
         paths: that are read (`selected_paths`).
         mode: a batch or a stream; a batch remembers and cleans nothing.
         store: at ``stateLocation``, None if there is none.
@@ -168,72 +219,29 @@ def files_settings(
         OptionError: options that clash.
     """
     is_stream = mode is _STREAM
-    # Asked for even if only the schema is wanted: a clash is told at load(), not when the stream starts.
-    limits = _batch_limits(options)
+    given = discovery_options(options)
+    limits = BatchLimits(
+        max_files=given.max_files, max_bytes=given.max_bytes, max_plan_bytes=_MOST_PLAN_BYTES
+    )
     return FilesSettings(
         selection=FileSelection(
             paths=paths,
             base_path=base_path,
-            storage_options=options[STORAGE_OPTIONS],
-            **_bounds(options),
-            min_age_ms=options[_MIN_FILE_AGE],
+            storage_options=given.storage,
+            **given.bounds_us,
+            min_age_ms=given.min_age_ms,
         ),
         limits=limits if is_stream else BatchLimits(),
         backoff=backoff,
-        latest_first=options[_LATEST_FIRST] and is_stream,
-        window_ms=options[_MAX_FILE_AGE],
-        on_late_file=options[_ON_LATE_FILE],
-        on_change=options[_ON_CHANGE],
-        clean=clean_source(options, paths, options[STORAGE_OPTIONS]) if is_stream else None,
+        latest_first=given.latest_first and is_stream,
+        window_ms=given.window_ms,
+        on_late_file=given.on_late_file,
+        on_change=given.on_change,
+        clean=clean_source(options, paths, given.storage) if is_stream else None,
         store=store if is_stream else None,
-        queue=queue_settings(options, paths, options[STORAGE_OPTIONS]) if is_stream else None,
+        queue=queue_settings(options, paths, given.storage) if is_stream else None,
         remember=is_stream,
     )
-
-
-def _batch_limits(options: ParsedOptions) -> BatchLimits:
-    max_files = options[MAX_FILES]
-    max_bytes = options[_MAX_BYTES]
-    if max_files is not None and max_bytes is not None:
-        raise OptionError(f"cannot be given together with {MAX_FILES.name}", option=_MAX_BYTES.name)
-    return BatchLimits(max_files=max_files, max_bytes=max_bytes, max_plan_bytes=_MOST_PLAN_BYTES)
-
-
-def _bounds(options: ParsedOptions) -> dict[str, Any]:
-    """Return between which modification times files are listed: as far apart as any zone may have it."""
-    first, last = (_time_us(options, option) for option in (_MODIFIED_AFTER, _MODIFIED_BEFORE))
-    unsure = [
-        (time - _MOST_OFFSET_US, time + _MOST_OFFSET_US)
-        for option, time in ((_MODIFIED_AFTER, first), (_MODIFIED_BEFORE, last))
-        if time is not None and _is_local(options, option)
-    ]
-    if first is not None and _is_local(options, _MODIFIED_AFTER):
-        first -= _MOST_OFFSET_US
-    if last is not None and _is_local(options, _MODIFIED_BEFORE):
-        last += _MOST_OFFSET_US
-    return {"modified_after_us": first, "modified_before_us": last, "unsure_us": tuple(unsure)}
-
-
-def local_bounds(options: ParsedOptions) -> tuple[datetime | None, datetime | None]:
-    """Return after and before which times files are read, if a task has to ask for the zone of these."""
-    first, last = (
-        options[option] if _is_local(options, option) else None
-        for option in (_MODIFIED_AFTER, _MODIFIED_BEFORE)
-    )
-    return first, last
-
-
-def _is_local(options: ParsedOptions, option: Option[datetime | None]) -> bool:
-    time = options[option]
-    return time is not None and time.tzinfo is None and options[_TIME_ZONE] is None
-
-
-def _time_us(options: ParsedOptions, option: Option[datetime | None]) -> int | None:
-    """Return a time of the user's in microseconds since 1970; as one of UTC where its zone is not known."""
-    time = options[option]
-    if time is None:
-        return None
-    return moment_us(time, options[_TIME_ZONE] or "UTC")
 
 
 def check_own_folders(options: ParsedOptions, paths: Sequence[SelectedPath]) -> None:
@@ -242,21 +250,12 @@ def check_own_folders(options: ParsedOptions, paths: Sequence[SelectedPath]) -> 
     Raises:
         OptionError: the files of such a folder would come as rows.
     """
-    for option, inside in ((_STATE_LOCATION, "files-schemas/s/0"), (BAD_RECORDS_PATH, "bad.csv-0/0.jsonl")):
-        folder = options[option]
+    state = DiscoveryOptions.OPTIONS["state_location"]
+    for own, inside in ((state, "files-schemas/s/0"), (BAD_RECORDS_PATH, "bad.csv-0/0.jsonl")):
+        folder = options[own]
         if folder is not None and is_read(paths, f"{folder.rstrip('/')}/{inside}"):
             raise OptionError(
                 f"must not be below what is read ({', '.join(path.url for path in paths)}): what is written "
                 "there would come as rows",
-                option=option.name,
+                option=own.name,
             )
-
-
-def state_store(options: ParsedOptions) -> StateStore | None:
-    """Return the store at ``stateLocation``, None if there is none. Opens nothing.
-
-    Raises:
-        StateLocationError: there is no safe way to keep state there.
-    """
-    location = options[_STATE_LOCATION]
-    return None if location is None else open_state_store(location, options[STORAGE_OPTIONS])

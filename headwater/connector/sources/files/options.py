@@ -9,16 +9,15 @@ import json
 import os
 import re
 from collections import Counter
-from dataclasses import replace
 from typing import Any, Final
 
 from headwater.connector.options import OptionTable, ParsedOptions
-from headwater.connector.planned.options import MIN_PARTITIONS, PARALLELISM
-from headwater.connector.sources.files.discovery_options import DISCOVERY_OPTIONS, STORAGE_OPTIONS
+from headwater.connector.planned.planning import PlanningHints
+from headwater.connector.sources.files.discovery_options import DISCOVERY_OPTIONS, DiscoveryOptions
 from headwater.connector.sources.files.read_options import FORMAT, READ_OPTIONS
 from headwater.connector.sources.files.schema_options import DRIFT_OPTIONS
 from headwater.core.errors import OptionError
-from headwater.core.options import Option, boolean, text
+from headwater.core.options import Option, boolean, integer, option, text
 from headwater.core.source import Boundedness
 from headwater.enumerators.files.selection import SelectedPath, alternatives, compile_name
 
@@ -69,6 +68,29 @@ _RECURSIVE_FILE_LOOKUP: Final = Option(
     "that lie in a folder called `key=value`, at any depth, and those of the path itself.",
 )
 
+
+class FilesPlanningHints(PlanningHints):
+    """How a batch is cut into tasks, in the words of files. A file is not cut by its rows."""
+
+    parallelism: int | None = option(
+        "parallelism",
+        "How many tasks the cluster runs at once: a batch has no more, unless its bytes or `minPartitions` "
+        "ask for more.",
+        default=None,
+        parse=integer(1),
+        shown_default="`HEADWATER_PARALLELISM`, else CPUs of the driver",
+    )
+    min_tasks: int = option(
+        "minPartitions",
+        "Cut large files until a batch has about so many tasks.",
+        default=1,
+        parse=integer(1),
+        shown_default="",
+    )
+
+
+_STORAGE: Final = DiscoveryOptions.OPTIONS["storage"].name
+
 FILES_OPTIONS: Final = OptionTable(
     [
         FORMAT,
@@ -80,14 +102,8 @@ FILES_OPTIONS: Final = OptionTable(
         *DISCOVERY_OPTIONS,
         *DRIFT_OPTIONS,
         *READ_OPTIONS,
-        replace(
-            PARALLELISM,
-            help="How many tasks the cluster runs at once: a batch has no more, unless its bytes or "
-            "`minPartitions` ask for more.",
-            shown_default="`HEADWATER_PARALLELISM`, else CPUs of the driver",
-        ),
-        replace(MIN_PARTITIONS, help="Cut large files until a batch has about so many tasks."),
-        STORAGE_OPTIONS,
+        FilesPlanningHints.OPTIONS["parallelism"],
+        FilesPlanningHints.OPTIONS["min_tasks"],
     ],
     other_words={
         **dict.fromkeys(("delim", "fieldseparator", "separator"), "sep"),
@@ -98,9 +114,9 @@ FILES_OPTIONS: Final = OptionTable(
         **dict.fromkeys(("datetimeformat", "timeformat"), "timestampFormat"),
         **dict.fromkeys(
             ("anon", "aws_access_key_id", "aws_secret_access_key", "credentials", "endpoint_url", "key"),
-            STORAGE_OPTIONS.name,
+            _STORAGE,
         ),
-        **dict.fromkeys(("profile", "secret", "storage", "token"), STORAGE_OPTIONS.name),
+        **dict.fromkeys(("profile", "secret", "storage", "token"), _STORAGE),
         "infer": "inferSchema",
         "recursive": "recursiveFileLookup",
         "schema": ".schema(...)",

@@ -11,20 +11,21 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 import pyarrow as pa
 
 from headwater.connector.compat import spark_fields
-from headwater.connector.cpus import available_cpus, known_parallelism
+from headwater.connector.cpus import available_cpus
 from headwater.connector.planned.admission import ReadLimits
-from headwater.connector.planned.options import MIN_PARTITIONS, PARALLELISM, target_duration
-from headwater.connector.planned.planning import PlanningHints
+from headwater.connector.planned.options import planning_hints, target_duration
 from headwater.connector.sources.configured import ConfiguredPlannedSource
 from headwater.connector.sources.files.discovery_options import (
-    MAX_FILES,
-    STORAGE_OPTIONS,
     check_own_folders,
+    discovery_options,
     files_settings,
-    local_bounds,
-    state_store,
 )
-from headwater.connector.sources.files.options import FILES_OPTIONS, base_path, selected_paths
+from headwater.connector.sources.files.options import (
+    FILES_OPTIONS,
+    FilesPlanningHints,
+    base_path,
+    selected_paths,
+)
 from headwater.connector.sources.files.read_options import (
     COLUMNS,
     INCLUDE_METADATA,
@@ -251,10 +252,12 @@ def configure_files(options: Mapping[str, str], boundedness: Boundedness | None)
     mode = boundedness or Boundedness.BOUNDED
     paths = selected_paths(parsed)
     check_own_folders(parsed, paths)
-    store = state_store(parsed)
+    discovery = discovery_options(parsed)
+    store = discovery.store()
     base = base_path(parsed, paths)
-    read = read_settings(parsed, paths, base, parsed[STORAGE_OPTIONS])
-    modified_after, modified_before = local_bounds(parsed)
+    read = read_settings(parsed, paths, base, discovery.storage)
+    modified_after, modified_before = discovery.local_bounds
+    hints = planning_hints(parsed, FilesPlanningHints)
     source = FilesSource(
         files=files_settings(parsed, paths, mode, store, _BACKOFF, base_path=base),
         read=with_drift(
@@ -267,11 +270,8 @@ def configure_files(options: Mapping[str, str], boundedness: Boundedness | None)
     )
     return ConfiguredPlannedSource(
         source=source,
-        limits=ReadLimits(max_files=parsed[MAX_FILES] or _ANY_NUMBER, target=target_duration(parsed)),
-        hints=PlanningHints(
-            parallelism=parsed[PARALLELISM] or known_parallelism() or available_cpus(),
-            min_tasks=parsed[MIN_PARTITIONS] or 1,
-        ),
+        limits=ReadLimits(max_files=discovery.max_files or _ANY_NUMBER, target=target_duration(parsed)),
+        hints=replace(hints, parallelism=hints.parallelism or available_cpus()),
         backoff=_BACKOFF,
         push_filters=parsed[PUSH_FILTERS] and mode is Boundedness.BOUNDED,
     )

@@ -27,16 +27,11 @@ from headwater.connector.formats.settings import PartSettings
 from headwater.connector.options import OptionTable, ParsedOptions
 from headwater.connector.planned.admission import ReadLimits
 from headwater.connector.planned.event_time_options import EVENT_TIME_OPTIONS, IDLE_TIMEOUT
-from headwater.connector.planned.options import (
-    DURATION_OPTIONS,
-    MAX_BYTES,
-    MAX_DELAY,
-    MIN_PARTITIONS,
-    PARALLELISM,
-)
+from headwater.connector.planned.options import DURATION_OPTIONS, LimitOptions
+from headwater.connector.planned.planning import PlanningHints
 from headwater.connector.sources.kafka.offset_options import OffsetOptions
 from headwater.core.errors import OptionError
-from headwater.core.options import Option, boolean, integer, json_object, names, text
+from headwater.core.options import Option, boolean, integer, json_object, names, option, text
 from headwater.core.source import Boundedness
 from headwater.enumerators.kafka.lookup_settings import LookupSettings, Subscription
 from headwater.readers.formats.format import is_spread, part_of
@@ -152,7 +147,7 @@ def offsets_per_trigger(raw: str) -> int | Mapping[str, int]:
     return limits
 
 
-def weights(raw: str) -> Mapping[str, float]:
+def topic_weights(raw: str) -> Mapping[str, float]:
     """A JSON object with a number above 0 for each of some topics."""
     weight_of = json_object(raw)
     for topic, weight in weight_of.items():
@@ -163,35 +158,106 @@ def weights(raw: str) -> Mapping[str, float]:
     return weight_of
 
 
-def with_weights(limits: ReadLimits, weights: Mapping[str, float] | None, *, aligned: bool) -> ReadLimits:
+_STREAM: Final = Boundedness.CONTINUOUS_UNBOUNDED
+
+
+class KafkaPlanningHints(PlanningHints):
+    """How a batch is cut into tasks, by the names and in the words of Kafka."""
+
+    min_tasks: int = option(
+        "minPartitions",
+        "Cut large partitions until a batch has about so many tasks.",
+        default=1,
+        parse=integer(1),
+        shown_default="",
+    )
+    max_rows_per_task: int | None = option(
+        "maxRecordsPerPartition",
+        "No task is planned for more records than this.",
+        default=None,
+        parse=integer(1),
+    )
+    parallelism: int | None = option(
+        "parallelism",
+        "How many tasks the cluster runs at once (executors times their cores). A batch read, and a "
+        "micro-batch whose rows take time, has a task for each partition, but no more than this; one of few "
+        "and cheap rows has fewer. By default what the environment variable says, which "
+        "`hw.recommended_environment(parallelism=...)` sets; else a task for each partition.",
+        default=None,
+        parse=integer(1),
+        shown_default="`HEADWATER_PARALLELISM`",
+    )
+
+
+class KafkaLimitOptions(LimitOptions):
+    """The limits of a batch, by the names and in the words of Kafka."""
+
+    max_rows: int | Mapping[str, int] | None = option(
+        "maxOffsetsPerTrigger",
+        "No batch is planned for more offsets than this; shared in proportion to the backlog. Or JSON with a "
+        'limit for each of some topics: `{"orders": 100000}`.',
+        default=None,
+        parse=offsets_per_trigger,
+        only=_STREAM,
+        kind="whole_number_or_json",
+    )
+    max_bytes: int | None = option(
+        "maxBytesPerTrigger",
+        "No batch is planned for more bytes than this, by estimate: the average record of a topic is the "
+        "size of its logs on disk (compressed or not) over their span of offsets, looked up once a minute; "
+        "1,000 bytes where the cluster does not tell.",
+        default=None,
+        parse=integer(1),
+        only=_STREAM,
+    )
+    min_rows: int | None = option(
+        "minOffsetsPerTrigger",
+        "A batch waits until so many offsets are there (not under AvailableNow and Once) ...",
+        default=None,
+        parse=integer(1),
+        only=_STREAM,
+    )
+    weights: Mapping[str, float] | None = option(
+        "topicWeights",
+        "JSON with weights by which topics share the limits of a batch, 1 for those that are not named, so "
+        'that a flood in one does not starve the others: `{"orders": 5, "clicks": 1}`.',
+        default=None,
+        parse=topic_weights,
+        only=_STREAM,
+        kind="json",
+        after="maxOffsetsPerTrigger",
+    )
+
+
+def with_weights(limits: ReadLimits, options: KafkaLimitOptions, *, aligned: bool) -> ReadLimits:
     """Return limits that topics share by weight.
 
     Args:
         limits: of a batch.
-        weights: the weights; None for none.
+        options: with the weights.
         aligned: whether batches are aligned by event time.
 
     Raises:
         OptionError: nothing is shared, or not by weight.
     """
-    if weights is None:
+    if options.weights is None:
         return limits
     if limits.max_rows is None and limits.max_bytes is None and limits.target is None:
-        raise OptionError(
+        raise options.refusal(
+            "weights",
             "needs a limit that topics share: maxOffsetsPerTrigger as one number, maxBytesPerTrigger or "
             "targetBatchDuration",
-            option="topicWeights",
         )
     if aligned:
-        raise OptionError(
+        raise options.refusal(
+            "weights",
             "cannot be used with maxEventTimeSkew: there the time decides how much of each topic is read",
-            option="topicWeights",
         )
-    return replace(limits, weights=weights)
+    return replace(limits, weights=options.weights)
 
 
-def check_topics(names: Iterable[str], subscription: Subscription, option: str) -> None:
-    """Check that the topics that an option names are read.
+def check_topics(names: Iterable[str], subscription: Subscription, field: str) -> None:
+    """Check that the topics that an option of `KafkaLimitOptions` names are read.
 
     Raises:
         OptionError: one of them is not.
@@ -199,39 +265,8 @@ def check_topics(names: Iterable[str], subscription: Subscription, option: str) 
     for topic in names:
         topics = subscription.topics
         if not (subscription.selects(topic, 0) if topics is None else topic in topics):
-            raise OptionError(f"names topic {topic!r}, which this query does not read", option=option)
+            raise KafkaLimitOptions.refusal(field, f"names topic {topic!r}, which this query does not read")
 
-
-_STREAM: Final = Boundedness.CONTINUOUS_UNBOUNDED
-
-MAX_RECORDS_PER_PARTITION: Final = Option(
-    "maxRecordsPerPartition", integer(1), None, "No task is planned for more records than this."
-)
-MAX_OFFSETS: Final = Option(
-    "maxOffsetsPerTrigger",
-    offsets_per_trigger,
-    None,
-    "No batch is planned for more offsets than this; shared in proportion to the backlog. Or JSON with a "
-    'limit for each of some topics: `{"orders": 100000}`.',
-    only=_STREAM,
-    kind="whole_number_or_json",
-)
-TOPIC_WEIGHTS: Final = Option(
-    "topicWeights",
-    weights,
-    None,
-    "JSON with weights by which topics share the limits of a batch, 1 for those that are not named, so that "
-    'a flood in one does not starve the others: `{"orders": 5, "clicks": 1}`.',
-    only=_STREAM,
-    kind="json",
-)
-MIN_OFFSETS: Final = Option(
-    "minOffsetsPerTrigger",
-    integer(1),
-    None,
-    "A batch waits until so many offsets are there (not under AvailableNow and Once) ...",
-    only=_STREAM,
-)
 
 KAFKA_OPTIONS: Final = OptionTable(
     [
@@ -240,27 +275,9 @@ KAFKA_OPTIONS: Final = OptionTable(
         *FORMAT_OPTIONS,
         *KafkaReadSettings.options(),
         *LookupSettings.options(),
-        replace(MIN_PARTITIONS, help="Cut large partitions until a batch has about so many tasks."),
-        MAX_RECORDS_PER_PARTITION,
-        replace(
-            PARALLELISM,
-            help="How many tasks the cluster runs at once (executors times their cores). A batch read, and a "
-            "micro-batch whose rows take time, has a task for each partition, but no more than this; one of "
-            "few and cheap rows has fewer. By default what the environment variable says, which "
-            "`hw.recommended_environment(parallelism=...)` sets; else a task for each partition.",
-            shown_default="`HEADWATER_PARALLELISM`",
-        ),
-        MAX_OFFSETS,
-        TOPIC_WEIGHTS,
-        replace(
-            MAX_BYTES,
-            help="No batch is planned for more bytes than this, by estimate: the average record of a topic "
-            "is the size of its logs on disk (compressed or not) over their span of offsets, looked up once "
-            "a minute; 1,000 bytes where the cluster does not tell.",
-        ),
+        *KafkaPlanningHints.options(),
+        *KafkaLimitOptions.options(),
         *DURATION_OPTIONS,
-        MIN_OFFSETS,
-        MAX_DELAY,
         *EVENT_TIME_OPTIONS,
         IDLE_TIMEOUT,
         Option(

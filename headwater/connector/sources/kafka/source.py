@@ -17,10 +17,8 @@ from headwater.connector.sources.configured import ConfiguredPlannedSource
 from headwater.connector.sources.kafka.offset_options import OffsetOptions
 from headwater.connector.sources.kafka.options import (
     KAFKA_OPTIONS,
-    MAX_OFFSETS,
-    MAX_RECORDS_PER_PARTITION,
-    MIN_OFFSETS,
-    TOPIC_WEIGHTS,
+    KafkaLimitOptions,
+    KafkaPlanningHints,
     check_topics,
     chosen_columns,
     row_type,
@@ -269,11 +267,11 @@ def configure_kafka(options: Mapping[str, str], boundedness: Boundedness | None)
     ending = None if boundedness is Boundedness.CONTINUOUS_UNBOUNDED else offsets.ending()
     if ending is not None:
         check_timestamps(starting, ending)
-    limits = read_limits(parsed, max_rows=MAX_OFFSETS, min_rows=MIN_OFFSETS)
+    limits = read_limits(parsed, KafkaLimitOptions)
     alignment = alignment_settings(parsed, limits)
-    check_topics(limits.max_rows_of, topics, MAX_OFFSETS.name)
-    limits = with_weights(limits, parsed[TOPIC_WEIGHTS], aligned=alignment is not None)
-    check_topics(limits.weights, topics, TOPIC_WEIGHTS.name)
+    check_topics(limits.max_rows_of, topics, "max_rows")
+    limits = with_weights(limits, parsed.of(KafkaLimitOptions), aligned=alignment is not None)
+    check_topics(limits.weights, topics, "weights")
     lookup = parsed.of(LookupSettings, client=client, subscription=topics, starting=starting, ending=ending)
     source = KafkaSource(
         lookup=lookup,
@@ -290,7 +288,7 @@ def configure_kafka(options: Mapping[str, str], boundedness: Boundedness | None)
     return ConfiguredPlannedSource(
         source=source,
         limits=limits,
-        hints=planning_hints(parsed, max_rows_per_task=MAX_RECORDS_PER_PARTITION),
+        hints=planning_hints(parsed, KafkaPlanningHints),
         watched=watched_column(parsed),
         # The driver goes on asking for as long as the retries that the user allows may take.
         backoff=Backoff(
