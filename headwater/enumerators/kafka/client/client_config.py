@@ -17,7 +17,7 @@ from headwater.core.errors import OptionError, nearest
 from headwater.enumerators.kafka.client.metadata import BrokerAddress
 from headwater.enumerators.kafka.client.properties import PROPERTIES
 from headwater.enumerators.kafka.client.property_kinds import (
-    Harmless,
+    Ignored,
     Mapped,
     Refused,
     UnfitValueError,
@@ -75,7 +75,7 @@ class ClientConfig:
     def from_options(cls, options: Mapping[str, str]) -> ClientConfig:
         """Check all options that begin with ``kafka.``, and ignore the others.
 
-        Opens nothing. Logs each harmless property once in the life of the process.
+        Opens nothing. Logs each ignored property once in the life of the process.
 
         Raises:
             OptionError: a property is unknown (the nearest is named), refused, malformed, or clashes with
@@ -135,11 +135,11 @@ def _check_names(properties: Mapping[str, str]) -> None:
             )
         if isinstance(treatment, Refused):
             raise OptionError(f"is refused: {treatment.note}", option=_PREFIX + name)
-        if isinstance(treatment, Harmless):
+        if isinstance(treatment, Ignored):
             _log_once(name, treatment)
 
 
-def _log_once(name: str, treatment: Harmless) -> None:
+def _log_once(name: str, treatment: Ignored) -> None:
     # Several queries may start at once in one driver, each on a thread of its own. The lock lets one of them
     # log; writing the log needs no lock.
     with _logged_lock:

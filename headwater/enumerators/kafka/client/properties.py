@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from headwater.enumerators.kafka.client.msk_iam import CALLBACK_HANDLERS
 from headwater.enumerators.kafka.client.property_kinds import (
     LARGEST_LONG,
-    Harmless,
+    Ignored,
     Mapped,
     Property,
     Refused,
@@ -50,9 +50,9 @@ _CALLBACK_HANDLER = Mapped(
 )
 
 PROPERTIES: Mapping[str, Property] = {
-    "allow.auto.create.topics": Harmless("topics are never created by reading, as with Spark's own source"),
-    "auto.commit.interval.ms": Harmless(_NO_GROUP),
-    "auto.include.jmx.reporter": Harmless(_NO_METRICS),
+    "allow.auto.create.topics": Ignored("topics are never created by reading, as with Spark's own source"),
+    "auto.commit.interval.ms": Ignored(_NO_GROUP),
+    "auto.include.jmx.reporter": Ignored(_NO_METRICS),
     "auto.offset.reset": Refused("where to start is said once in a checkpoint's life: use startingOffsets"),
     "bootstrap.controllers": Refused("controllers serve no records: use kafka.bootstrap.servers"),
     "bootstrap.servers": Mapped(addresses, note="required"),
@@ -72,74 +72,74 @@ PROPERTIES: Mapping[str, Property] = {
     "enable.auto.commit": Refused(
         "Spark's checkpoint holds the positions; nothing is committed to a consumer group"
     ),
-    "enable.metrics.push": Harmless(_NO_METRICS),
-    "exclude.internal.topics": Harmless(
+    "enable.metrics.push": Ignored(_NO_METRICS),
+    "exclude.internal.topics": Ignored(
         "subscribePattern never matches Kafka's internal topics, as with Spark's own source"
     ),
     "fetch.max.bytes": Mapped(_INT, "52428800", "an upper bound; the reader asks for less at a time"),
     "fetch.max.wait.ms": Mapped(_INT, "500"),
     "fetch.min.bytes": Mapped(_INT, "1"),
-    "group.id": Harmless(f"{_NO_GROUP}; commitOffsetsToGroup shows them to tools"),
-    "group.instance.id": Harmless(_NO_GROUP),
-    "group.protocol": Harmless(_NO_GROUP),
-    "group.remote.assignor": Harmless(_NO_GROUP),
-    "heartbeat.interval.ms": Harmless(_NO_GROUP),
+    "group.id": Ignored(f"{_NO_GROUP}; commitOffsetsToGroup shows them to tools"),
+    "group.instance.id": Ignored(_NO_GROUP),
+    "group.protocol": Ignored(_NO_GROUP),
+    "group.remote.assignor": Ignored(_NO_GROUP),
+    "heartbeat.interval.ms": Ignored(_NO_GROUP),
     "interceptor.classes": Refused("Java interceptors cannot run here; transform the DataFrame instead"),
-    "internal.leave.group.on.close": Harmless(_NO_GROUP),
-    "internal.throw.on.fetch.stable.offset.unsupported": Harmless(_NO_GROUP),
+    "internal.leave.group.on.close": Ignored(_NO_GROUP),
+    "internal.throw.on.fetch.stable.offset.unsupported": Ignored(_NO_GROUP),
     "isolation.level": Mapped(one_of("read_uncommitted", "read_committed", lower=True), "read_uncommitted"),
     "key.deserializer": Refused("keys arrive as binary; decode the column key with DataFrame functions"),
     "max.partition.fetch.bytes": Mapped(
         _INT, "4194304", "an upper bound; a larger record is fetched all the same. Java's default is 1048576"
     ),
-    "max.poll.interval.ms": Harmless(_NO_GROUP),
-    "max.poll.records": Harmless(
+    "max.poll.interval.ms": Ignored(_NO_GROUP),
+    "max.poll.records": Ignored(
         "records are read by the fetch, not by the poll; "
         "limit a batch with maxOffsetsPerTrigger or maxBytesPerTrigger"
     ),
     "metadata.max.age.ms": Mapped(_MS, "300000"),
-    "metadata.recovery.rebootstrap.trigger.ms": Harmless(
+    "metadata.recovery.rebootstrap.trigger.ms": Ignored(
         "when no known broker answers, kafka.bootstrap.servers are asked again at once"
     ),
-    "metadata.recovery.strategy": Harmless(
+    "metadata.recovery.strategy": Ignored(
         "when no known broker answers, kafka.bootstrap.servers are asked again at once"
     ),
-    "metric.reporters": Harmless(_NO_METRICS),
-    "metrics.num.samples": Harmless(_NO_METRICS),
-    "metrics.recording.level": Harmless(_NO_METRICS),
-    "metrics.sample.window.ms": Harmless(_NO_METRICS),
-    "partition.assignment.strategy": Harmless(_NO_GROUP),
-    "rebalance.timeout.ms": Harmless(_NO_GROUP),
+    "metric.reporters": Ignored(_NO_METRICS),
+    "metrics.num.samples": Ignored(_NO_METRICS),
+    "metrics.recording.level": Ignored(_NO_METRICS),
+    "metrics.sample.window.ms": Ignored(_NO_METRICS),
+    "partition.assignment.strategy": Ignored(_NO_GROUP),
+    "rebalance.timeout.ms": Ignored(_NO_GROUP),
     "receive.buffer.bytes": Mapped(
         _BUFFER, "-1", "Java has 65536; -1 lets the operating system tune it, which is faster"
     ),
     "reconnect.backoff.max.ms": Mapped(_MS, "1000", "between the attempts of a task"),
     "reconnect.backoff.ms": Mapped(_MS, "50", "between the attempts of a task"),
     "request.timeout.ms": Mapped(_INT, "30000"),
-    "retries": Harmless(_RETRIES),
-    "retry.backoff.max.ms": Harmless(_RETRIES),
-    "retry.backoff.ms": Harmless(_RETRIES),
+    "retries": Ignored(_RETRIES),
+    "retry.backoff.max.ms": Ignored(_RETRIES),
+    "retry.backoff.ms": Ignored(_RETRIES),
     "sasl.client.callback.handler.class": _CALLBACK_HANDLER,
     "sasl.jaas.config": Mapped(
         verbatim,
         note="PlainLoginModule, ScramLoginModule, IAMLoginModule, and extensions of OAuthBearerLoginModule "
         "are understood",
     ),
-    "sasl.kerberos.kinit.cmd": Harmless(_KERBEROS),
-    "sasl.kerberos.min.time.before.relogin": Harmless(_KERBEROS),
-    "sasl.kerberos.service.name": Harmless(_KERBEROS),
-    "sasl.kerberos.ticket.renew.jitter": Harmless(_KERBEROS),
-    "sasl.kerberos.ticket.renew.window.factor": Harmless(_KERBEROS),
+    "sasl.kerberos.kinit.cmd": Ignored(_KERBEROS),
+    "sasl.kerberos.min.time.before.relogin": Ignored(_KERBEROS),
+    "sasl.kerberos.service.name": Ignored(_KERBEROS),
+    "sasl.kerberos.ticket.renew.jitter": Ignored(_KERBEROS),
+    "sasl.kerberos.ticket.renew.window.factor": Ignored(_KERBEROS),
     "sasl.login.callback.handler.class": _CALLBACK_HANDLER,
     "sasl.login.class": Refused(f"{_JVM_CLASS}; use kafka.sasl.oauthbearer.token.provider for OAUTHBEARER"),
-    "sasl.login.connect.timeout.ms": Harmless(_JVM_LOGIN),
-    "sasl.login.read.timeout.ms": Harmless(_JVM_LOGIN),
-    "sasl.login.refresh.buffer.seconds": Harmless(_JVM_LOGIN),
-    "sasl.login.refresh.min.period.seconds": Harmless(_JVM_LOGIN),
-    "sasl.login.refresh.window.factor": Harmless(_JVM_LOGIN),
-    "sasl.login.refresh.window.jitter": Harmless(_JVM_LOGIN),
-    "sasl.login.retry.backoff.max.ms": Harmless(_JVM_LOGIN),
-    "sasl.login.retry.backoff.ms": Harmless(_JVM_LOGIN),
+    "sasl.login.connect.timeout.ms": Ignored(_JVM_LOGIN),
+    "sasl.login.read.timeout.ms": Ignored(_JVM_LOGIN),
+    "sasl.login.refresh.buffer.seconds": Ignored(_JVM_LOGIN),
+    "sasl.login.refresh.min.period.seconds": Ignored(_JVM_LOGIN),
+    "sasl.login.refresh.window.factor": Ignored(_JVM_LOGIN),
+    "sasl.login.refresh.window.jitter": Ignored(_JVM_LOGIN),
+    "sasl.login.retry.backoff.max.ms": Ignored(_JVM_LOGIN),
+    "sasl.login.retry.backoff.ms": Ignored(_JVM_LOGIN),
     "sasl.mechanism": Mapped(
         text,
         note="PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER or AWS_MSK_IAM; required with SASL. "
@@ -161,19 +161,19 @@ PROPERTIES: Mapping[str, Property] = {
     "sasl.oauthbearer.assertion.template.file": Refused(_FETCHED),
     "sasl.oauthbearer.client.credentials.client.id": Refused(_FETCHED),
     "sasl.oauthbearer.client.credentials.client.secret": Refused(_FETCHED),
-    "sasl.oauthbearer.clock.skew.seconds": Harmless(_VALIDATE),
-    "sasl.oauthbearer.expected.audience": Harmless(_VALIDATE),
-    "sasl.oauthbearer.expected.issuer": Harmless(_VALIDATE),
+    "sasl.oauthbearer.clock.skew.seconds": Ignored(_VALIDATE),
+    "sasl.oauthbearer.expected.audience": Ignored(_VALIDATE),
+    "sasl.oauthbearer.expected.issuer": Ignored(_VALIDATE),
     "sasl.oauthbearer.header.urlencode": Refused(_FETCHED),
-    "sasl.oauthbearer.jwks.endpoint.refresh.ms": Harmless(_VALIDATE),
-    "sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms": Harmless(_VALIDATE),
-    "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms": Harmless(_VALIDATE),
-    "sasl.oauthbearer.jwks.endpoint.url": Harmless(_VALIDATE),
+    "sasl.oauthbearer.jwks.endpoint.refresh.ms": Ignored(_VALIDATE),
+    "sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms": Ignored(_VALIDATE),
+    "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms": Ignored(_VALIDATE),
+    "sasl.oauthbearer.jwks.endpoint.url": Ignored(_VALIDATE),
     "sasl.oauthbearer.jwt.retriever.class": Refused(_FETCHED),
-    "sasl.oauthbearer.jwt.validator.class": Harmless(_VALIDATE),
+    "sasl.oauthbearer.jwt.validator.class": Ignored(_VALIDATE),
     "sasl.oauthbearer.scope": Refused(_FETCHED),
-    "sasl.oauthbearer.scope.claim.name": Harmless(_VALIDATE),
-    "sasl.oauthbearer.sub.claim.name": Harmless(_VALIDATE),
+    "sasl.oauthbearer.scope.claim.name": Ignored(_VALIDATE),
+    "sasl.oauthbearer.sub.claim.name": Ignored(_VALIDATE),
     "sasl.oauthbearer.token.endpoint.url": Refused(_FETCHED),
     "sasl.oauthbearer.token.provider": Mapped(
         text,
@@ -193,11 +193,11 @@ PROPERTIES: Mapping[str, Property] = {
     "security.protocol": Mapped(
         one_of("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL", upper=True), "PLAINTEXT"
     ),
-    "security.providers": Harmless(_JVM),
+    "security.providers": Ignored(_JVM),
     "send.buffer.bytes": Mapped(_BUFFER, "-1", "Java has 131072; -1 lets the operating system tune it"),
-    "session.timeout.ms": Harmless(_NO_GROUP),
-    "share.acknowledgement.mode": Harmless("share groups are not used"),
-    "socket.connection.setup.timeout.max.ms": Harmless(
+    "session.timeout.ms": Ignored(_NO_GROUP),
+    "share.acknowledgement.mode": Ignored("share groups are not used"),
+    "socket.connection.setup.timeout.max.ms": Ignored(
         "every attempt to connect gets kafka.socket.connection.setup.timeout.ms"
     ),
     "socket.connection.setup.timeout.ms": Mapped(_MS, "10000"),
@@ -214,7 +214,7 @@ PROPERTIES: Mapping[str, Property] = {
         f"{_JVM_CLASS}; give certificates as PEM, see kafka.ssl.truststore.type"
     ),
     "ssl.key.password": Mapped(verbatim, note="may be `env:NAME` or `file:PATH`"),
-    "ssl.keymanager.algorithm": Harmless(_JVM),
+    "ssl.keymanager.algorithm": Ignored(_JVM),
     "ssl.keystore.certificate.chain": Mapped(verbatim, note="PEM, with ssl.keystore.type=PEM"),
     "ssl.keystore.key": Mapped(verbatim, note="PEM, with ssl.keystore.type=PEM"),
     "ssl.keystore.location": Mapped(
@@ -233,9 +233,9 @@ PROPERTIES: Mapping[str, Property] = {
         "TLSv1.3",
         "the highest version offered; kafka.ssl.enabled.protocols says which are",
     ),
-    "ssl.provider": Harmless(_JVM),
-    "ssl.secure.random.implementation": Harmless(_JVM),
-    "ssl.trustmanager.algorithm": Harmless(_JVM),
+    "ssl.provider": Ignored(_JVM),
+    "ssl.secure.random.implementation": Ignored(_JVM),
+    "ssl.trustmanager.algorithm": Ignored(_JVM),
     "ssl.truststore.certificates": Mapped(verbatim, note="PEM, with ssl.truststore.type=PEM"),
     "ssl.truststore.location": Mapped(
         text,

@@ -59,7 +59,7 @@ class Mapped:
 
 
 @dataclass(frozen=True, slots=True)
-class Harmless:
+class Ignored:
     """A property that changes nothing here, and no row depends on it.
 
     It is named once in the log and then ignored. ``note`` says why.
@@ -78,7 +78,7 @@ class Refused:
     note: str
 
 
-Property: TypeAlias = Mapped | Harmless | Refused
+Property: TypeAlias = Mapped | Ignored | Refused
 
 
 def text(value: str) -> str:

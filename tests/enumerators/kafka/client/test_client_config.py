@@ -15,7 +15,7 @@ from headwater.enumerators.kafka.client import client_config
 from headwater.enumerators.kafka.client.client_config import ClientConfig
 from headwater.enumerators.kafka.client.metadata import BrokerAddress
 from headwater.enumerators.kafka.client.properties import PROPERTIES
-from headwater.enumerators.kafka.client.property_kinds import Harmless, Refused
+from headwater.enumerators.kafka.client.property_kinds import Ignored, Refused
 from tests.patience import PATIENCE_S
 
 LOGIN = 'username="alice" password="hunter2"'
@@ -134,14 +134,14 @@ def test_a_refused_property_says_what_to_do(name: str) -> None:
     assert caught.value.option == f"kafka.{name}"
 
 
-def test_harmless_properties_are_named_once_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
-    harmless = {
-        f"kafka.{name}": "x" for name, treatment in PROPERTIES.items() if isinstance(treatment, Harmless)
+def test_ignored_properties_are_named_once_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    ignored = {
+        f"kafka.{name}": "x" for name, treatment in PROPERTIES.items() if isinstance(treatment, Ignored)
     }
     for _ in range(2):
-        assert ClientConfig.from_options({"kafka.bootstrap.servers": "a:1", **harmless}) == config()
+        assert ClientConfig.from_options({"kafka.bootstrap.servers": "a:1", **ignored}) == config()
     warnings = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
-    assert len(warnings) == len(harmless)
+    assert len(warnings) == len(ignored)
     assert "option kafka.group.id has no effect: no consumer group is joined" in "\n".join(warnings)
 
 

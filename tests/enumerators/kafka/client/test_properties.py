@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from headwater.enumerators.kafka.client.properties import PROPERTIES
-from headwater.enumerators.kafka.client.property_kinds import Harmless, Mapped, Refused
+from headwater.enumerators.kafka.client.property_kinds import Ignored, Mapped, Refused
 from local_kafka_jars import classpath, java
 from tests.patience import PATIENCE_S
 
@@ -54,8 +54,8 @@ def test_what_spark_refuses_is_refused() -> None:
         assert isinstance(PROPERTIES[name], Refused)
 
 
-def test_groups_are_harmless_as_none_is_joined() -> None:
-    assert isinstance(PROPERTIES["group.id"], Harmless)
+def test_groups_are_ignored_as_none_is_joined() -> None:
+    assert isinstance(PROPERTIES["group.id"], Ignored)
 
 
 @pytest.mark.parametrize(
