@@ -149,7 +149,8 @@ class DiscoveryOptions(Spec):
     @property
     def local_bounds(self) -> tuple[datetime | None, datetime | None]:
         """After and before which times files are read, if a task has to ask for the zone of these."""
-        return tuple(time if self._is_local(time) else None for time in self._times)  # type: ignore[return-value] # two
+        first, last = (time if self._is_local(time) else None for time in self._times)
+        return first, last
 
     @property
     def bounds_us(self) -> dict[str, Any]:
