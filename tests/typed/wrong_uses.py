@@ -44,7 +44,7 @@ hw.unordered_wait(spark.range(1), print)  # call-arg
 hw.unordered_wait(spark.range(1), print, schema=7)  # arg-type
 hw.unordered_wait(spark.range(1), print, schema="a int", capacity="9")  # arg-type
 hw.unordered_wait(spark.range(1), print, schema="a int", on_failure="ignore")  # arg-type
-hw.ordered_wait(spark.range(1), print, schema="a int", carry_over="1s")  # call-arg
+hw.ordered_wait(spark.range(1), print, schema="a int", carried_over="1s")  # call-arg
 hw.keyed_wait(spark.range(1), print, schema="a int")  # call-arg
 hw.split_failures([])  # arg-type
 hw.async_io.RetryPolicy.fixed("3", delay_ms=5)  # arg-type

@@ -20,6 +20,7 @@ from headwater.readers.runtime.epoch.calls import BOOKKEEPING
 MOST_BYTES = 1 << 20
 _MOST_ROWS = 1024
 _VERSION_KEY = b"headwater.carried_rows"
+_ORDER_KEY = b"headwater.order"
 _VERSION = 2
 """The newest version that is read: it has the time of the first attempt too. Version 1 is written."""
 _ROUNDS = BOOKKEEPING + "rounds"
@@ -46,10 +47,13 @@ class CarriedRows:
 
     Args:
         schema: the columns of the input as they are now.
+        order: names the order that must be kept from rows that were stored to new ones, and is stored with
+            them; None if there is none.
     """
 
-    def __init__(self, schema: pa.Schema) -> None:
+    def __init__(self, schema: pa.Schema, order: str | None = None) -> None:
         self._schema = schema
+        self._order = order
 
     def new(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return rows that were not carried over yet, in the form of carried ones."""
@@ -60,21 +64,33 @@ class CarriedRows:
         """Return rows as they are stored: carried over once more."""
         rounds = pc.add(rows.column(_ROUNDS), pa.scalar(1, pa.int32()))
         carried = rows.drop_columns([_ROUNDS]).append_column(_ROUNDS, rounds)
-        stored: pa.RecordBatch = carried.replace_schema_metadata({_VERSION_KEY: b"1"})
+        metadata = {_VERSION_KEY: b"1"}
+        if self._order is not None:
+            metadata[_ORDER_KEY] = self._order.encode()
+        stored: pa.RecordBatch = carried.replace_schema_metadata(metadata)
         return stored
 
     def taken_up(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return stored rows in the columns of the input: a column that is new is null.
 
         Raises:
-            OffsetError: a later version wrote them, or a column has a type now that their values do not fit.
+            OffsetError: a later version wrote them, a column has a type now that their values do not fit, or
+                they were not carried over in the order that must be kept.
         """
-        version = int((batch.schema.metadata or {}).get(_VERSION_KEY, b"1"))
+        metadata = batch.schema.metadata or {}
+        version = int(metadata.get(_VERSION_KEY, b"1"))
         if version > _VERSION:
             raise OffsetError(
                 "rows that were carried over were written by a later version of headwater (layout "
                 f"{version}, this one reads up to {_VERSION}): go back to that version, or start "
                 "with a new checkpoint"
+            )
+        order = metadata.get(_ORDER_KEY, b"in any order").decode()
+        if self._order is not None and order != self._order:
+            raise OffsetError(
+                f"there are rows that were carried over {order}, and now rows are to be asked {self._order}, "
+                "which cannot be kept with them: set the function, its keys and the number of state "
+                "partitions back, and let the query finish them first with availableNow=True"
             )
         return self._joined(batch, batch.column(_ROUNDS))
 

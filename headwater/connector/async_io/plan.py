@@ -40,7 +40,6 @@ from headwater.readers.async_io.settings import (
 )
 
 _CARRIED_BYTES = 64 << 20
-_OF_UNORDERED = ("carry_over", "event_time", "delay")
 _NO_KEYS = (ArrayType, MapType, StructType)
 ChoiceT = TypeVar("ChoiceT", bound=Enum)
 
@@ -180,8 +179,6 @@ def _check_names(names: Iterable[str]) -> None:
     settings = list(AsyncOptions.__annotations__)
     for name in names:
         if name not in settings:
-            if name in _OF_UNORDERED:
-                raise OptionError("is an option of unordered_wait alone", option=name)
             near = nearest(name, settings)
             hint = f"did you mean {near!r}?" if near else ", ".join(settings)
             raise OptionError(f"is not known; {hint}", option=name)

@@ -68,10 +68,10 @@ def unordered_wait(
         timeout: from the start of a row's first attempt, over all attempts. None: no timeout.
         capacity: calls that a task makes at the same time.
         carry_over: in a stream, how long a micro-batch waits for calls when it can ask no more; rows that are
-            then unfinished go into Spark's state and are asked again in the next batch, every result coming
-            out once. Needs the RocksDB state store, and ``headwater[carry-over]`` installed. Queries that end
-            by themselves (AvailableNow, Once) and batch frames wait until all is done. None: so does each
-            micro-batch.
+            then unfinished go into Spark's state and are asked again in the next batch, before its own rows
+            and in their order, every result coming out once. Needs the RocksDB state store, and
+            ``headwater[carry-over]`` installed. Queries that end by themselves (AvailableNow, Once) and batch
+            frames wait until all is done. None: so does each micro-batch.
         event_time: with ``carry_over``: the timestamp column whose watermark the output is to have. No row is
             carried over that would be late when it comes out: a batch waits for it.
         delay: with ``event_time``: as in Spark's ``withWatermark``, which must not be called behind this.
@@ -83,7 +83,7 @@ def unordered_wait(
         ContractError: in a task: the function returned a result that does not fit the schema, or breaks its
             contract otherwise.
     """
-    planned = _planned(
+    return _waiting(
         df,
         function,
         OutputMode.UNORDERED,
@@ -92,16 +92,9 @@ def unordered_wait(
         capacity=capacity,
         options=options,
         carry_over=carry_over,
+        event_time=event_time,
+        delay=delay,
     )
-    if carry_over is None:
-        if event_time is not None or delay is not None:
-            raise OptionError("means nothing without carry_over: call withWatermark", option="event_time")
-        return _mapped(df, planned, options)
-
-    from headwater.connector.async_io.carry_over.plan import carrying_over
-
-    carried = carrying_over(df, planned, carry_over, event_time, delay)
-    return _mapped(df, planned, {}) if carried is None else carried
 
 
 @readable
@@ -112,16 +105,28 @@ def ordered_wait(
     schema: str | StructType,
     timeout: str | None = "5m",
     capacity: int = 100,
+    carry_over: str | None = None,
+    event_time: str | None = None,
+    delay: str | None = None,
     **options: Unpack[AsyncOptions],
 ) -> DataFrame:
     """Do as `unordered_wait` does, but in the order of the rows in each partition: Flink's ``orderedWait``.
 
-    A slow call holds back others.
+    A slow call holds back others. With ``carry_over`` one task asks about all rows of a stream: partitions of
+    two micro-batches have nothing in common, so an order that outlives a batch is that of all rows.
     """
-    planned = _planned(
-        df, function, OutputMode.ORDERED, schema=schema, timeout=timeout, capacity=capacity, options=options
+    return _waiting(
+        df,
+        function,
+        OutputMode.ORDERED,
+        schema=schema,
+        timeout=timeout,
+        capacity=capacity,
+        options=options,
+        carry_over=carry_over,
+        event_time=event_time,
+        delay=delay,
     )
-    return _mapped(df, planned, options)
 
 
 @readable
@@ -133,6 +138,9 @@ def keyed_wait(
     schema: str | StructType,
     timeout: str | None = "5m",
     capacity: int = 100,
+    carry_over: str | None = None,
+    event_time: str | None = None,
+    delay: str | None = None,
     **options: Unpack[AsyncOptions],
 ) -> DataFrame:
     """Do as `unordered_wait` does, but ask for rows of equal keys one after the other.
@@ -150,16 +158,28 @@ def keyed_wait(
         schema: as there.
         timeout: as there.
         capacity: as there.
+        carry_over: as there. A start with another number of state partitions is refused while rows are
+            carried over: rows of a key would come to two tasks.
+        event_time: as there.
+        delay: as there.
         options: as there.
     """
     options["key_columns"] = checked_names(keys, "keys")
-    planned = _planned(
-        df, function, OutputMode.KEYED, schema=schema, timeout=timeout, capacity=capacity, options=options
+    return _waiting(
+        df,
+        function,
+        OutputMode.KEYED,
+        schema=schema,
+        timeout=timeout,
+        capacity=capacity,
+        options=options,
+        carry_over=carry_over,
+        event_time=event_time,
+        delay=delay,
     )
-    return _mapped(df.repartition(*(df[quoted(key)] for key in keys)), planned, options)
 
 
-def _planned(
+def _waiting(
     df: DataFrame,
     function: Any,
     mode: OutputMode,
@@ -168,13 +188,15 @@ def _planned(
     timeout: str | None,
     capacity: int,
     options: AsyncOptions,
-    carry_over: str | None = None,
-) -> Planned:
+    carry_over: str | None,
+    event_time: str | None,
+    delay: str | None,
+) -> DataFrame:
     # Imported late: it loads pyarrow, which a session that never uses this need not have.
     from headwater.connector.async_io.plan import plan
 
     checked_frame(df)
-    return plan(
+    planned = plan(
         df,
         function,
         mode,
@@ -182,23 +204,31 @@ def _planned(
         timeout=timeout,
         capacity=capacity,
         options=options,
-        most_tasks=_most_tasks(df, carry_over),
+        most_tasks=_most_tasks(df, mode) if carry_over is not None and df.isStreaming else None,
     )
+    if carry_over is not None:
+        from headwater.connector.async_io.carry_over.plan import carrying_over
 
-
-def _most_tasks(df: DataFrame, carry_over: str | None) -> int | None:
-    if carry_over is None or not df.isStreaming:
-        return None
-    from headwater.connector.async_io.carry_over.plan import state_partitions
-
-    return state_partitions(df)
-
-
-def _mapped(df: DataFrame, planned: Planned, options: AsyncOptions) -> DataFrame:
+        carried = carrying_over(df, planned, carry_over, event_time, delay)
+        return _mapped(df, planned) if carried is None else carried
+    if event_time is not None or delay is not None:
+        raise OptionError("means nothing without carry_over: call withWatermark", option="event_time")
     if "carried_bytes" in options:
         raise OptionError("means nothing without carry_over", option="carried_bytes")
+    return _mapped(df, planned)
+
+
+def _most_tasks(df: DataFrame, mode: OutputMode) -> int:
+    from headwater.connector.async_io.carry_over.plan import state_partitions
+
+    return 1 if mode is OutputMode.ORDERED else state_partitions(df)
+
+
+def _mapped(df: DataFrame, planned: Planned) -> DataFrame:
     # Spark's mapInArrow looks for it, and hands over Arrow alone.
     require("pandas", needed_for="asynchronous I/O", extra="async")
+    if planned.wait.settings.mode is OutputMode.KEYED:
+        df = df.repartition(*(df[quoted(key)] for key in planned.wait.key_columns))
     limited = df if planned.tasks is None else df.coalesce(planned.tasks)
     return map_in_arrow(limited, planned.wait.run, planned.output)
 

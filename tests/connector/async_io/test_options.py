@@ -165,8 +165,8 @@ Wrong = Callable[["DataFrame"], Any]
             "'carried_bytes': means nothing without carry_over",
         ),
         (
-            lambda df: hw.ordered_wait(df, ask, schema="tier int", carry_over="1s"),  # type: ignore[call-arg]
-            "'carry_over': is an option of unordered_wait alone",
+            lambda df: hw.ordered_wait(df, ask, schema="tier int", event_time="at"),
+            "'event_time': means nothing without carry_over",
         ),
         (hw.split_failures, "'error_column': 'error' is no column of the frame"),
     ],

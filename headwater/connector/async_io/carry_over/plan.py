@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Sequence
 
 from pyspark.sql import DataFrame
 from pyspark.sql.types import TimestampType
@@ -27,6 +28,7 @@ from headwater.connector.async_io.plan import Planned, milliseconds
 from headwater.connector.async_io.schemas import arrow_schema
 from headwater.connector.compat import map_in_arrow, quoted
 from headwater.core.errors import MissingDependencyError, OptionError
+from headwater.readers.async_io.settings import OutputMode
 
 _KEY = "_headwater_key"
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
@@ -78,13 +80,20 @@ def _with_state(
     df: DataFrame, planned: Planned, carry_over_ms: int, event_time: EventTime | None
 ) -> DataFrame:
     partitions = state_partitions(df)
-    tasks = min(planned.tasks or default_parallelism(df), partitions)
+    mode = planned.wait.settings.mode
+    # Ordered: partitions of two batches have nothing in common, a Kafka partition is the third in one and the
+    # second in the next. The only order that goes on from batch to batch is that of all rows, in one task.
+    most_tasks = 1 if mode is OutputMode.ORDERED else partitions
+    tasks = min(planned.tasks or default_parallelism(df), most_tasks)
     _check_partitions(partitions, tasks)
-    # With limits each partition has a key, so that rows which a start with more tasks has left are asked by
-    # the tasks of now, one partition of a task after the other.
-    keys = bucket_keys(tasks if planned.tasks is None else partitions, partitions)
+    # With limits each partition has a bucket, so that rows which a start with more tasks has left are asked
+    # by the tasks of now, one partition of a task after the other. Where rows of a key must stay together,
+    # buckets must not change with the number of tasks.
+    buckets = tasks if planned.tasks is None and mode is not OutputMode.KEYED else most_tasks
+    keys = bucket_keys(buckets, partitions)
+    columns = planned.wait.key_columns if mode is OutputMode.KEYED else df.columns
     packing = Packing(keys, event_time)
-    keyed = map_in_arrow(df.withColumn(_KEY, bucket_of(df, keys)), packing.packed, PACKED)
+    keyed = map_in_arrow(df.withColumn(_KEY, bucket_of(df, keys, columns)), packing.packed, PACKED)
     column = CARRIED_ROWS if event_time is not None else UNTIMED_ROWS
     processor = CarryOver(
         planned.wait,
@@ -94,6 +103,7 @@ def _with_state(
         most_bytes=planned.carried_bytes,
         event_time=event_time,
         column=column,
+        order=_order(mode, columns, partitions),
     )
     carried = keyed.groupBy("key").transformWithState(
         processor, f"{column} binary", "Append", "ProcessingTime"
@@ -104,6 +114,13 @@ def _with_state(
     if event_time is None:
         return out
     return out.withWatermark(quoted(event_time.column), f"{event_time.delay_ms} milliseconds")
+
+
+def _order(mode: OutputMode, columns: Sequence[str], partitions: int) -> str | None:
+    """Return the order in which rows are carried over, as users know it; None if there is none."""
+    if mode is OutputMode.KEYED:
+        return f"by {', '.join(columns)} ({_PARTITIONS} {partitions})"
+    return "in the order of all rows" if mode is OutputMode.ORDERED else None
 
 
 def _check_times(df: DataFrame, column: str) -> None:

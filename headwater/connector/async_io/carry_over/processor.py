@@ -21,6 +21,7 @@ from pyspark.sql.streaming.stateful_processor import (
 )
 
 from headwater.connector.async_io.carried_rows import CarriedRows, pack, unpack
+from headwater.connector.async_io.carry_over.buckets import PiecesInOrder
 from headwater.connector.async_io.carry_over.event_time import EventTime
 from headwater.connector.async_io.carry_over.queries import check_query, drains, is_first_batch
 from headwater.connector.async_io.task import AsyncWait
@@ -54,6 +55,7 @@ class CarryOver(StatefulProcessor):
         most_bytes: of the rows that one key carries over.
         event_time: None: rows have none.
         column: the name of the one output column, of packed rows.
+        order: as in `CarriedRows`: rows are asked in it, those that were carried over first.
     """
 
     def __init__(
@@ -66,11 +68,13 @@ class CarryOver(StatefulProcessor):
         most_bytes: int,
         event_time: EventTime | None = None,
         column: str = "rows",
+        order: str | None = None,
     ) -> None:
         self._wait = wait
         self._patience_s = patience_s
         self._keys = keys
-        self._rows = CarriedRows(schema)
+        self._rows = CarriedRows(schema, order)
+        self._is_ordered = order is not None
         self._most_bytes = most_bytes
         self._event_time = event_time
         self._column = column
@@ -106,7 +110,7 @@ class CarryOver(StatefulProcessor):
     def _ask(self, key: int, rows: Iterable[Row], batch_ms: int) -> Iterator[Row]:
         check_query()
         latest_ms = self._latest_ms()
-        fresh = _Fresh(rows, self._rows, latest_ms)
+        fresh = _Fresh(rows, self._rows, latest_ms, PiecesInOrder() if self._is_ordered else None)
         carried = [self._rows.taken_up(unpack(bytes(packed))) for (packed,) in self._unfinished.get()]
         # Where nothing may be carried over: as long as it takes.
         patience_s = self._wait_s(carried) if self._may_carry_over(key, latest_ms) else None
@@ -187,14 +191,18 @@ class _Fresh:
         latest_ms: the latest time of all rows ever, as far as it is known.
     """
 
-    def __init__(self, rows: Iterable[Row], format_: CarriedRows, latest_ms: int | None) -> None:
+    def __init__(
+        self, rows: Iterable[Row], format_: CarriedRows, latest_ms: int | None, order: PiecesInOrder | None
+    ) -> None:
         self._rows = rows
         self._format = format_
+        self._order = order
         self.latest_ms = latest_ms
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         for row in self._rows:
             if row.rows is not None:
-                yield self._format.new(unpack(bytes(row.rows)))
+                for rows in (bytes(row.rows),) if self._order is None else self._order.taken(row):
+                    yield self._format.new(unpack(rows))
             elif self.latest_ms is None or row.latest_ms > self.latest_ms:
                 self.latest_ms = row.latest_ms

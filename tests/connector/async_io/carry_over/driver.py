@@ -1,4 +1,4 @@
-"""Two queries in a process of their own, for a test that kills it: one drains each batch, one carries over.
+"""Queries in a process of their own, for a test that kills it: one drains each batch, others carry over.
 
 The one argument is JSON.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import SparkSession
@@ -37,19 +38,29 @@ def main() -> None:
         plain, by_customer, schema="customer_name string", columns=["customer"], cache=cache
     )
     asked = hw.unordered_wait(cached, Lookup(url), schema="name string")
-    carried = hw.unordered_wait(
-        rows(spark, f"{folder}/in", "carried", "gated-carried"),
-        Lookup(url),
-        schema="name string",
-        carry_over=job["carry_over"],
-    )
+    waits: dict[str, Any] = {
+        "carried": hw.unordered_wait,
+        "ordered": hw.ordered_wait,
+        "keyed": partial(hw.keyed_wait, keys=["customer"]),
+    }
+    frames = {
+        name: wait(
+            rows(spark, f"{folder}/in", name, f"gated-{name}"),
+            Lookup(url),
+            schema="name string",
+            carry_over=job["carry_over"],
+        )
+        for name, wait in waits.items()
+    }
+    frames["asked"] = asked
     queries = [
         frame.writeStream.format("parquet")
         .option("path", f"{folder}/{name}")
         .option("checkpointLocation", f"{folder}/{name}-checkpoint")
         .trigger(**job["trigger"])
         .start()
-        for name, frame in (("asked", asked), ("carried", carried))
+        for name, frame in frames.items()
+        if name in job["queries"]
     ]
     for query in queries:
         query.awaitTermination()

@@ -13,6 +13,7 @@ from urllib.parse import urlparse
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.errors import StreamingQueryException
 
 import headwater as hw
 from headwater.core.errors import OptionError
@@ -43,18 +44,22 @@ def add_rows(folder: Path, **columns: list[Any]) -> None:
 
 
 def written(folder: Path, column: str = "id") -> Counter[int]:
-    """Count the ids that Spark's sink committed, without Spark: from the sink's log."""
-    logs = [
-        log.read_text().splitlines()[1:]
-        for log in (folder / "_spark_metadata").glob("[0-9]*")
-        if not log.name.endswith(".tmp")
-    ]
-    files = {urlparse(json.loads(line)["path"]).path for log in logs for line in log}
-    return Counter(
+    """Count the ids that Spark's sink committed."""
+    return Counter(in_order(folder, column))
+
+
+def in_order(folder: Path, column: str = "id") -> list[int]:
+    """Return the ids that Spark's sink committed, without Spark: from the sink's log, batch by batch."""
+    logs = [log for log in (folder / "_spark_metadata").glob("[0-9]*") if not log.name.endswith(".tmp")]
+    logs.sort(key=lambda log: int(log.name.partition(".")[0]))
+    lines = [line for log in logs for line in log.read_text().splitlines()[1:]]
+    # A file once: compacted logs repeat earlier ones.
+    files = dict.fromkeys(urlparse(json.loads(line)["path"]).path for line in lines)
+    return [
         number
         for file in files
         for number in pq.read_table(file, columns=[column])[column].to_numpy().tolist()
-    )
+    ]
 
 
 def calls_of(service: SlowService, behaviour: str) -> Counter[str]:
@@ -205,6 +210,7 @@ def test_killed_with_requests_in_flight_each_result_is_written_once(
         "url": service.url,
         "folder": str(tmp_path),
         "carry_over": "500ms",
+        "queries": ["asked", "carried"],
         "trigger": {"processingTime": "500 milliseconds"},
     }
     script = str(Path(__file__).with_name("driver.py"))
@@ -228,6 +234,76 @@ def test_killed_with_requests_in_flight_each_result_is_written_once(
     )
     assert calls_of(service, "cached") == Counter(map(str, range(4))), "with one it does not"
     assert calls_of(service, "carried") - before == Counter(["20"]), "what was committed is not replayed"
+
+
+@pytest.mark.crash
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["ordered", "keyed"])
+def test_rows_that_a_killed_query_has_carried_over_come_once_and_in_their_order(
+    name: str, spark: SparkSession, spark_conf: dict[str, Any], service: SlowService, tmp_path: Path
+) -> None:
+    """Row 5 waits for the gate: all behind it wait, or those of its key, also those of a later batch."""
+    add_rows(tmp_path / "in", id=list(range(20)))
+    job = {
+        "conf": {**spark_conf, PROVIDER: ROCKSDB},
+        "url": service.url,
+        "folder": str(tmp_path),
+        "carry_over": "500ms",
+        "queries": [name],
+        "trigger": {"processingTime": "500 milliseconds"},
+    }
+    before = set(range(5)) if name == "ordered" else {n for n in range(20) if n % 4 != 1 or n < 5}
+    script = str(Path(__file__).with_name("driver.py"))
+    with Program(script, job, tmp_path / "driver.log") as driver:
+        driver.until(lambda: service.count(f"gated-{name}") >= 2, "row 5 to be asked again")
+        add_rows(tmp_path / "in", id=list(range(20, 24)))
+        asked = service.count(f"gated-{name}")
+        driver.until(lambda: service.count(f"gated-{name}") >= asked + 2, "a batch with later rows")
+        driver.kill()
+    if name == "keyed":
+        before |= {n for n in range(20, 24) if n % 4 != 1}
+        assert not calls_of(service, name).keys() & {"9", "13", "17", "21"}, "one of a key after the other"
+    assert set(in_order(tmp_path / name)) == before
+    service.release()
+    add_rows(tmp_path / "in", id=[24, 25])
+    with Program(script, {**job, "trigger": {"availableNow": True}}, tmp_path / "driver.log") as driver:
+        driver.finish(PATIENCE_S)
+    out = in_order(tmp_path / name)
+    assert sorted(out) == list(range(26))
+    orders = [out] if name == "ordered" else [[n for n in out if n % 4 == key] for key in range(4)]
+    assert all(order == sorted(order) for order in orders)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("rocksdb")
+def test_a_start_with_another_number_of_partitions_is_refused_while_rows_of_a_key_are_carried_over(
+    spark: SparkSession, service: SlowService, tmp_path: Path
+) -> None:
+    partitions = "spark.sql.shuffle.partitions"
+    before = spark.conf.get(partitions)
+    add_rows(tmp_path / "in", id=[0, 1], behaviour=["gated"] * 2)
+    df = spark.readStream.schema("id long, behaviour string").parquet(str(tmp_path / "in"))
+
+    def started() -> Any:
+        keyed = hw.keyed_wait(df, Lookup(service.url), keys=["id"], schema="name string", carry_over="200ms")
+        writer = keyed.writeStream.format("parquet").option("path", str(tmp_path / "out"))
+        return writer.option("checkpointLocation", str(tmp_path / "checkpoint")).start()
+
+    query = started()
+    until(lambda: service.count("gated") >= 4, "rows that are asked again")
+    query.stop()
+    add_rows(tmp_path / "in", id=[2], behaviour=["gated"])
+    try:
+        spark.conf.set(partitions, int(str(before)) + 1)
+        with pytest.raises(StreamingQueryException, match=rf"carried over by id \({partitions} {before}\)"):
+            started().processAllAvailable()
+    finally:
+        spark.conf.set(partitions, str(before))
+    service.release()
+    query = started()
+    until(lambda: written(tmp_path / "out").total() >= 3, "all rows")
+    query.stop()
+    assert written(tmp_path / "out") == Counter(range(3))
 
 
 def test_carry_over_needs_rocksdb_and_a_stream(spark: SparkSession) -> None:

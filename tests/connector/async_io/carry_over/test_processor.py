@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import threading
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Self
 
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import ExpiredTimerInfo, TimerValues
 
@@ -21,6 +24,7 @@ from headwater.connector.async_io.carry_over.event_time import EventTime
 from headwater.connector.async_io.carry_over.processor import CarryOver
 from headwater.core.errors import AsyncCallError, OffsetError, OptionError
 from headwater.readers.async_io.function import AsyncFunction
+from headwater.readers.async_io.settings import OutputMode
 from tests.connector.async_io.test_task import batches, never_if_zero, wait_of
 from tests.patience import PATIENCE_S
 
@@ -107,6 +111,7 @@ def processor_of(
     schema: pa.Schema = SCHEMA,
     most_bytes: int = 1 << 20,
     event_time: EventTime | None = None,
+    order: str | None = None,
     **settings: Any,
 ) -> CarryOver:
     processor = CarryOver(
@@ -116,6 +121,7 @@ def processor_of(
         schema=schema,
         most_bytes=most_bytes,
         event_time=event_time,
+        order=order,
     )
     processor.init(handle)
     return processor
@@ -263,6 +269,87 @@ def test_a_carried_row_has_its_whole_timeout_in_each_batch_and_ends_by_it_at_las
     [answer] = [unpack(rows)["number"].to_pylist() for (rows,) in out]
     assert answer == [number]
     assert 3 <= rounds <= 4, "0.3 s, 0.6 s, 1.2 s, and all of the 2 s that a call may take"
+
+
+class AnswersAtLast(AsyncFunction):
+    """Answers an id when it was asked for so many times, and notes which are asked."""
+
+    def __init__(self, asks: Mapping[int, int]) -> None:
+        self.asks = dict(asks)
+        self.asked: list[int] = []
+
+    async def async_invoke(self, row: Any) -> tuple[int, int]:
+        self.asked.append(row.id)
+        self.asks[row.id] = self.asks.get(row.id, 1) - 1
+        if self.asks[row.id] > 0:
+            await asyncio.Event().wait()
+        return row.id, 0
+
+
+def _key(row: Any) -> int:
+    number: int = row[0]
+    return number % 3
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    asks=st.dictionaries(st.integers(0, 11), st.integers(2, 3), max_size=3),
+    sizes=st.lists(st.integers(0, 5), min_size=1, max_size=4),
+)
+@pytest.mark.parametrize("mode", [OutputMode.ORDERED, OutputMode.KEYED])
+def test_rows_that_are_carried_over_keep_their_order_before_new_ones(
+    mode: OutputMode, asks: dict[int, int], sizes: list[int]
+) -> None:
+    handle: Any = Handle()
+    function = AnswersAtLast(asks)
+    processor = processor_of(
+        handle,
+        function,
+        mode=mode,
+        key=_key if mode is OutputMode.KEYED else None,
+        timeout_ms=None,
+        patience_s=0.02,
+        order="as they came",
+    )
+    out: list[int] = []
+    new = iter(range(sum(sizes)))
+    batch_ms = 0
+    while sizes or handle.state:
+        batch_ms += 1
+        rows = [
+            Row(rows=piece, latest_ms=None, task=0, number=place)
+            for place, number in enumerate(itertools.islice(new, sizes.pop(0) if sizes else 0))
+            for piece in pack(next(batches(number, size=1)))
+        ]
+        if rows:
+            # Spark's sort may have spilled.
+            rows.reverse()
+            out += ids_of(processor.handleInputRows((0,), iter(rows), TimerValues(batch_ms)))
+        elif handle.timers:
+            handle.timers.clear()
+            out += ids_of(processor.handleExpiredTimer((0,), TimerValues(batch_ms), ExpiredTimerInfo(1)))
+    if mode is OutputMode.ORDERED:
+        assert out == sorted(out)
+    for key in range(3):
+        assert [number for number in out if number % 3 == key] == sorted(n for n in out if n % 3 == key)
+        asked = [number for number in function.asked if number % 3 == key]
+        assert mode is OutputMode.ORDERED or asked == sorted(asked), "one after the other"
+    assert sorted(out) == list(range(len(out)))
+
+
+def test_rows_that_were_carried_over_in_another_order_are_refused_with_the_way_out() -> None:
+    of_keys = CarriedRows(SCHEMA, "by id (spark.sql.shuffle.partitions 4)")
+    stored = of_keys.carried(of_keys.new(next(batches(0, size=1))))
+    [packed] = pack(stored)
+    assert of_keys.taken_up(unpack(packed)).num_rows == 1
+    assert CarriedRows(SCHEMA).taken_up(unpack(packed)).num_rows == 1, "without an order they are as any"
+    ordered = CarriedRows(SCHEMA, "in the order of all rows")
+    with pytest.raises(
+        OffsetError, match=r"carried over by id \(.* 4\), and now .* in the order of all rows, .*availableNow"
+    ):
+        ordered.taken_up(unpack(packed))
+    with pytest.raises(OffsetError, match="carried over in any order, and now"):
+        ordered.taken_up(unpack(STATES.joinpath("v1.arrow").read_bytes()))
 
 
 @pytest.mark.parametrize("layout", ["v1", "v2"])
