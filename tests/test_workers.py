@@ -25,6 +25,7 @@ def test_tests_of_a_module_run_in_one_worker_and_one_begins_with_the_programs() 
         timeout=PATIENCE_S,
         check=False,
     )
+    assert "waiting" not in ran.stderr, "xdist explains each of its steps"
     ran_by: dict[str, list[str]] = {}
     for worker, module in re.findall(r"\[(gw\d)\].* PASSED tests/(\S+?)::", ran.stdout):
         modules = ran_by.setdefault(worker, [])

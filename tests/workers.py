@@ -77,11 +77,12 @@ class Scheduling(LoadScopeScheduling):  # type: ignore[misc] # xdist ships no ty
 
     Args:
         config: of the process that prints.
+        log: prints where pytest is to explain itself (`--debug`).
         file: the group of each module, as the workers have written it.
     """
 
-    def __init__(self, config: pytest.Config, file: Path) -> None:
-        super().__init__(config)
+    def __init__(self, config: pytest.Config, log: Any, file: Path) -> None:
+        super().__init__(config, log)
         self._file = file
         self._groups: dict[str, str] = {}
 
@@ -109,10 +110,10 @@ def pytest_configure_node(node: Any) -> None:
     node.workerinput[_GROUPS] = str(Path(stash[_FOLDER].name, "groups.json"))
 
 
-def pytest_xdist_make_scheduler(config: pytest.Config) -> Scheduling | None:
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Scheduling | None:
     if config.getvalue("dist") != "loadgroup":
         return None
-    return Scheduling(config, Path(config.stash[_FOLDER].name, "groups.json"))
+    return Scheduling(config, log, Path(config.stash[_FOLDER].name, "groups.json"))
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
