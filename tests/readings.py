@@ -46,6 +46,7 @@ def epoch_task(
     failing: Mapping[SplitPath, Failing] | None = None,
     retry_deadline_ms: int | None = None,
     alignment: TaskAlignment | None = None,
+    restored: Sequence[tuple[str, int]] = (),
 ) -> EpochTask:
     return EpochTask(
         folder=folder,
@@ -61,6 +62,7 @@ def epoch_task(
         failing=failing or {},
         retry_deadline_ms=retry_deadline_ms,
         alignment=alignment,
+        restored=tuple(restored),
     )
 
 

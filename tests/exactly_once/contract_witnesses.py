@@ -23,7 +23,7 @@ _MQTT = "mqtt"
 WITNESSES: dict[str, tuple[str, ...]] = {
     "`ALIGNED` with": (_TIMEOUT, "BarrierHandler.on_time"),
     "`ALIGNED`": (_HTTP, "BarrierHandler.on_barrier", "FirstReading._snapshot"),
-    "`UNALIGNED`": (_UNALIGNED, "FirstReading._overtake", "StateParts.put_aside"),
+    "`UNALIGNED`": (_UNALIGNED, "FirstReading._overtake", "StateParts._rows_aside"),
     "R1 ": (_HTTP, "EpochProgress.add_found", "EpochProgress.state"),
     "R2 ": (_THREADS, "EmitterNode.emit"),
     "R3 ": (_HTTP, "EmitterNode.emit"),

@@ -58,7 +58,7 @@ class LateStore(MemoryStateStore):
 
 
 class Overtaken:
-    """A reading that emits what an earlier epoch left, and leaves a row itself."""
+    """A reading that emits what an earlier epoch left, and leaves rows itself, one of them with a call."""
 
     def __init__(self, reading: EpochReading, task: EpochTask) -> None:
         self._reading = reading
@@ -71,8 +71,8 @@ class Overtaken:
     def state(self) -> EpochState:
         state = self._reading.state()
         [first, *_] = self._task.ranges
-        row = InFlight(first.split.path, first.start, b"rows")
-        return EpochState((SplitProgress(first.split, first.start), *state.progress[1:]), in_flight=(row,))
+        rows = (InFlight(first.split.path, first.start, b"rows"), InFlight((), None, b"calls"))
+        return EpochState((SplitProgress(first.split, first.start), *state.progress[1:]), in_flight=rows)
 
 
 @pytest.mark.parametrize("mode", AlignmentMode)

@@ -78,6 +78,9 @@ class FirstReading(EpochReader):
         self._restored = RestoredRows(rows_of_splits(context.restored), column)
         self._restore_calls(batches_with_calls(context.restored))
         self._overtaken: dict[SplitPath, tuple[JsonValue, list[pa.RecordBatch]]] = {}
+        # None until a barrier overtakes.
+        self._overtaken_rows: list[InFlight] | None = None
+        self._on_overtaken = context.on_overtaken
         self._began_ms = 0
         self._cut = Cut.NOTHING
 
@@ -188,13 +191,20 @@ class FirstReading(EpochReader):
     def _after_record(self) -> None:
         if self._barrier != Barrier() and len(self._flow.loop) >= MOST_FOUND:
             self._flow.trigger.fire()
+        # The rows of this record are not handed over yet. If the epoch is cut behind it, the positions behind
+        # all overtaken rows are final: these can be uploaded meanwhile.
+        self._look()
+        if self._cut is Cut.OVERTAKE:
+            self._overtake()
 
     def _overtake(self) -> None:
-        """Let the barrier overtake where it is missing.
+        """Let the barrier overtake where it is missing, once.
 
         Overtaken records go through the emitter, so that the position is behind them, but their rows go into
         the snapshot. Where there are calls, these rows have not come to them.
         """
+        if self._overtaken_rows is not None:
+            return
         barrier = CheckpointBarrier(self._flow.trigger.triggered_ms)
         for channel in sorted(self._handler.pending):
             for element in self._flow.partition.overtake(channel, barrier):
@@ -202,6 +212,11 @@ class FirstReading(EpochReader):
                     self._capture(element.payload)
                 else:
                     self._node.take(element)
+        self._overtaken_rows = [
+            InFlight(path, start, write_batches(batches))
+            for path, (start, batches) in self._overtaken.items()
+        ]
+        self._on_overtaken(self._overtaken_rows)
 
     def _capture(self, fetched: Fetched) -> None:
         """Take the rows of a record that was overtaken."""
@@ -225,8 +240,7 @@ class FirstReading(EpochReader):
 
     def _in_flight(self) -> Iterator[InFlight]:
         yield from self._restored.left()
-        for path, (start, batches) in self._overtaken.items():
-            yield InFlight(path, start, write_batches(batches))
+        yield from self._overtaken_rows or ()
         unanswered = self._calls.unanswered() if self._calls is not None else []
         if unanswered:
             yield InFlight((), None, write_batches(unanswered))

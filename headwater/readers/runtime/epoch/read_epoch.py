@@ -20,7 +20,12 @@ from headwater.core.errors import FencedError, StateLocationError
 from headwater.core.jsons import JsonValue
 from headwater.core.state_store import StateStore
 from headwater.readers.runtime.epoch.claims import Claim, ClaimProtocol
-from headwater.readers.runtime.epoch.state_parts import SplitSegments, StateParts, WaitingQueue
+from headwater.readers.runtime.epoch.state_parts import (
+    PartsUpload,
+    SplitSegments,
+    StateParts,
+    WaitingQueue,
+)
 from headwater.readers.runtime.epoch.task import (
     EpochMetrics,
     EpochReading,
@@ -121,14 +126,20 @@ class _Attempt:
 
     def _read_and_publish(self, claim: Claim) -> Iterator[pa.RecordBatch]:
         metrics = EpochMetrics()
-        publisher = _Publisher(self._parts(claim.slot), claim, metrics)
+        upload = PartsUpload(self._parts(claim.slot), claim.slot.store)
+        publisher = _Publisher(self.source, upload, claim, metrics)
         context = ReadingContext(
             clock=self.clock,
             restored=self._restored(),
             waiting=self._waiting(claim.slot.store, None),
+            # The order from here on: the cut, and its rows are known; their upload, beside the last rows that
+            # are handed over; the upload of the rest; all of it durable; the manifest, which alone makes any
+            # of it count; the end of the claim. Whoever dies in between leaves objects that nothing names,
+            # and the attempt that takes over may cut elsewhere.
+            on_overtaken=lambda rows: upload.begin(EpochState(in_flight=tuple(rows))),
             metrics=metrics,
         )
-        with closing(self._open(context)) as reading:
+        with closing(upload), closing(self._open(context)) as reading:
             try:
                 for batch in reading:
                     claim.check()
@@ -140,7 +151,8 @@ class _Attempt:
                 reading.close()
                 publisher.publish(reading.state())
                 raise
-        publisher.publish(reading.state())
+            reading.close()
+            publisher.publish(reading.state())
 
     def _open(self, context: ReadingContext) -> EpochReading:
         return self.open_reader(self.source, self.task, context)
@@ -171,8 +183,11 @@ class _Attempt:
 class _Publisher:
     """Publishes the manifest of one attempt."""
 
-    def __init__(self, parts: StateParts, claim: Claim, metrics: EpochMetrics) -> None:
-        self._parts = parts
+    def __init__(
+        self, source: BarrierSource[Any, Any], upload: PartsUpload, claim: Claim, metrics: EpochMetrics
+    ) -> None:
+        self._source = source
+        self._upload = upload
         self._claim = claim
         self._metrics = metrics
 
@@ -184,17 +199,14 @@ class _Publisher:
         """
         slot = self._claim.slot
         # The parts first: what a manifest names is there.
-        stored = self._put_aside(state)
+        stored = self._upload.finish(state)
         ours = self._encode(stored)
         counts = slot.publish(ours)
         if counts == ours:
             return
         # Another attempt was first. Its metrics differ from ours, its state need not.
-        if decode_manifest(counts, self._parts.source, str(slot)).state != stored:
+        if decode_manifest(counts, self._source, str(slot)).state != stored:
             raise FencedError(f"another attempt published {slot} first, with other positions")
-
-    def _put_aside(self, state: EpochState) -> EpochState:
-        return self._parts.put_aside(state, self._claim.slot.store)
 
     def _encode(self, state: EpochState) -> bytes:
         metrics: dict[str, JsonValue] = {
@@ -202,4 +214,4 @@ class _Publisher:
             "attempt": self._claim.number,
             "written_ms": time.time_ns() // 1_000_000,
         }
-        return encode_manifest(Manifest(state, metrics), self._parts.source)
+        return encode_manifest(Manifest(state, metrics), self._source)

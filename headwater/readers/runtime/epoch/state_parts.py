@@ -10,7 +10,8 @@ import itertools
 import json
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -45,19 +46,12 @@ class StateParts:
 
     def put_aside(self, state: EpochState, store: StateStore) -> EpochState:
         """Write the parts of a state, durably; return the state that names them."""
-        stored, parts = self._divided(state)
-        # Several at once: object stores answer late.
-        with ThreadPoolExecutor(_WRITERS, "headwater-parts") as pool:
-            writes = [
-                pool.submit(put_segment, store, folder, name, data) for (folder, name), data in parts.items()
-            ]
-        for write in writes:
-            write.result()
-        return stored
+        with closing(PartsUpload(self, store)) as upload:
+            return upload.finish(state)
 
     def named(self, state: EpochState) -> EpochState:
         """Return the state as `put_aside` does, and write nothing."""
-        return self._divided(state)[0]
+        return self.divided(state)[0]
 
     def bring_in(self, state: EpochState, store: StateStore) -> EpochState:
         """Return a state with the parts that it names.
@@ -76,7 +70,10 @@ class StateParts:
             StateLocationError: they are not there, or were changed.
         """
         names = {entry.stored.name for entry in state.in_flight if entry.stored is not None}
-        objects = {name: _present(store, self.epoch, name) for name in names}
+        # Several at once: object stores answer late.
+        with ThreadPoolExecutor(_WRITERS, "headwater-parts") as pool:
+            reads = {name: pool.submit(_present, store, self.epoch, name) for name in names}
+        objects = {name: read.result() for name, read in reads.items()}
 
         def filled(entry: InFlight) -> InFlight:
             if entry.stored is None:
@@ -86,8 +83,12 @@ class StateParts:
 
         return tuple(filled(entry) for entry in state.in_flight)
 
-    def _divided(self, state: EpochState) -> tuple[EpochState, dict[tuple[str, str], bytes]]:
-        in_flight, parts = self._rows_aside(state.in_flight)
+    def divided(self, state: EpochState) -> tuple[EpochState, dict[tuple[str, str], bytes]]:
+        """Return the state that names its parts, and the parts by folder and name."""
+        of_splits, parts = self._rows_aside(entry for entry in state.in_flight if entry.path)
+        # In an object of their own: they are known later.
+        with_calls, part = self._rows_aside(entry for entry in state.in_flight if not entry.path)
+        parts |= part
         waiting = list(state.waiting)
         for first in range(0, len(state.found), _SEGMENT_SPLITS):
             segment = state.found[first : first + _SEGMENT_SPLITS]
@@ -96,6 +97,7 @@ class StateParts:
             name = segment_name(f"{_number(self.epoch)}-{self.task:05d}-", data)
             parts[f"{self._query}/{SPLITS_FOLDER}", name] = data
             waiting.append(WaitingSplits(name, 0, len(segment)))
+        in_flight = (*of_splits, *with_calls)
         return replace(state, found=(), in_flight=in_flight, waiting=tuple(waiting)), parts
 
     def _rows_aside(
@@ -119,6 +121,50 @@ class StateParts:
     @property
     def _query(self) -> str:
         return self.epoch.partition("/")[0]
+
+
+class PartsUpload:
+    """Writes the parts of one task's state, several at once: object stores answer late.
+
+    Belongs to the task's thread. What is written and named by no manifest is deleted with its epoch.
+
+    Args:
+        parts: of the task.
+        store: the state location.
+    """
+
+    def __init__(self, parts: StateParts, store: StateStore) -> None:
+        self._parts = parts
+        self._store = store
+        self._pool = ThreadPoolExecutor(_WRITERS, "headwater-parts")
+        self._writes: dict[tuple[str, str], Future[None]] = {}
+
+    def begin(self, state: EpochState) -> EpochState:
+        """Begin to write the parts of a state, or of what is known of it; return the state that names them.
+
+        A part that is begun already is written once: its name follows from its content.
+        """
+        stored, parts = self._parts.divided(state)
+        for (folder, name), data in parts.items():
+            if (folder, name) not in self._writes:
+                write = self._pool.submit(put_segment, self._store, folder, name, data)
+                self._writes[folder, name] = write
+        return stored
+
+    def finish(self, state: EpochState) -> EpochState:
+        """Return the state that names its parts, once all of them are durable.
+
+        Raises:
+            StateLocationError: one could not be written.
+        """
+        stored = self.begin(state)
+        for write in self._writes.values():
+            write.result()
+        return stored
+
+    def close(self) -> None:
+        """Wait for what is being written: no thread outlives this."""
+        self._pool.shutdown()
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
@@ -107,6 +107,8 @@ class ReadingContext:
         stop_at: the state to which an earlier attempt has read; None to read up to the barrier.
         restored: rows that earlier epochs left in flight, emitted first.
         waiting: found splits that wait for the task; with ``stop_at`` those that the earlier attempt took.
+        on_overtaken: called once with the rows that a barrier has overtaken, when they are known: the last
+            rows of the epoch may still be handed over.
         metrics: written while reading.
     """
 
@@ -114,6 +116,7 @@ class ReadingContext:
     stop_at: EpochState | None = None
     restored: tuple[InFlight, ...] = ()
     waiting: WaitingQueue = field(default_factory=WaitingQueue)
+    on_overtaken: Callable[[Sequence[InFlight]], object] = lambda _: None
     metrics: EpochMetrics = field(default_factory=EpochMetrics)
 
 
