@@ -170,6 +170,34 @@ DIFFERENCES: dict[str, Callable[[str, str], bool]] = {
 }
 """What stands in the documentation, and which types it is about."""
 
+DEFAULT_TYPES: dict[str, Any] = {
+    **{
+        name: TYPES[name] for name in ("boolean", "int", "long", "float", "double", "string", "bytes", "date")
+    },
+    **{name: TYPES[name] for name in ("timestamp-micros", "decimal(9,2)", "fixed", "enum", "map of int")},
+    **{name: TYPES[name] for name in ("array of int", "array of array", "nullable int", "int or null")},
+    **{name: TYPES[name] for name in ("nullable string", "null, string or double", "int or string")},
+    **{name: TYPES[name] for name in ("string, boolean or record", "enum or fixed", "enum with default")},
+    "array of double": {"type": "array", "items": "double"},
+    "nullable float": ["null", "float"],
+    "double or null": ["double", "null"],
+    "nullable fixed": ["null", NAMED["fixed"]],
+    "nullable map": ["null", NESTED["map of int"]],
+    "nullable array": ["null", NESTED["array of int"]],
+    "record of defaults": record(
+        field("a", "int", default=7), field("b", "double", default="-Infinity"), name="Inner"
+    ),
+}
+DEFAULTS = (
+    *("1", "1.0", "1.7", "-1.7", "-0.0", "1e30", "1e300", "-1e300", "1e400", "1e-400", "16777217"),
+    *("2147483648", "9223372036854775808", "123456789012345678901234567890", "true", "null"),
+    *('""', '"1"', '" 1.5 "', '"1.5f"', '"0x1p3"', '"NaN"', '"-Infinity"', '"abc"', '"a"', '"abcdef"'),
+    *('"\\u00ff\\u0100"', '"\\u20ac"', '"\\ud800"', '"\\ud83d\\ude00"'),
+    *("[]", "[1]", "[1.5]", '["1"]', "[null]", "[[1], []]", "{}", '{"a": 1}', '{"a": 1.9}', '{"a": null}'),
+    *('{"a": 1, "b": null}', '{"a": 1, "a": 2}', '{"b": "x"}', '{"b": 2}'),
+)
+"""As a schema has them: of many types, for each type."""
+
 
 def is_meant(written: str, read: str) -> bool:
     """Return whether values of these two types may differ."""

@@ -18,7 +18,19 @@ from pyspark.sql.avro.functions import from_avro
 
 from headwater.core.errors import FormatSchemaError
 from headwater.readers.formats.avro.avro_format import AvroValueFormat
-from tests.formats.avro_schemas import DIFFERENCES, REFUSED_BY_SPARK, TYPES, is_meant, plain, schema_of, value
+from tests.formats.avro_schemas import (
+    DEFAULT_TYPES,
+    DEFAULTS,
+    DIFFERENCES,
+    REFUSED_BY_SPARK,
+    TYPES,
+    field,
+    is_meant,
+    plain,
+    record,
+    schema_of,
+    value,
+)
 from tests.parity.golden.answers import Answers
 from tests.parity.golden.settings import Settings
 from tests.readers.formats.avro.values import encode, spans
@@ -41,6 +53,36 @@ def test_each_type_that_is_written_is_read_as_each_other_as_from_avro_does(
     answers: Answers, settings: Settings, rng: random.Random, written: str
 ) -> None:
     assert differences(answers, settings, rng, written, sorted(TYPES)) == []
+
+
+@pytest.mark.parametrize("name", sorted(DEFAULT_TYPES))
+def test_a_default_of_any_type_becomes_what_javas_resolving_decoder_makes_of_it(
+    answers: Answers, settings: Settings, name: str
+) -> None:
+    kind = DEFAULT_TYPES[name]
+    is_number = kind in {"float", "double"} if isinstance(kind, str) else False
+    defaults = [default for default in DEFAULTS if not (is_number and _is_no_number(default))]
+    readers = [_with_default(kind, default) for default in defaults]
+    writer = record(field("id", "int"))
+    theirs = answers.ask(
+        ("Java's GenericDatumReader", writer, readers),
+        lambda: [_java_record(settings.spark, json.dumps(writer), reader) for reader in readers],
+    )
+    differ: dict[str, Any] = {}
+    for default, reader, written_again in zip(defaults, readers, theirs, strict=True):
+        ours = _our_columns(json.dumps(writer), reader, [b"\2"])[0][0]
+        theirs_x = _our_columns(reader, reader, [written_again])[0][0] if written_again else None
+        if repr(ours) != repr(theirs_x):
+            differ[default] = (theirs_x, ours)
+    # Java's library fails there, since 1.12.
+    meant: dict[str, Any] = {default: (None, []) for default in ("[]", "{}")}
+    assert differ == (meant if name == "nullable array" else {})
+
+
+def test_a_text_that_is_no_number_is_no_default_of_a_number() -> None:
+    for default in filter(_is_no_number, DEFAULTS):
+        with pytest.raises(FormatSchemaError, match="a default of 'x' that is no number"):
+            AvroValueFormat(_with_default("float", default))
 
 
 def test_every_difference_stands_in_the_documentation() -> None:
@@ -71,6 +113,19 @@ def differences(
     return wrong
 
 
+def _with_default(kind: Any, default: str) -> str:
+    """Return a reader's schema; its default is text, for JSON that Python would write otherwise."""
+    marked = record(field("x", kind, default="?"), field("id", "int"))
+    return json.dumps(marked).replace('"?"', default)
+
+
+def _is_no_number(default: str) -> bool:
+    """Whether Java's parser refuses it where a number is meant; other defaults wait for the decoder."""
+    return default.startswith('"') and default not in {
+        *('"1"', '" 1.5 "', '"1.5f"', '"0x1p3"', '"NaN"', '"-Infinity"')
+    }
+
+
 def _is_read(name: str) -> bool:
     try:
         AvroValueFormat(schema_of(TYPES[name])).schema()
@@ -93,6 +148,26 @@ def _spark_columns(
         raise AssertionError(f"Spark fails with {writer}: {str(error)[:500]}") from None
     columns: list[Any] = [column.combine_chunks() for column in found.columns[1:]]
     return [(_shown(column.field(0)), _shown(column.field(1))) for column in columns]
+
+
+def _java_record(spark: SparkSession, writer: str, reader: str) -> bytes | None:
+    """Return the record that Java's library reads, written again with the reader's schema; None if it fails.
+
+    Not `from_avro`: Spark sends the schema to its tasks, where it is parsed more strictly than by its users.
+    """
+    jvm: Any = spark._jvm
+    avro = jvm.org.apache.avro
+    schemas = [avro.Schema.Parser().setValidateDefaults(False).parse(each) for each in (writer, reader)]
+    try:
+        values = avro.io.DecoderFactory.get().binaryDecoder(b"\2", None)
+        found = avro.generic.GenericDatumReader(*schemas).read(None, values)
+    except Py4JJavaError:
+        return None
+    output = jvm.java.io.ByteArrayOutputStream()
+    encoder = avro.io.EncoderFactory.get().binaryEncoder(output, None)
+    avro.generic.GenericDatumWriter(schemas[1]).write(found, encoder)
+    encoder.flush()
+    return bytes(output.toByteArray())
 
 
 def _our_columns(writer: str, reader: str, values: Sequence[bytes]) -> tuple[list[Any], list[Any]]:

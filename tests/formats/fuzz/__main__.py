@@ -1,4 +1,4 @@
-"""Fuzzes the formats: ``python -m tests.formats.fuzz --values 100_000_000 --seed 7``.
+"""Fuzzes the kernels: ``python -m tests.formats.fuzz --values 100_000_000 --seed 7``.
 
 A crash is the end of the process; the last line that it has printed says which round it was in, and
 ``--formats``, ``--seed`` and ``--round`` repeat that round alone.
@@ -13,10 +13,8 @@ import faulthandler
 import resource
 import secrets
 import sys
-from unittest import mock
 
-from headwater.readers.kernels.arenas import PROCESS_POOL
-from tests.formats.fuzz.guarded import guarded_lease
+from tests.formats.fuzz.guarded import guarded_modules
 from tests.formats.fuzz.rounds import NAMES, Tally, check_round
 from tests.readers.formats.scripted_registry import ScriptedRegistry
 
@@ -32,9 +30,8 @@ def main() -> int:
     tallies = [Tally(name) for name in given.formats.split(",")]
     for tally in tallies:
         tally.rounds = given.round or 0
-    # Columns lie between forbidden pages too.
-    leasing = mock.patch.object(PROCESS_POOL, "lease", guarded_lease)
-    with leasing, contextlib.closing(ScriptedRegistry()) as registry:
+    # Not only values lie between forbidden pages, but all that kernels read and write.
+    with guarded_modules(), contextlib.closing(ScriptedRegistry()) as registry:
         print(f"seed {given.seed}, {dt.datetime.now(dt.UTC):%Y-%m-%d %H:%M}", flush=True)
         each = given.values / len(tallies)
         total = 0

@@ -39,7 +39,7 @@ def check_same(first: Decoded, second: Decoded, what: str) -> None:
     """Compare two results bit by bit: a NaN is the same as itself."""
     assert first.bad == second.bad, f"{what}: other values are bad"
     for one, other in zip(first.columns, second.columns, strict=True):
-        bits = _as_bits(one.type)
+        bits = as_bits(one.type)
         assert one.view(bits).equals(other.view(bits)), f"{what}: another column of type {one.type}"
 
 
@@ -50,17 +50,17 @@ def part(decoded: Decoded, begin: int, rows: int) -> Decoded:
     return Decoded(columns, bad)
 
 
-def _as_bits(kind: pa.DataType) -> pa.DataType:
-    """Return the type with integers in place of floats."""
-    if pa.types.is_floating(kind):
-        return pa.int32() if kind == pa.float32() else pa.int64()
+def as_bits(kind: pa.DataType) -> pa.DataType:
+    """Return the type with integers in place of floats, dates and times."""
+    if pa.types.is_floating(kind) or pa.types.is_temporal(kind):
+        return pa.int32() if kind.bit_width == 32 else pa.int64()
     if isinstance(kind, pa.StructType):
         fields = [kind.field(i) for i in range(kind.num_fields)]
-        return pa.struct([field.with_type(_as_bits(field.type)) for field in fields])
+        return pa.struct([field.with_type(as_bits(field.type)) for field in fields])
     if isinstance(kind, pa.ListType):
-        return pa.list_(kind.value_field.with_type(_as_bits(kind.value_type)))
+        return pa.list_(kind.value_field.with_type(as_bits(kind.value_type)))
     if isinstance(kind, pa.MapType):
-        return pa.map_(kind.key_type, _as_bits(kind.item_type))
+        return pa.map_(kind.key_type, as_bits(kind.item_type))
     return kind
 
 

@@ -11,6 +11,7 @@ from typing import Final, Protocol
 import numpy as np
 
 from tests.formats.fuzz import avro_subjects, csv_subjects, protobuf_subjects, text_subjects
+from tests.formats.fuzz.blocks import CHECKERS
 from tests.formats.fuzz.checks import BatchChecker
 from tests.formats.fuzz.mutation import COMMON_TOKENS, Values, mutated
 from tests.formats.fuzz.record_sets import RecordSetChecker, record_sets
@@ -20,7 +21,7 @@ from tests.readers.formats.scripted_registry import ScriptedRegistry
 BATCHES: Final = 10
 RECORD_SETS: Final = "kafka"
 """Beside the formats: record sets as brokers send them."""
-_RECORD_SETS_SHARE: Final = 1 / 200
+_RECORD_SETS_SHARE: Final = 1 / 20
 """One record set takes as long as very many values."""
 
 
@@ -46,6 +47,7 @@ def subjects(registry: ScriptedRegistry) -> Mapping[str, Callable[[random.Random
 
 NAMES: Final = (
     *("json", "csv", "avro", "protobuf", "confluent-json", "confluent-avro", "confluent-protobuf", "text"),
+    *CHECKERS,
     RECORD_SETS,
 )
 
@@ -90,6 +92,9 @@ def check_round(tally: Tally, seed: int, registry: ScriptedRegistry, most_rows: 
         checker = RecordSetChecker(numbers)
         good = record_sets(rng)
         most_rows //= 20
+    elif tally.name in CHECKERS:
+        block = CHECKERS[tally.name](rng, numbers)
+        checker, (_, good, tokens, _) = block, block.subject
     else:
         subject = subjects(registry)[tally.name](rng)
         checker = BatchChecker(subject, numbers)

@@ -87,7 +87,8 @@ def _json(rng: random.Random) -> tuple[JsonValueFormat, list[bytes]]:
     columns = to_arrow_schema(schema, timezone="UTC")
     zone = rng.choice(["UTC", "Europe/Paris", "America/New_York", "+05:30"])
     corrupt = "corrupt" if rng.random() < 0.5 else None
-    options = FormatOptions(corrupt_column=corrupt, time_zone=zone)
+    rescued = "rescued" if rng.random() < 0.3 else None
+    options = FormatOptions(corrupt_column=corrupt, rescued_column=rescued, time_zone=zone)
     return JsonValueFormat(columns.serialize().to_pybytes(), options), [*json_texts(rng, schema, GOOD_VALUES)]
 
 

@@ -31,6 +31,7 @@ _VIEW_BYTES = 1 << 12
 Topic names, hosts and UUIDs are all shorter, and kafka-python needs them as bytes.
 """
 _ELEMENTS_PER_CHECK = 1 << 10
+_API_VERSIONS = "ApiVersionsResponse"
 _decoding = threading.local()
 """The deadline of the answer that this thread decodes: the generated code has no argument for it."""
 
@@ -137,8 +138,10 @@ class Reply:
 
     def __init__(self, response_class: Any, version: int, frame: memoryview, deadline: Deadline) -> None:
         self.response_class = response_class
-        self.version = version
         self.body = frame[_header_size(frame, flexible=_has_tags(response_class, version)) :]
+        # An error of ApiVersions is in version 0, whichever was asked for (KIP-511).
+        is_refusal = response_class.name == _API_VERSIONS and any(self.body[:2])
+        self.version = 0 if is_refusal else version
         self._deadline = deadline
 
     def decode(self) -> Any:
@@ -236,10 +239,11 @@ def _view_decoder(response_class: Any, version: int) -> Callable[[memoryview, in
 def _decoder(response_class: Any, version: int) -> types.FunctionType | None:
     """Return the decoder that copies and ends at the deadline; None where the public method is to be used.
 
-    That method takes other versions too where a class has one of its own, as that of ApiVersions, and is
-    used with a kafka-python that is not known here. It keeps no time.
+    That method is used where a class has one of its own, but for that of ApiVersions, whose own one only
+    finds the version, and with a kafka-python that is not known here. It keeps no time.
     """
-    if response_class.decode.__func__ is not ApiMessage.decode.__func__:
+    has_own = response_class.decode.__func__ is not ApiMessage.decode.__func__
+    if has_own and response_class.name != _API_VERSIONS:
         return None
     try:
         return _bounded_decoder(response_class, version)
@@ -300,7 +304,7 @@ def _has_tags(response_class: Any, version: int) -> bool:
     The header of an ApiVersions response never does, because the client does not know its version yet
     (KIP-511).
     """
-    return response_class.name != "ApiVersionsResponse" and bool(response_class.flexible_version_q(version))
+    return response_class.name != _API_VERSIONS and bool(response_class.flexible_version_q(version))
 
 
 def _header_size(frame: memoryview, *, flexible: bool) -> int:

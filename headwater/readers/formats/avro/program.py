@@ -192,7 +192,7 @@ class _Compiler(Operations):
                 f"{path} is not in the writer's schema, and its default in the reader's is not of its type"
             )
             return
-        if field.default is None:
+        if field.default is None and isinstance(field.type, UnionType) and len(content) == 1:
             self._null(node)
             return
         self.emit(layout.OP_DEFAULT, 0, self.text(content), len(content))

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 from headwater.core.errors import FormatSchemaError
+from headwater.readers.formats.avro.defaults import java_double
 from headwater.readers.formats.avro.types import (
     NO_DEFAULT,
     ArrayType,
@@ -29,7 +30,7 @@ from headwater.readers.formats.avro.types import (
 MOST_TYPES: Final = 10_000
 """With each use of a named type counted: a short text can name a type in a type in a type."""
 _MOST_DEPTH: Final = 64
-_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*")
+_NAME: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 _COMMENT: Final = re.compile(r'("(?:[^"\\]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _PRIMITIVES: Final = frozenset({"null", "boolean", "int", "long", "float", "double", "bytes", "string"})
 _LOGICAL: Final = {
@@ -183,7 +184,10 @@ class _Parser:
         match field:
             case {"name": str(name), "type": kind} if _NAME.fullmatch(name):
                 parsed = self.parse(kind, namespace, depth + 1)
-                return RecordField(name, _aliases(field), parsed, field.get("default", NO_DEFAULT))
+                default = field.get("default", NO_DEFAULT)
+                if isinstance(default, str) and parsed.kind in {"float", "double"}:
+                    default = _double(default, name)
+                return RecordField(name, _aliases(field), parsed, default)
         raise FormatSchemaError(f"the record {record!r} has {_shown(field)} where a field belongs")
 
     def _enum(self, schema: Mapping[str, Any], namespace: str) -> EnumType:
@@ -227,6 +231,16 @@ class _Parser:
         self._weights[id(schema)] = weight
         self._alive.append(schema)  # so that no other type gets its id
         return schema
+
+
+def _double(default: str, name: str) -> float:
+    """Return a default that is a text, as JSON has no words for some numbers."""
+    try:
+        return java_double(default)
+    except ValueError as error:
+        raise FormatSchemaError(
+            f"the Avro schema has a default of {name!r} that is no number: {error}"
+        ) from None
 
 
 def _part(schema: Mapping[str, Any], key: str, owner: str) -> Any:

@@ -147,9 +147,28 @@ def test_unknown_tagged_fields_of_the_header_are_skipped() -> None:
     assert reply(fetch_response(12, b"x"), tags=tags).decode().responses[0].topic == "orders"
 
 
+def handshake(body: bytes, timeout_ms: int = 60_000) -> Reply:
+    """Return an answer to ApiVersions, whose header never has tagged fields."""
+    frame = memoryview(bytearray((5).to_bytes(4, "big") + body))
+    return Reply(ApiVersionsResponse, ApiVersionsResponse.max_version, frame, Deadline(timeout_ms))
+
+
 def test_a_broker_that_does_not_know_our_version_of_api_versions_answers_in_the_first() -> None:
-    body = ApiVersionsResponse(version=0, error_code=35, api_keys=[]).encode(version=0)
-    assert reply(body, ApiVersionsResponse, 4, tags=b"").decode().error_code == 35
+    keys = [ApiVersionsResponse.ApiVersion(version=0, api_key=18, min_version=0, max_version=2)]
+    body = ApiVersionsResponse(version=0, error_code=35, api_keys=keys).encode(version=0)
+    response = handshake(bytes(body)).decode()
+    assert response.error_code == 35
+    assert [(each.api_key, each.max_version) for each in response.api_keys] == [(18, 2)]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"\0\0" + b"\x81\x80\x80\x01" + bytes(15 << 20), b"\0\x23" + b"\0\x20\0\0" + bytes(12 << 20)],
+    ids=["of our version", "of the first"],
+)
+def test_versions_without_end_are_decoded_by_the_deadline_or_not_at_all(body: bytes) -> None:
+    with pytest.raises(TransientSourceError, match="ApiVersionsResponse of too many elements"):
+        handshake(body, timeout_ms=50).decode()
 
 
 @given(data=st.data())
@@ -189,6 +208,7 @@ def test_a_frame_with_flipped_bytes_is_decoded_or_corrupt_and_nothing_else(
 
 
 READS: dict[Any, Any] = {
+    ApiVersionsResponse: lambda response: response.api_keys,
     MetadataResponse: read_metadata,
     ListOffsetsResponse: read_offsets,
     DescribeLogDirsResponse: read_log_sizes,
