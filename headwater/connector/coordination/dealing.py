@@ -12,6 +12,9 @@ from headwater.core.split import SplitPath
 _MOST_SPLITS: Final = 10_000
 """So many splits are remembered: those that were read last."""
 
+_CHEAP: Final = 0.05
+"""Cheap things cost less than this part of what a task has on average, all together."""
+
 
 class SplitTimes:
     """How long fetching from a split took the last time, for each unit of work: an epoch, or a byte.
@@ -48,17 +51,30 @@ class SplitTimes:
 def deal(costs: Sequence[float], tasks: int) -> list[list[int]]:
     """Deal things to tasks by their costs; return the numbers of the things of each task, in order.
 
-    The dearest first, each to the task that has the least. Where all cost the same, their numbers differ by
-    one at the most, and the order of the tasks changes from round to round, in no period: things of one kind,
-    such as every second one, do not come to one task.
+    The dearest first, each to the task that has the least. Then the cheap ones, which weigh little all
+    together, evenly by their number: the task that has the least would get all of them, and wait for all of
+    them in the batch in which they become dear.
+
+    Where all cost the same, the numbers of the tasks differ by one at the most, and the order of the tasks
+    changes from round to round, in no period: things of one kind, such as every second one, do not come to
+    one task.
     """
     dealt: list[list[int]] = [[] for _ in range(tasks)]
+    dearest_first = sorted(range(len(costs)), key=costs.__getitem__, reverse=True)
+    left = _CHEAP * sum(costs) / max(1, tasks)
+    cheap = len(costs)
+    while cheap and costs[dearest_first[cheap - 1]] < left:
+        cheap -= 1
+        left -= costs[dearest_first[cheap]]
     heap = [(0.0, task, task) for task in range(tasks)]
-    for thing in sorted(range(len(costs)), key=costs.__getitem__, reverse=True):
-        cost, _, task = heap[0]
+    for place, thing in enumerate(dearest_first):
+        if place == cheap:
+            # From here on the number counts; those that have the least begin.
+            heap = [(0.0, turn, task) for turn, (_, _, task) in enumerate(sorted(heap))]
+        load, _, task = heap[0]
         dealt[task].append(thing)
         turn = (task + _digit_sum(len(dealt[task]), tasks)) % tasks
-        heapq.heapreplace(heap, (cost + max(costs[thing], 1e-9), turn, task))
+        heapq.heapreplace(heap, (load + (max(costs[thing], 1e-9) if place < cheap else 1), turn, task))
     return [sorted(things) for things in dealt]
 
 
