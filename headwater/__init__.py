@@ -48,6 +48,7 @@ if TYPE_CHECKING:
         Retires,
     )
     from headwater.core.errors import HeadwaterError, TransientSourceError
+    from headwater.core.metrics import count
     from headwater.core.simple_source import AskAgain, Finished, NamedSplit, Page, SimpleSource
     from headwater.tools.monitoring.board import Board
     from headwater.tools.monitoring.metrics_export import export_metrics
@@ -76,6 +77,7 @@ __all__ = [
     "async_io",
     "configure",
     "contracts",
+    "count",
     "decode",
     "errors",
     "explain",
@@ -122,6 +124,7 @@ _HOMES = {
         "Retires",
     ),
     "headwater.core.errors": ("HeadwaterError", "TransientSourceError"),
+    "headwater.core.metrics": ("count",),
     "headwater.core.simple_source": ("AskAgain", "Finished", "NamedSplit", "Page", "SimpleSource"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

@@ -16,8 +16,11 @@ from headwater.connector.sources.registry import BUILT_IN
 from headwater.connector.sources.source_options import option_table
 from headwater.connector.typed.arguments import Argument, arguments_of
 from headwater.connector.typed.readers import MODES, docstring
+from headwater.core.metrics import SOURCE_METRICS
 from headwater.enumerators.kafka.client.properties import PROPERTIES
 from headwater.enumerators.kafka.client.property_kinds import Mapped
+from headwater.tools.monitoring.metrics import Metric, metrics_of
+from headwater.tools.monitoring.query_history import QueryHistories
 from tests.exactly_once import contract_page
 from tests.parity import page as kafka_differences
 from tests.parity.files import page as files_differences
@@ -37,6 +40,8 @@ def generated() -> Iterator[tuple[Path, str]]:
     ]
     yield page("docs/writing-a-source.md", [table.markdown() for table in modes])
     yield page("docs/kafka-properties.md", [kafka_properties()])
+    yield page("docs/operations.md", [source_metrics()])
+    yield page("docs/operations.md", [query_metrics()])
     yield ROOT / "docs/kafka-differences.md", kafka_differences.render()
     yield ROOT / "docs/files-differences.md", files_differences.render()
     yield contract_page.PAGE, contract_page.page(contract_page.PAGE.read_text())
@@ -61,6 +66,31 @@ def kafka_properties() -> str:
         shown = "" if default is None else f"`{default}`" if default else "(empty)"
         rows.append(f"| `kafka.{name}` | {type(treatment).__name__.lower()} | {shown} | {treatment.note} |")
     return "\n".join(rows)
+
+
+def source_metrics() -> str:
+    """Return the table of the metrics of sources."""
+    rows = ["| source metric | in Prometheus | meaning |", "|---|---|---|"]
+    exported = {metric.name: metric for metric in metrics_of(QueryHistories(lambda: 0), {}, per_split=True)}
+    for name, metric in SOURCE_METRICS.items():
+        rows.append(f"| `{name}` | {_exported(exported[metric.exported])} | {metric.description} |")
+    return "\n".join(rows)
+
+
+def query_metrics() -> str:
+    """Return the table of all other metrics."""
+    rows = ["| metric in Prometheus | labels | meaning |", "|---|---|---|"]
+    of_sources = {metric.exported for metric in SOURCE_METRICS.values()}
+    rows += [
+        f"| {_exported(metric)} | {', '.join(metric.labels)} | {metric.description} |"
+        for metric in metrics_of(QueryHistories(lambda: 0), {}, per_split=True)
+        if metric.name not in of_sources
+    ]
+    return "\n".join(rows)
+
+
+def _exported(metric: Metric) -> str:
+    return f"`{metric.full_name}{'_total' if metric.kind == 'counter' else ''}`"
 
 
 def stub(package: str) -> str:

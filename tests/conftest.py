@@ -19,6 +19,7 @@ import hypothesis
 import pytest
 
 import headwater as hw
+from headwater.core import redaction
 from local_kafka import LocalKafka
 from local_postgres import LocalPostgres
 from local_registry import LocalRegistry
@@ -87,6 +88,12 @@ def pytest_runtest_makereport(item: pytest.Function) -> Generator[None, pytest.T
         if report.failed and isinstance(value, LocalKafka):
             report.sections.append(("Kafka's log", value.log_tail()))
     return report
+
+
+@pytest.fixture(autouse=True)
+def _no_secrets_of_other_tests() -> None:
+    """What is a secret in one test is a word in another one's message."""
+    redaction._SECRETS._known = ()
 
 
 @pytest.fixture

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import html
 import json
-import logging
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -24,11 +23,12 @@ from typing import Any, Final, TypeVar, cast
 
 from headwater.core.errors import OptionError, nearest
 from headwater.core.options import Option, Spec
+from headwater.core.redaction import logger_of
 from headwater.core.source import Boundedness
 
 T = TypeVar("T")
 SpecT = TypeVar("SpecT", bound=Spec)
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 _SHOWN_MODE: Final = {
     None: "both",

@@ -24,10 +24,14 @@ Imports no other floor, no pyspark, no client library.
 * `local_files`: folders that only this user can enter, in places such as the host's for temporary files, and
   files that are whole or gone;
 * `losses`: the losses of a query: records, or whole splits, that were not there when they were to be read;
+* `metrics`: the metrics of sources: declared here, counted where things happen, joined on the way into a
+  report;
 * `options`: each is declared once, where its value is used, with name, parser, default and help;
 * `outside`: calls of code that a user wrote: its errors become errors of the tree, and its JSON is checked;
 * `planned_source`: sources whose splits have a known end: partitions with offsets, files, tables with keys;
 * `reader`: the executor half of a source, first part: fetching raw records (FLIP-27 ``SplitReader``);
+* `redaction`: what is never shown: the user information of URLs, and the secrets of this process; and logs
+  without them;
 * `retry`: asking again after a failure that passes: later and later, until a deadline;
 * `secrets`: secrets and certificates as users write them: the text itself, or where it is;
 * `simple_source`: the small form of a source: which splits there are, and how to read one. Everything else

@@ -40,12 +40,14 @@ class EpochRecord:
             one record only.
         events: for the enumerator (FLIP-27 ``SourceEvent``): small JSON values. They take effect with the
             position: they arrive once the epoch is complete, once each, in order, however the epoch is cut.
+        pending: how many records the split has behind these, if the outside tells it; for metrics.
     """
 
     rows: pa.RecordBatch
     position: JsonValue
     found: tuple[FoundSplit, ...] = ()
     events: tuple[JsonValue, ...] = ()
+    pending: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -176,6 +176,22 @@ class SplitRequest:
     next_part: SplitRequest | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class UnassignedSplits:
+    """The splits that an enumerator has found and not assigned yet, for metrics (FLIP-33).
+
+    Attributes:
+        count: how many.
+        size_bytes: of these.
+        goes_on: whether more is known to follow that is not found yet, as in all parts of a chain but the
+            last one (FLIP-309 ``setIsProcessingBacklog``).
+    """
+
+    count: int = 0
+    size_bytes: int = 0
+    goes_on: bool = False
+
+
 class PlannedSplitEnumeratorContext(SplitEnumeratorContext[SplitT, PositionT]):
     """The coordinator of planned mode as an enumerator sees it. Called on the coordinator thread only.
 
@@ -227,7 +243,7 @@ class PlannedSplitEnumerator(SplitEnumerator[SplitT, PositionT]):
     """Discovers splits, and knows their heads.
 
     A round of planned mode is `refresh`, `handle_split_request`, `heads`, `bounds`, `fronts_ms`,
-    `snapshot_state`, each once.
+    `snapshot_state`, `unassigned`, each once.
     """
 
     @abstractmethod
@@ -257,6 +273,13 @@ class PlannedSplitEnumerator(SplitEnumerator[SplitT, PositionT]):
         default knows none.
         """
         return {}
+
+    def unassigned(self) -> UnassignedSplits:
+        """Return what is found and not assigned after `handle_split_request`, for metrics.
+
+        Nothing depends on it. The default is for enumerators that assign whatever they find.
+        """
+        return UnassignedSplits()
 
     def handle_split_request(self, request: SplitRequest) -> None:
         """Assign splits to the batch that is being planned (FLIP-27 ``handleSplitRequest``).

@@ -30,34 +30,25 @@ Errors of client libraries and of the operating system are mapped into this tree
 from __future__ import annotations
 
 import difflib
-import re
 import sys
 from collections.abc import Iterable
 from typing import Any, Final
+
+from headwater.core.redaction import redacted
 
 EVERYWHERE: Final = ". Driver and every executor need it: PYSPARK_PYTHON names the Python that Spark starts"
 """The message about a library that is missing."""
 
 
-_USER_IN_URL: Final = re.compile(
-    r"(?<=://)(?<!abfs://)(?<!abfss://)(?<!wasb://)(?<!wasbs://)[^/\s?#'\"]*@", re.IGNORECASE
-)
-"""Azure's URLs have the container's name there."""
-
-
-def without_users(text: str) -> str:
-    """Return a text in which no URL has a user and a password before its host."""
-    return _USER_IN_URL.sub("", text)
-
-
 class HeadwaterError(Exception):
     """The root of the tree: catching it catches everything that headwater itself raises.
 
-    Its text names URLs without the user and password that may stand in them, whichever option they are from.
+    Its text names URLs without the user and password that may stand in them, whichever option they are from,
+    and none of the secrets that this process has used (`headwater.core.redaction`).
     """
 
     def __init__(self, *args: object) -> None:
-        super().__init__(*(without_users(each) if isinstance(each, str) else each for each in args))
+        super().__init__(*(redacted(each) if isinstance(each, str) else each for each in args))
 
 
 class OptionError(HeadwaterError, ValueError):
@@ -174,7 +165,7 @@ class SourceError(HeadwaterError):
             if value is not None
         )
         super().__init__(f"{message} [{where}]" if where else message)
-        self.message = without_users(message)
+        self.message = redacted(message)
         self.source = source
         self.split = split
         self.position = position

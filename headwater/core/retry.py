@@ -15,9 +15,10 @@ from typing import Final, TypeVar
 
 from headwater.core.clock import Clock
 from headwater.core.errors import DeadlineError, TransientSourceError
+from headwater.core.redaction import logger_of
 
 T = TypeVar("T")
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 _FIRST_ANSWER_MS: Final = 8_000
 """Long enough for a server that is just starting, and shorter than an epoch of most sources."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from headwater.core.errors import AuthenticationError, SourceError
 from headwater.core.options import Spec, option, text
+from headwater.core.redaction import keep_secret
 
 if TYPE_CHECKING:
     import ssl
@@ -24,8 +25,15 @@ def is_elsewhere(written: str) -> bool:
     return written.startswith((_ENVIRONMENT, _FILE))
 
 
+def kept_secret(written: str, what: str) -> str:
+    """Return a secret as `resolved_secret` does, which no error and no log line shows from now on."""
+    secret = resolved_secret(written, what)
+    keep_secret(secret)
+    return secret
+
+
 def resolved_secret(written: str, what: str) -> str:
-    """Return a secret.
+    """Return a secret, or something else that may be written as one: what is a secret is `kept_secret`.
 
     Called where the secret is used, on the driver or on an executor: only where it lies is sent there.
 

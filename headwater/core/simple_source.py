@@ -56,11 +56,14 @@ class Page:
         position: the next record to read after them; not the one before them.
         children: splits that these rows name (barrier mode only). They take effect with the rows, and are the
             same when the rows are read again. The split itself, and those on the way to it, are left out.
+        pending: how many records are behind this page, if the outside tells it (barrier mode only; with
+            ``Heads`` the positions tell it). For metrics: it is the lag of the split.
     """
 
     rows: pa.RecordBatch | Sequence[Mapping[str, Any]] | Sequence[tuple[Any, ...]]
     position: JsonValue
     children: Sequence[NamedSplit] = ()
+    pending: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

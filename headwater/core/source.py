@@ -99,6 +99,14 @@ class Source(ABC, Generic[RecordT, SplitT, PositionT]):
         return None
 
     @property
+    def time_column(self) -> str | None:
+        """The column with the time at which the outside says that a record was made; None, the default: none.
+
+        For metrics: how old records are when they are read (``currentEmitEventTimeLag``).
+        """
+        return None
+
+    @property
     def takes_other_schemas(self) -> bool:
         """Whether a query may go on from a checkpoint with another `logged_schema`. No, by default."""
         return False

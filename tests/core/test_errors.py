@@ -18,9 +18,9 @@ from headwater.core.errors import (
     StateLocationError,
     TransientSourceError,
     nearest,
-    without_users,
 )
 from headwater.core.imports import importing
+from headwater.core.redaction import without_users
 
 
 def test_every_error_is_a_headwater_error_and_is_drawn_in_the_tree() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ from headwater.connector.async_io.metrics import AsyncMetrics
 from headwater.connector.async_io.results import ResultColumns, ResultFormat, flatten
 from headwater.connector.async_io.worker_streams import InputThread, check_reader, flush_output
 from headwater.connector.readable import readable_rows
+from headwater.core.redaction import logger_of
 from headwater.readers.async_io.async_wait_operator import AsyncWaitOperator
 from headwater.readers.async_io.function import AsyncArrowFunction
 from headwater.readers.async_io.function_calls import arrow_batching
@@ -28,7 +28,7 @@ from headwater.readers.async_io.settings import AsyncSettings
 from headwater.readers.async_io.stream_element_queue import Watermark, answered
 from headwater.readers.async_io.wait_policy import DriverWaitPolicy, WaitPolicy
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 _MOST_BYTES = 8 << 20
 _PIECE_BYTES = 1 << 20
 QUEUE_BYTES = 64 << 20

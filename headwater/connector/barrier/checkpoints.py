@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import threading
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +13,8 @@ from headwater.connector.barrier.offsets import EpochId
 from headwater.core.clock import Clock
 from headwater.core.errors import StateLocationError
 from headwater.core.jsons import JsonObject, dumps
+from headwater.core.metrics import BYTES_IN, MetricValues
+from headwater.core.redaction import logger_of
 from headwater.core.source import Source
 from headwater.core.split import SplitPath
 from headwater.core.state_store import StateStore
@@ -27,7 +28,7 @@ _READERS: Final = 8
 _OPENED: Final = "opened"
 _MEASURES: Final = ("start_delay_ms", "alignment_ms", "in_flight_bytes", "snapshot_ms")
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 
 @dataclass(frozen=True)
@@ -70,11 +71,30 @@ class CompletedCheckpoint:
         return stats
 
     @property
-    def read_bytes(self) -> int:
-        """How many bytes of Arrow its tasks handed to Spark, attempts that only repeated it not counted."""
-        counts = [manifest.metrics.get("read_bytes") for manifest in self.manifests]
-        # Manifests of earlier releases do not say.
-        return sum(each for each in counts if isinstance(each, int))
+    def source_metrics(self) -> list[MetricValues]:
+        """The metrics of each task; attempts that only repeated it are not counted."""
+        # Manifests of earlier releases have fewer.
+        return [
+            {
+                BYTES_IN: cast("int", manifest.metrics.get("read_bytes", 0)),
+                **cast("MetricValues", manifest.metrics.get("source", {})),
+            }
+            for manifest in self.manifests
+        ]
+
+    @property
+    def rows(self) -> int:
+        """How many rows its tasks handed over."""
+        return sum(cast("int", manifest.metrics.get("rows", 0)) for manifest in self.manifests)
+
+    @property
+    def pending(self) -> dict[SplitPath, int]:
+        """How many records wait in splits, as far as the outside told it."""
+        return {
+            tuple(path): records
+            for manifest in self.manifests
+            for path, records in cast("list[tuple[list[str], int]]", manifest.metrics.get("pending", []))
+        }
 
     @property
     def took_ms(self) -> list[tuple[SplitPath, float]]:
@@ -122,9 +142,6 @@ class CheckpointCoordinator:
             its slot is sealed.
         retained: so many epochs before the last completed one are kept.
         clock: time.
-
-    Attributes:
-        read_bytes: of the epochs that this object has completed.
     """
 
     def __init__(
@@ -143,7 +160,6 @@ class CheckpointCoordinator:
         self._clock = clock
         self._pending: EpochId | None = None
         self._completed: CompletedCheckpoint | None = None
-        self.read_bytes = 0
 
     @property
     def stats(self) -> JsonObject | None:
@@ -186,7 +202,6 @@ class CheckpointCoordinator:
         """
         if self._completed is None or self._completed.epoch != epoch:
             self._completed = self._collect(epoch, tasks)
-            self.read_bytes += self._completed.read_bytes
             if self._pending == epoch:
                 self._pending = None
             log.info("epoch %d is complete: %s", epoch.number, dumps(self._completed.stats))

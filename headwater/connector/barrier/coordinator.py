@@ -8,9 +8,9 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, cast
 
-from headwater.connector.barrier.checkpoints import CheckpointCoordinator
+from headwater.connector.barrier.checkpoints import CheckpointCoordinator, CompletedCheckpoint
 from headwater.connector.barrier.due import DueSplits
 from headwater.connector.barrier.event_time import EpochAlignment
 from headwater.connector.barrier.offsets import EpochId, EpochOffset, EpochOffsetCodec
@@ -29,6 +29,14 @@ from headwater.core.clock import Clock, SystemClock
 from headwater.core.enumerator import BarrierSplitEnumerator
 from headwater.core.epoch import Barrier, WaitingSplits
 from headwater.core.jsons import JsonObject
+from headwater.core.metrics import (
+    BACKLOG,
+    IDLE_TIME,
+    PENDING_RECORDS,
+    RETRIES,
+    UNASSIGNED_SPLITS,
+    ReportedMetrics,
+)
 from headwater.core.retry import Backoff
 from headwater.core.split import SplitPath
 from headwater.core.state_location import check_state_store
@@ -87,6 +95,10 @@ class BarrierCoordinator(SourceCoordinator[EpochTask]):
             epochs.event_time.check(source)
             self._alignment = EpochAlignment(epochs.event_time, clock)
         self._checkpoints: CheckpointCoordinator | None = None
+        self._metrics = ReportedMetrics()
+        # Of the splits of which it is known: how many records wait, as of the last epoch that read them.
+        self._pending: dict[SplitPath, int] = {}
+        self._busy_ms = clock.monotonic_ms()
         self._settled: tuple[EpochId, Settlement] | None = None
         # As of the last check for due splits.
         self._fronts: Mapping[SplitPath, int | None] | None = None
@@ -150,19 +162,30 @@ class BarrierCoordinator(SourceCoordinator[EpochTask]):
     def latest(self) -> JsonObject | None:
         """Return the statistics of the last completed checkpoint, in the form of an offset.
 
-        Also the fields of `SourceCoordinator`; the bytes are those of complete epochs.
+        Also the fields of `SourceCoordinator`, those of tasks as of complete epochs; and ``lags``: how many
+        records wait in each split of which it is known.
         With `maxEventTimeSkew` also ``fronts_ms``: up to which event time those splits are read that hold
         others back; null of one that was never read.
         """
         stats = self._checkpoints.stats if self._checkpoints else None
-        if self._checkpoints is None or stats is None:
+        if stats is None or self._settled is None:
             return None
+        settled = self._settled[1]
+        metrics = {
+            RETRIES: self._loop.retries,
+            IDLE_TIME: self._clock.monotonic_ms() - self._busy_ms,
+            UNASSIGNED_SPLITS: sum(map(len, settled.waiting)),
+            BACKLOG: int(bool(settled.waiting or settled.turns)),
+        }
+        if not settled.waiting and self._pending.keys() >= settled.splits.keys():
+            metrics[PENDING_RECORDS] = sum(self._pending.values())
         report: JsonObject = {
             **self._codec.genesis(),
-            "bytes": self._checkpoints.read_bytes,
             "checkpoint": stats,
-            "retries": self._loop.retries,
+            "metrics": cast("JsonObject", self._metrics.report(metrics)),
         }
+        if self._pending:
+            report["lags"] = nest(self._pending)
         fronts = {path: front_ms for path, front_ms in (self._fronts or {}).items() if path != OTHERS}
         if fronts:
             report["fronts_ms"] = nest(fronts)
@@ -206,9 +229,23 @@ class BarrierCoordinator(SourceCoordinator[EpochTask]):
             self._driver.notify_complete(
                 start_offset.epoch, settled.checkpoint(), lambda enumerator: _give_back(enumerator, settled)
             )
+            self._measure(completed, settled)
             self._settled = start_offset.epoch, settled
             self._prune(checkpoints, start_offset, settled)
         return self._settled[1]
+
+    def _measure(self, completed: CompletedCheckpoint, settled: Settlement) -> None:
+        """Take the metrics of a complete epoch. Of a split that is caught up it is known that none waits."""
+        self._metrics.begin_batch()
+        for values in completed.source_metrics:
+            self._metrics.add(values)
+        if completed.rows:
+            self._busy_ms = self._clock.monotonic_ms()
+        # Of the others the last count has passed: they were read on, and nothing was told.
+        unknown = set(settled.turns)
+        pending = {path: records for path, records in self._pending.items() if path not in unknown}
+        pending |= completed.pending | dict.fromkeys(settled.at_end, 0)
+        self._pending = {path: records for path, records in pending.items() if path in settled.splits}
 
     def _merge(self, epoch: EpochId, waiting: tuple[WaitingSplits, ...]) -> tuple[WaitingSplits, ...]:
         assert self._epochs.store is not None

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from headwater.connector.barrier.event_time_options import EventTimeSettings
 from headwater.connector.barrier.settlement import Settlement
 from headwater.core.clock import Clock
+from headwater.core.redaction import logger_of
 from headwater.core.split import SplitPath
 from headwater.readers.runtime.epoch.event_time import OTHERS, TaskAlignment, furthest_behind
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 Fronts = Mapping[SplitPath, "int | None"]
 """The splits that hold others back, with the time to which they have come; None where that is not known.

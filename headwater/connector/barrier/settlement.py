@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
@@ -15,6 +14,7 @@ from headwater.core.enumerator import Checkpoint
 from headwater.core.epoch import EpochState, Failing, FoundSplit, SplitProgress, SplitStatus, WaitingSplits
 from headwater.core.errors import ContractError
 from headwater.core.jsons import JsonValue
+from headwater.core.redaction import logger_of
 from headwater.core.split import Split, SplitPath
 from headwater.readers.runtime.epoch.event_time import (
     OTHERS,
@@ -25,7 +25,7 @@ from headwater.readers.runtime.epoch.event_time import (
 )
 from headwater.readers.runtime.epoch.state_parts import without_taken
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 
 @dataclass(frozen=True)

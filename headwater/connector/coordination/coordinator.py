@@ -68,9 +68,8 @@ class SourceCoordinator(ABC, Generic[TaskT]):
     def latest(self) -> JsonObject | None:
         """Return the latest offset for the query's progress; None before the first discovery. No I/O.
 
-        Beside the fields of its mode: ``retries``, how often the outside was asked again while planning, and
-        ``bytes``, how many bytes of Arrow tasks have handed to Spark, as far as that is known by now; both
-        since this object was made.
+        Beside the fields of its mode ``metrics``, by the names of `headwater.core.metrics`: counters since
+        this object was made, as far as tasks have reported by now.
         """
 
     @abstractmethod

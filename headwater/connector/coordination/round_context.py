@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TypeVar
@@ -17,10 +16,11 @@ from headwater.core.enumerator import (
 )
 from headwater.core.errors import ContractError
 from headwater.core.jsons import JsonValue
+from headwater.core.redaction import logger_of
 from headwater.core.split import PositionT, SplitPath, SplitT
 
 T = TypeVar("T")
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 
 class RoundContext(SplitEnumeratorContext[SplitT, PositionT]):

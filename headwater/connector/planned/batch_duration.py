@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass
 from typing import Final
 
-log = logging.getLogger(__name__)
+from headwater.core.redaction import logger_of
+
+log = logger_of(__name__)
 
 FIRST_BATCH_BYTES: Final = 1 << 20
 """The estimated size of a run's first batch: nothing is known of the query yet."""

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Any, Generic, cast
 
 from headwater.connector.coordination.coordinator import SourceCoordinator, check_logged_schema
 from headwater.connector.coordination.coordinator_loop import CoordinatorLoop
@@ -26,11 +26,21 @@ from headwater.connector.planned.task_count import TaskCounts
 from headwater.connector.planned.task_losses import TaskLosses
 from headwater.connector.time_column import check_time_column
 from headwater.core.clock import Clock, SystemClock
-from headwater.core.enumerator import KeptSplit, PlannedSplitEnumerator, SplitRequest
+from headwater.core.enumerator import KeptSplit, PlannedSplitEnumerator, SplitRequest, UnassignedSplits
 from headwater.core.errors import ContractError
 from headwater.core.identity_cache import IdentityCache
 from headwater.core.jsons import JsonObject, JsonValue
 from headwater.core.losses import NO_LOSSES, Losses, LostRange
+from headwater.core.metrics import (
+    BACKLOG,
+    IDLE_TIME,
+    LATE_IN_COLUMN,
+    PENDING_BYTES,
+    PENDING_RECORDS,
+    RETRIES,
+    UNASSIGNED_SPLITS,
+    ReportedMetrics,
+)
 from headwater.core.planned_source import PlannedSource
 from headwater.core.retry import Backoff
 from headwater.core.source import Boundedness
@@ -113,6 +123,11 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
         self._heads: Mapping[SplitPath, PositionT] = {}
         self._fronts_ms: Mapping[SplitPath, int] = {}
         self._available_now = AvailableNowTarget(source)
+        self._clock = clock
+        self._metrics = ReportedMetrics()
+        # As of the last look: what is there and not planned. None before it.
+        self._backlog: Mapping[str, int] | None = None
+        self._busy_ms = clock.monotonic_ms()
 
     def initial_offset(self) -> JsonObject:
         return self._codec.genesis()
@@ -211,6 +226,7 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
             part.split.path: 1 + size * self._source.rows_between(part.start, part.stop)
             for part, size in zip(ranges, row_bytes, strict=True)
         }
+        self._metrics.begin_batch()
         return plan_tasks(
             self._source,
             ranges,
@@ -233,14 +249,17 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
 
         Also the event-time frontiers, where they are known.
         """
-        if not self._heads:
+        if self._backlog is None:
             return None
-        read_bytes = self._report_listener.read_bytes if self._report_listener else 0
-        report = self._codec.encode_report(self._heads, self._fronts_ms)
-        report |= {"bytes": read_bytes, "retries": self._loop.retries}
+        metrics = {
+            **self._backlog,
+            RETRIES: self._loop.retries,
+            IDLE_TIME: self._clock.monotonic_ms() - self._busy_ms,
+        }
         if self._column_times is not None:
-            report["late_in_column"] = self._column_times.late_rows
-        return report
+            metrics[LATE_IN_COLUMN] = self._column_times.late_rows
+        report = self._codec.encode_report(self._heads, self._fronts_ms)
+        return report | {"metrics": cast("JsonObject", self._metrics.report(metrics))}
 
     def commit(self, end: JsonObject) -> None:
         end_offset = self._codec.decode(end)
@@ -296,6 +315,7 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
         planned = self._planned_bytes
         took = ((tuple(path), took_ms) for path, took_ms in report.took_ms)
         self._times.add((path, took_ms / planned[path]) for path, took_ms in took if path in planned)
+        self._metrics.add(report.metrics)
         if self._column_times is not None:
             self._column_times.add(report)
 
@@ -367,7 +387,36 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
                 end = ends[path]
                 positions[path] = end if rows == all_rows else self._advance(path, positions[path], rows, end)
         read = {path: rows for path, rows in zip(behind, admitted, strict=True) if rows}
+        if read:
+            self._busy_ms = self._clock.monotonic_ms()
+        self._backlog = self._left(enumerator.unassigned(), splits, positions, state, is_read=bool(read))
         return PlannedOffset(splits, positions, self._context.starts(), state), read
+
+    def _left(
+        self,
+        unassigned: UnassignedSplits,
+        splits: Mapping[SplitPath, SplitT],
+        positions: Mapping[SplitPath, PositionT],
+        state: JsonValue,
+        *,
+        is_read: bool,
+    ) -> Mapping[str, int]:
+        """Return the metrics of what is there, and that the batch does not read."""
+        records, size_bytes, source = 0, unassigned.size_bytes, self._source
+        for path, head in self._heads.items():
+            # At its head, as nearly all splits are: nothing is counted.
+            if path not in splits or positions[path] == head:
+                continue
+            rows = source.rows_between(positions[path], head)
+            records += 0 if source.counts_bytes(splits[path]) else rows
+            size_bytes += rows * source.row_bytes(splits[path], state)
+        is_behind = bool(records or size_bytes or unassigned.count)
+        return {
+            PENDING_RECORDS: records,
+            PENDING_BYTES: size_bytes,
+            UNASSIGNED_SPLITS: unassigned.count,
+            BACKLOG: int(unassigned.goes_on or (is_read and is_behind)),
+        }
 
     def _kept(
         self, start_offset: PlannedOffset[SplitT, PositionT] | None

@@ -24,7 +24,6 @@ Version 1 had neither ``kept`` nor ``losses``.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
@@ -37,11 +36,12 @@ from headwater.core.jsons import JsonObject, JsonValue, canonical
 from headwater.core.losses import NO_LOSSES, Losses
 from headwater.core.planned_source import PlannedSource
 from headwater.core.reader import RecordT
+from headwater.core.redaction import logger_of
 from headwater.core.split import PositionT, SplitPath, SplitRange, SplitT
 
 MOST_KEPT: Final = 10_000
 KEPT_MS: Final = 30 * 24 * 60 * 60 * 1000
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 
 class AdoptingSplitSerializer(SplitSerializer, Protocol):

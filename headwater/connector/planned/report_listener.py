@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ipaddress
-import logging
 import os
 import secrets
 import socket
@@ -14,6 +13,7 @@ from contextlib import suppress
 from typing import Final
 
 from headwater.connector.planned.event_time_options import WatchedColumn
+from headwater.core.redaction import logger_of
 from headwater.readers.runtime.loss_reports import LoggedRanges, LossReport, answer_to, decode
 from headwater.readers.runtime.task_reports import (
     MOST_DATAGRAM_BYTES,
@@ -23,7 +23,7 @@ from headwater.readers.runtime.task_reports import (
     TimesAsked,
 )
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 _LOOPBACK = "127.0.0.1"
 _MOST_ATTEMPTS = 1_000
@@ -51,8 +51,6 @@ class ReportListener:
     Attributes:
         address: where it listens; None if the system or the user does not allow it, and tasks log their
             losses.
-        read_bytes: bytes read by task attempts: retries count again, lost reports are missing. Written by the
-            listener's thread, read by any.
     """
 
     def __init__(
@@ -64,7 +62,6 @@ class ReportListener:
         self._take_read = take_read
         self._told = LoggedRanges()
         self._attempts: deque[str] = deque(maxlen=_MOST_ATTEMPTS)
-        self.read_bytes = 0
         self._token = secrets.token_bytes(32)
         self._socket: socket.socket | None = None
         self.address: ReportAddress | None = None
@@ -118,7 +115,6 @@ class ReportListener:
         # It comes once over each of this host's addresses.
         if read.attempt not in self._attempts:
             self._attempts.append(read.attempt)
-            self.read_bytes += read.read_bytes
             self._take_read(read)
 
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import html
 import threading
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -21,6 +22,7 @@ from pyspark.sql.streaming.listener import (
 from headwater.connector.spark.reported_offsets import Reported, leaves, positions_by_split, reported_offset
 from headwater.connector.spark.session_listener import SessionListener
 from headwater.core.losses import LOSSES
+from headwater.core.metrics import IDLE_TIME, LATE_IN_COLUMN, RECORDS_IN_ERRORS, joined
 
 _SPLITS_SHOWN: Final = 20
 
@@ -49,8 +51,9 @@ class QueryLag:
         unread: splits of which nothing was read yet: in barrier mode the others wait for them, too.
         late_rows: how many rows of splits that were found late were older than the rows read by more than
             ``eventTimeDelay``, since the checkpoint was new.
-        late_in_column: about how many rows were late by the column ``eventTimeColumn`` in this run: sources
-            in planned mode are aligned by the times of records.
+        metrics: of all sources together in this run, by Flink's names: ``numRecordsInErrors``,
+            ``pendingRecords``, ``isProcessingBacklog`` and so on (docs/operations.md), and the counters of
+            plugins (``hw.count``).
     """
 
     query: str
@@ -64,12 +67,20 @@ class QueryLag:
     fronts_ms: dict[str, int] = field(default_factory=dict)
     unread: tuple[str, ...] = ()
     late_rows: int = 0
-    late_in_column: int = 0
+    metrics: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def total(self) -> int:
         """The lag of all splits together."""
         return sum(self.splits.values())
+
+    @property
+    def late_in_column(self) -> int:
+        """About how many rows were late by the column ``eventTimeColumn`` in this run.
+
+        Sources in planned mode are aligned by the times of records.
+        """
+        return self.metrics.get(LATE_IN_COLUMN, 0)
 
     @property
     def skew_ms(self) -> int:
@@ -89,6 +100,12 @@ class QueryLag:
             default=None,
         )
 
+    def idle_for(self, idle_ms: int) -> QueryLag:
+        """Return the report as it is after so much time in which nothing came."""
+        if not idle_ms or IDLE_TIME not in self.metrics:
+            return self
+        return replace(self, metrics={**self.metrics, IDLE_TIME: self.metrics[IDLE_TIME] + idle_ms})
+
     def as_dict(self) -> dict[str, Any]:
         """Return all of it as plain values, for a metrics exporter: the attributes, and ``lag`` in total."""
         return {
@@ -107,6 +124,7 @@ class QueryLag:
             "held_back_by": self.held_back_by,
             "late_rows": self.late_rows,
             "late_in_column": self.late_in_column,
+            "metrics": dict(self.metrics),
         }
 
     def __str__(self) -> str:
@@ -115,9 +133,14 @@ class QueryLag:
         return (
             f"{self.query}: batch {self.batch_id}, {self.rows_per_second:,.0f} rows/s, lag {self.total:,}"
             + (f" ({worst_text})" if worst_text else "")
+            + self._in_errors()
             + self._event_time()
             + self._lost()
         )
+
+    def _in_errors(self) -> str:
+        records = self.metrics.get(RECORDS_IN_ERRORS, 0)
+        return f", {records:,} records in error" if records else ""
 
     def _event_time(self) -> str:
         late = f", {self.late_rows:,} rows of splits found late" if self.late_rows else ""
@@ -137,7 +160,7 @@ class QueryLag:
 
 
 class LagListener(SessionListener):
-    """Lag per split and in total, records per second, and losses of every query that reads from headwater.
+    """Lag, records per second, losses and metrics of every query that reads from headwater.
 
     ::
 
@@ -147,7 +170,8 @@ class LagListener(SessionListener):
         print(lag)            # one line a query
         export(lag.as_dict())
 
-    Lag is known for sources whose positions are numbers. Losses are those of ``failOnDataLoss=false``, and
+    Lag is known for sources whose positions are numbers; in barrier mode for splits that are caught up, and
+    for those of which the outside tells it. Losses are those of ``failOnDataLoss=false``, and
     files that came too late (``onLateFile=warn``). They stand in the query's offsets: they outlive restarts.
     Events come on Spark's listener thread; reading is safe from any other.
     """
@@ -156,11 +180,18 @@ class LagListener(SessionListener):
         # Spark's listener thread writes, the user's threads read.
         self._lock = threading.Lock()
         self._by_run: dict[str, QueryLag] = {}
+        # When each last reported, by the monotonic clock, and which have nothing to do: they report nothing.
+        self._reported_s: dict[str, float] = {}
+        self._idle: set[str] = set()
 
     def queries(self) -> list[QueryLag]:
         """Return the last report of every running query."""
+        now_s = time.monotonic()
         with self._lock:
-            return list(self._by_run.values())
+            return [
+                lag.idle_for(round((now_s - self._reported_s[run]) * 1000)) if run in self._idle else lag
+                for run, lag in self._by_run.items()
+            ]
 
     def as_dict(self) -> dict[str, dict[str, Any]]:
         """Return the last report of every running query as plain values, by the query's name."""
@@ -180,19 +211,26 @@ class LagListener(SessionListener):
         """Nothing is known yet."""
 
     def onQueryIdle(self, event: Any) -> None:  # noqa: N802 - Spark's name
-        """Nothing has changed."""
+        """Note that there is nothing to do."""
+        with self._lock:
+            self._idle.add(str(event.runId))
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802 - Spark's name
         """Take a report."""
         lag = query_lag(event.progress)
         if lag is not None:
+            run = str(event.progress.runId)
             with self._lock:
-                self._by_run[str(event.progress.runId)] = lag
+                self._by_run[run] = lag
+                self._reported_s[run] = time.monotonic()
+                self._idle.discard(run)
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802 - Spark's name
         """Forget the query."""
         with self._lock:
             self._by_run.pop(str(event.runId), None)
+            self._reported_s.pop(str(event.runId), None)
+            self._idle.discard(str(event.runId))
 
 
 def _html(lag: QueryLag) -> str:
@@ -259,11 +297,13 @@ def lag_of(
         fronts_ms={split: front_ms for split, front_ms in fronts_ms.items() if front_ms is not None},
         unread=tuple(split for split, front_ms in fronts_ms.items() if front_ms is None),
         late_rows=sum(map(_late_rows, ends)),
-        late_in_column=sum(latest.get("late_in_column", 0) for _, latest in offsets if latest is not None),
+        metrics=joined(latest.get("metrics", {}) for _, latest in offsets if latest is not None),
     )
 
 
 def _lags(end: dict[str, Any], latest: dict[str, Any]) -> dict[str, int]:
+    if "lags" in latest:  # barrier mode, as far as the outside tells it
+        return dict(leaves(latest["lags"]))
     if "positions" not in end or "positions" not in latest:
         return {}
     reached = positions_by_split(end)

@@ -5,7 +5,6 @@ Imported with the package on a driver, so it imports next to nothing, and starts
 
 from __future__ import annotations
 
-import logging
 import os
 import shutil
 import sys
@@ -13,7 +12,9 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-log = logging.getLogger(__name__)
+from headwater.core.redaction import logger_of
+
+log = logger_of(__name__)
 
 
 def spark_pythons(environment: Mapping[str, str]) -> tuple[str, ...]:

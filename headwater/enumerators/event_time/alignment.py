@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
@@ -13,13 +12,14 @@ import numpy as np
 from headwater.core.enumerator import PlannedSplitEnumeratorContext, SplitRequest
 from headwater.core.errors import SourceError
 from headwater.core.jsons import JsonObject, JsonValue
+from headwater.core.redaction import logger_of
 from headwater.core.split import SplitPath
 from headwater.enumerators.event_time.bound_search import Bound, BoundSearch
 from headwater.enumerators.event_time.late_splits import FoundSplits, LateRows, Silence, find_late
 from headwater.enumerators.event_time.time_index import AlignmentSettings, TimeIndex
 from headwater.enumerators.event_time.timeline import Backlog
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 _STATE: Final = "event_time"
 _FRONT: Final = "front_ms"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from operator import itemgetter
@@ -11,11 +10,12 @@ from typing import Final
 import numpy as np
 
 from headwater.core.clock import Clock, SystemClock
+from headwater.core.redaction import logger_of
 from headwater.core.split import SplitPath
 from headwater.enumerators.event_time.time_index import TimeIndex, TimeSpan
 from headwater.enumerators.event_time.timeline import Backlog, Offsets, TimePoint, time_for
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 _WANTED: Final = 0.95
 """How full a batch the search aims at: a guess that is a little off still fits."""

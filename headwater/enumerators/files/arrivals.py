@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from headwater.core.clock import Clock, RareWarning
 from headwater.core.errors import HeadwaterError, SourceError, TransientSourceError
+from headwater.core.redaction import logger_of
 from headwater.enumerators.files.event_queue import EventQueue, QueueMessage, arrived_objects
 from headwater.enumerators.files.split import FileStatus
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 _MOST_HELD = 20_000
 """With so many files that nobody has asked for, the queue waits."""

@@ -47,11 +47,15 @@ class FileBacklog:
 
     Args:
         latest_first: the newest file first, instead of the oldest.
+
+    Attributes:
+        size_bytes: of all files together.
     """
 
     def __init__(self, *, latest_first: bool = False) -> None:
         self._latest_first = latest_first
         self._files: dict[str, FileStatus] = {}
+        self.size_bytes = 0
         # May hold entries of files that were replaced or taken: `_first` drops them when they come up.
         self._heap: list[tuple[int, str]] = []
 
@@ -62,6 +66,7 @@ class FileBacklog:
         """Take a file in; a file of the same path is replaced: only the last content can still be read."""
         previous = self._files.get(file.url)
         self._files[file.url] = file
+        self.size_bytes += file.size_bytes - (previous.size_bytes if previous else 0)
         if previous is None or previous.modified_us != file.modified_us:
             heapq.heappush(self._heap, (self._key(file), file.url))
 
@@ -78,7 +83,7 @@ class FileBacklog:
     def drop(self, files: Iterable[FileStatus]) -> None:
         """Forget files that are never read."""
         for file in files:
-            self._files.pop(file.url, None)
+            self._remove(file.url)
 
     def take(self, limits: BatchLimits, most: int | None = None) -> list[FileStatus]:
         """Remove and return the files of the next batch, in order.
@@ -100,7 +105,7 @@ class FileBacklog:
             if batch and limits.exceeded(len(batch) + 1, size_bytes, plan_bytes):
                 break
             heapq.heappop(self._heap)
-            del self._files[file.url]
+            self._remove(file.url)
             batch.append(file)
         return batch
 
@@ -110,6 +115,10 @@ class FileBacklog:
             return min((file.modified_ms for file in self._files.values()), default=None)
         first = self._first()
         return None if first is None else first.modified_ms
+
+    def _remove(self, url: str) -> None:
+        file = self._files.pop(url, None)
+        self.size_bytes -= file.size_bytes if file else 0
 
     def _first(self) -> FileStatus | None:
         """Return the next file, dropping entries of the heap whose file was replaced or taken."""

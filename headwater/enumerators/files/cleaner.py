@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import filecmp
-import logging
 import os
 import shutil
 from collections.abc import Mapping, Sequence
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from headwater.core.errors import SourceError, UnknownSplitError
+from headwater.core.redaction import logger_of
 from headwater.core.worker_thread import WorkerThread
 from headwater.enumerators.files.filesystem import file_errors, open_file_system
 from headwater.enumerators.files.listing import present_status
@@ -119,7 +119,7 @@ def _same_bytes(first: IO[bytes], right: IO[bytes]) -> bool:
             return True
 
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)

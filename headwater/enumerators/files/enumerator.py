@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import secrets
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,10 +13,12 @@ from headwater.core.enumerator import (
     PlannedSplitEnumerator,
     PlannedSplitEnumeratorContext,
     SplitRequest,
+    UnassignedSplits,
 )
 from headwater.core.errors import OffsetError, OptionError
 from headwater.core.jsons import JsonObject, JsonValue
 from headwater.core.planned_source import DEFAULT_ROW_BYTES
+from headwater.core.redaction import logger_of
 from headwater.core.split import SplitPath
 from headwater.enumerators.files import seen
 from headwater.enumerators.files.backlog import FileBacklog
@@ -29,7 +30,7 @@ from headwater.enumerators.files.seen import SeenFiles, sort_files
 from headwater.enumerators.files.settings import FilesSettings
 from headwater.enumerators.files.split import FileSplit, FileStatus
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 _PATIENCE_MS = 50
 """How long a batch without files waits for the listing that is under way."""
@@ -109,6 +110,9 @@ class FileSplitEnumerator(PlannedSplitEnumerator[FileSplit, int]):
 
     def heads(self) -> Mapping[SplitPath, int]:
         return self._heads
+
+    def unassigned(self) -> UnassignedSplits:
+        return UnassignedSplits(len(self._backlog), self._backlog.size_bytes)
 
     def snapshot_state(self) -> JsonValue:
         if not self._settings.remember:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import logging
 import os
 import stat
 from abc import ABC, abstractmethod
@@ -14,11 +13,12 @@ from functools import partial
 from typing import Any, TypeAlias, cast
 
 from headwater.core.errors import SourceError, UnknownSplitError
+from headwater.core.redaction import logger_of
 from headwater.enumerators.files.filesystem import file_errors, open_file_system, status_url
 from headwater.enumerators.files.selection import SelectedPath
 from headwater.enumerators.files.split import FileStatus
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 _PAGE_FILES = 1_000
 _ENDLESS = frozenset({errno.ELOOP, errno.ENAMETOOLONG})

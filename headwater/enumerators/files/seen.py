@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import base64
 import enum
-import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, cast
 
 from headwater.core.errors import OffsetError, OptionError, SourceError
 from headwater.core.jsons import JsonObject, JsonValue
+from headwater.core.redaction import logger_of
 from headwater.enumerators.files.discovery import ListedFiles
 from headwater.enumerators.files.names import (
     NOTHING_SEEN_MS,
@@ -30,7 +30,7 @@ from headwater.enumerators.files.names import (
 from headwater.enumerators.files.settings import FilesSettings
 from headwater.enumerators.files.split import AFTER_A_CHANGE, FileStatus
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 INLINE_FILES = 2_000
 """So many names fit into the offset: 18 bytes each, 48 KB in base64."""

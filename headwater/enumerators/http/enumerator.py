@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 
 from headwater.core.clock import Clock, SystemClock
 from headwater.core.enumerator import BarrierSplitEnumerator, BarrierSplitEnumeratorContext, Checkpoint
 from headwater.core.jsons import JsonObject, JsonValue
+from headwater.core.metrics import LEFT_OUT_PAGES, count
+from headwater.core.redaction import logger_of
 from headwater.enumerators.http.origins import OriginWaits, origin
 from headwater.enumerators.http.split import HttpSplit, LogPosition, PagePosition
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 
 class HttpSplitEnumerator(BarrierSplitEnumerator[HttpSplit, JsonValue]):
@@ -69,6 +70,7 @@ class HttpSplitEnumerator(BarrierSplitEnumerator[HttpSplit, JsonValue]):
                 log.warning("%s; its lists wait", OriginWaits.text(event))
             return
         self._left_out += 1
+        count(LEFT_OUT_PAGES)
         log.warning("%d pages or lists were left out so far, now %s", self._left_out, event)
 
     def snapshot_state(self) -> JsonValue:

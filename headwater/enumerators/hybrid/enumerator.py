@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -13,10 +12,12 @@ from headwater.core.enumerator import (
     PlannedSplitEnumerator,
     PlannedSplitEnumeratorContext,
     SplitRequest,
+    UnassignedSplits,
 )
 from headwater.core.errors import OffsetError, OptionError
 from headwater.core.jsons import JsonObject, JsonValue
 from headwater.core.planned_source import EndPositions, PartEnd, PlannedSource
+from headwater.core.redaction import logger_of
 from headwater.core.split import SplitPath
 from headwater.enumerators.hybrid.part import HybridPart, OpenPart, PartContext, part_checkpoint
 from headwater.enumerators.hybrid.split import (
@@ -30,7 +31,7 @@ from headwater.enumerators.hybrid.split import (
     inner_position,
 )
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 _TOPIC_AND_PARTITION: Final = 2
 
@@ -116,6 +117,11 @@ class HybridSplitEnumerator(PlannedSplitEnumerator[HybridSplit, HybridPosition])
         part_bounds = [(each, each.enumerator.bounds()) for each in self._open]
         positions = [each.positions(bounds) for each, bounds in part_bounds if bounds is not None]
         return positions[-1] if positions else None
+
+    def unassigned(self) -> UnassignedSplits:
+        """Return that of the part that is read: it goes on in the parts behind it."""
+        unassigned = self._current.enumerator.unassigned()
+        return replace(unassigned, goes_on=unassigned.goes_on or not self._is_last(self._current))
 
     def fronts_ms(self) -> Mapping[SplitPath, int]:
         return self._current.by_outer_path(self._current.enumerator.fronts_ms())

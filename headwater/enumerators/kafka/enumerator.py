@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
@@ -17,6 +16,7 @@ from headwater.core.enumerator import (
 from headwater.core.errors import DataLossError
 from headwater.core.jsons import JsonObject, JsonValue
 from headwater.core.planned_source import DEFAULT_ROW_BYTES
+from headwater.core.redaction import logger_of
 from headwater.core.split import SplitPath
 from headwater.enumerators.event_time.time_index import AlignmentSettings
 from headwater.enumerators.kafka.group_committer import GroupCommitter
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     # It needs NumPy, which takes a while to load.
     from headwater.enumerators.event_time.alignment import EventTimeAlignment
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 _MOST_WARNINGS: Final = 1_000
 
 

@@ -10,6 +10,7 @@ from typing import Final
 
 from headwater.core.clock import Clock, SystemClock
 from headwater.core.errors import HeadwaterError, TransientSourceError
+from headwater.core.redaction import logger_of
 from headwater.core.retry import Backoff
 from headwater.core.split import SplitPath
 from headwater.enumerators.kafka.client.client_config import ClientConfig
@@ -17,7 +18,7 @@ from headwater.enumerators.kafka.client.cluster import Cluster
 from headwater.enumerators.kafka.client.consumer_group import ConsumerGroup
 from headwater.enumerators.kafka.client.metadata import TopicPartition
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 _RENEW_MS: Final = 3_600_000
 _PATIENCE_MS: Final = 5_000

@@ -5,17 +5,17 @@ A mirrored cluster has topics with other ids than the checkpoint, which hold the
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from headwater.core.enumerator import Checkpoint
 from headwater.core.errors import DataLossError
+from headwater.core.redaction import logger_of
 from headwater.core.split import SplitPath
 from headwater.enumerators.kafka.split import ClusterView, KafkaPartitionSplit
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from headwater.core.errors import DataLossError, OptionError, SourceError
+from headwater.core.redaction import logger_of
 from headwater.enumerators.kafka.client.metadata import EARLIEST, LATEST, TopicPartition
 
 if TYPE_CHECKING:
     # It loads kafka-python, which is not needed to check options.
     from headwater.enumerators.kafka.client.cluster import Cluster
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 
 @dataclass(frozen=True, slots=True, order=True)

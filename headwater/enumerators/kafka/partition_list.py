@@ -6,7 +6,6 @@ such a query looks like one that has nothing to do. Batches are planned in bytes
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable, Collection, Mapping
 from collections.abc import Set as AbstractSet
@@ -14,13 +13,14 @@ from collections.abc import Set as AbstractSet
 from headwater.core.clock import Clock, RareWarning
 from headwater.core.errors import SourceError, UnknownSplitError
 from headwater.core.identity_cache import IdentityCache
+from headwater.core.redaction import logger_of
 from headwater.core.split import SplitPath
 from headwater.enumerators.kafka.client.cluster import Cluster
 from headwater.enumerators.kafka.client.metadata import EARLIEST, TopicMetadata, TopicPartition
 from headwater.enumerators.kafka.lookup_settings import LookupSettings, Subscription, TopicPattern
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 
 class PartitionList:

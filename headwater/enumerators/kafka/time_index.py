@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 
 from kafka.errors import IncompatibleBrokerVersion
 
 from headwater.core.errors import SourceError
 from headwater.core.identity_cache import IdentityCache
+from headwater.core.redaction import logger_of
 from headwater.core.split import SplitPath
 from headwater.enumerators.event_time.time_index import TimeIndex, TimeSpan
 from headwater.enumerators.kafka.client.cluster import Cluster
 from headwater.enumerators.kafka.client.metadata import MAX_TIMESTAMP, TopicPartition
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 
 class KafkaTimeIndex(TimeIndex):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
@@ -10,10 +9,11 @@ from headwater.core.enumerator import BarrierSplitEnumerator, BarrierSplitEnumer
 from headwater.core.errors import OptionError
 from headwater.core.jsons import JsonValue
 from headwater.core.losses import LOSSES, NO_LOSSES, Losses, QueueLoss
+from headwater.core.redaction import logger_of
 from headwater.core.split import SplitPath
 from headwater.enumerators.mqtt.sessions import MqttSessions, MqttSessionSplit, SubscriptionNote
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 _NEXT = "next"
 

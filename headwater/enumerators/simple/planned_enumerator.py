@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +17,7 @@ from headwater.core.errors import ContractError
 from headwater.core.jsons import JsonValue
 from headwater.core.outside import outside
 from headwater.core.planned_source import DEFAULT_ROW_BYTES
+from headwater.core.redaction import logger_of
 from headwater.core.simple_source import NamedSplit, SimpleSource
 from headwater.core.split import SplitPath
 from headwater.enumerators.event_time.time_index import AlignmentSettings, TimeIndex
@@ -63,7 +63,7 @@ class SimpleTimeIndex(TimeIndex):
         return position
 
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 
 class PlannedSimpleSplitEnumerator(SimpleSplitEnumerator, PlannedSplitEnumerator[NamedSplit, Any]):

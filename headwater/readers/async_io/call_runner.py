@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from headwater.core.errors import AsyncCallError, CircuitOpenError, ContractError
+from headwater.core.redaction import logger_of
 from headwater.readers.async_io.call import Call, CallQueue, Failure, KeyedCallQueue, hashable_key
 from headwater.readers.async_io.completions import Completions
 from headwater.readers.async_io.deadlines import Deadlines, StuckCalls
@@ -21,7 +21,7 @@ from headwater.readers.async_io.settings import AsyncSettings, OutputMode
 from headwater.readers.async_io.stream_element_queue import StreamElement
 from headwater.readers.async_io.workers import Workers
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 
 class CallRunner:

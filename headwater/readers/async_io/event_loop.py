@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import select
 import selectors
@@ -17,6 +16,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from headwater.core.redaction import logger_of
 from headwater.readers.async_io.thread_pool import LoopExecutor
 
 _SHORT_S = 0.1
@@ -50,7 +50,7 @@ if sys.platform == "linux":
 
 
 T = TypeVar("T")
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 _GRACE_S = 10.0
 _OWN_THREADS = 4  # for work of functions beside their calls, also between tasks
 

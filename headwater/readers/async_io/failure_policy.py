@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import math
 import random
 from collections.abc import Callable
@@ -13,13 +12,14 @@ from typing import Any
 
 from headwater.core.errors import AsyncCallError, ContractError, HeadwaterError
 from headwater.core.outside import place_of
+from headwater.core.redaction import logger_of
 from headwater.readers.async_io.call import Failure
 from headwater.readers.async_io.completions import Completions
 from headwater.readers.async_io.function_calls import FunctionCalls
 from headwater.readers.async_io.metrics import Metrics
 from headwater.readers.async_io.settings import AsyncSettings, OnFailure, RetryPolicy
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 
 class FailurePolicy:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import importlib
 import inspect
-import logging
 import sys
 from collections.abc import Awaitable, Callable
 from contextvars import copy_context
@@ -14,6 +13,7 @@ from functools import partial
 from typing import Any
 
 from headwater.core.errors import AsyncCallError, ContractError, OptionError
+from headwater.core.redaction import logger_of
 from headwater.readers.async_io.call import InContext
 from headwater.readers.async_io.event_loop import LoopHost
 from headwater.readers.async_io.function import (
@@ -34,7 +34,7 @@ from headwater.readers.async_io.thread_pool import Job, ThreadPool
 _FORMS = (AsyncFunction, AsyncBatchFunction, AsyncArrowFunction, CallbackFunction, BlockingFunction)
 _BATCH_SIZE = 100
 _ARROW_BATCH_SIZE = 10_000
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 
 class _PlainAsyncFunction(AsyncFunction):

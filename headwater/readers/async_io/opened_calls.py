@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Hashable, Iterator
 from contextlib import ExitStack, contextmanager
 
+from headwater.core.redaction import logger_of
 from headwater.readers.async_io.batch_call_runner import BatchCallRunner
 from headwater.readers.async_io.call_runner import CallRunner
 from headwater.readers.async_io.completions import Completions
@@ -24,7 +24,7 @@ from headwater.readers.async_io.shared_functions import (
     return_function,
 )
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 
 @contextmanager

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-log = logging.getLogger(__name__)
+from headwater.core.redaction import logger_of
+
+log = logger_of(__name__)
 Invoke: TypeAlias = Callable[[Any], Awaitable[Any]]
 """Makes one attempt for a row, or for a list of rows."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import inspect
-import logging
 import os
 import threading
 from collections import OrderedDict
@@ -15,11 +14,12 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 from headwater.core.errors import AsyncCallError, HeadwaterError
+from headwater.core.redaction import logger_of
 from headwater.readers.async_io.event_loop import LoopHost, acquire_loop, release_loop
 from headwater.readers.async_io.function import Function, OpenContext
 from headwater.readers.async_io.function_calls import LoopFuture, function_name
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 T = TypeVar("T")
 _MOST = 8
 

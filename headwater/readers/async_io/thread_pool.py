@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import queue
 import threading
 import time
@@ -12,8 +11,10 @@ from contextvars import Context
 from functools import partial
 from typing import Any, TypeVar
 
+from headwater.core.redaction import logger_of
+
 T = TypeVar("T")
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 
 class Job:

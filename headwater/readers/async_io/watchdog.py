@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 import traceback
 from pathlib import Path
 
+from headwater.core.redaction import logger_of
 from headwater.readers.async_io.event_loop import LoopHost
 from headwater.readers.async_io.metrics import Metrics
 from headwater.readers.async_io.settings import AsyncSettings
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 _HERE = str(Path(__file__).parent)
 _OURS = (_HERE, str(Path(asyncio.__file__).parent))
 

@@ -10,11 +10,12 @@ second action, writes the same files again.
 from __future__ import annotations
 
 import hashlib
-import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from headwater.core.errors import CorruptRecordError, SourceError
+from headwater.core.metrics import RECORDS_IN_ERRORS, count
+from headwater.core.redaction import logger_of
 from headwater.enumerators.files.split import FileStatus
 from headwater.readers.files.text_settings import RecordSettings
 from headwater.readers.formats.bad_records import BadRecordLines, BadRecordsLocation, folder_name, shown
@@ -22,7 +23,7 @@ from headwater.readers.formats.bad_records import BadRecordLines, BadRecordsLoca
 if TYPE_CHECKING:
     from headwater.readers.formats.format import BadValues, Spans
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 _PART_BYTES: Final = 8 << 20
 """Never changed: the files of batches that are read again depend on it."""
@@ -67,6 +68,7 @@ class BadRecords:
             CorruptRecordError: the mode is to fail.
             SourceError: bad records cannot be written.
         """
+        count(RECORDS_IN_ERRORS, len(bad.rows))
         if self._quarantine is not None:
             for row, code in zip(bad.rows.tolist(), bad.reasons.tolist(), strict=True):
                 record = spans.value(row) or b""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,6 +16,7 @@ import pyarrow as pa
 
 from headwater.core.clock import SystemClock
 from headwater.core.errors import CorruptRecordError, OptionError, SourceError
+from headwater.core.redaction import logger_of
 from headwater.core.retry import Backoff, retrying
 from headwater.enumerators.files.listing import FileLister, lister_for
 from headwater.enumerators.files.selection import SUMMARY_NAMES, FileSelection
@@ -25,7 +25,7 @@ from headwater.readers.files.file_format import make_format, opened
 from headwater.readers.files.partitions import partition_type
 from headwater.readers.files.settings import ReadSettings
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 STREAM_FILES = 1_000
 """The number of files that show the schema of a stream: the oldest of the first that are listed."""

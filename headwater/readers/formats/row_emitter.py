@@ -12,6 +12,7 @@ import pyarrow as pa
 from headwater.core.barrier_reader import EpochRecord
 from headwater.core.emitter import RecordEmitter, SplitState
 from headwater.core.errors import CorruptRecordError, OptionError, SourceError
+from headwater.core.metrics import RECORDS_IN_ERRORS, count
 from headwater.readers.formats.bad_records import BadRecordsLocation, BadRowFiles
 from headwater.readers.formats.columns.row_arrays import struct_of, without_rows
 from headwater.readers.formats.format import BadValues, DecodedPart, Spans, is_spread, part_of
@@ -73,6 +74,7 @@ class DecodingEmitter(RecordEmitter[EpochRecord, Any, Any]):
         batch = pa.RecordBatch.from_arrays(columns, schema=self._schema)
         if bad is None or not len(bad.rows):
             return batch
+        count(RECORDS_IN_ERRORS, len(bad.rows))
         if self._bad_files is not None:
             self._write(bad, spans, state, self._bad_files)
             return without_rows(batch, [bad.rows])

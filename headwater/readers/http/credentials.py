@@ -5,12 +5,13 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
-from urllib.parse import quote, quote_plus
+from urllib.parse import quote_plus
 
 import msgspec
 
 from headwater.core.errors import AuthenticationError, TransientSourceError
-from headwater.core.secrets import is_elsewhere, resolved_secret
+from headwater.core.redaction import hidden_in, keep_secret, redacted
+from headwater.core.secrets import is_elsewhere, kept_secret, resolved_secret
 from headwater.enumerators.http.origins import origin
 from headwater.readers.http.response import HttpResponse
 from headwater.readers.http.settings import TRANSIENT, CredentialSettings, OAuthSettings
@@ -51,8 +52,6 @@ TOKENS: Final = TokenCache()
 
 _SHOWN: Final = 400
 """How many characters of a refusal are shown."""
-_LEAST_SECRET: Final = 4
-"""Fewer characters are no secret, and stand in many words."""
 _PLAIN: Final = frozenset({"accept", "accept-language", "content-type", "user-agent"})
 """Headers that hold no secret."""
 
@@ -86,7 +85,7 @@ class Credentials:
         self._post = post
         self._token: str | None = None
         self._sent: tuple[Mapping[str, str], ...] = ({}, {})
-        self._secrets: set[str] = set()
+        self._parameters_sent: frozenset[str] = frozenset()
 
     def read(self) -> tuple[Mapping[str, str], Mapping[str, str]]:
         """Return the headers of a request, and the parameters added to its query.
@@ -101,7 +100,11 @@ class Credentials:
         self._sent = headers, parameters
         secret = [value for name, value in headers.items() if name.lower() not in _PLAIN]
         # Behind the scheme: an answer may repeat the token alone.
-        self._note_secrets(*secret, *(value.rpartition(" ")[2] for value in secret), *parameters.values())
+        keep_secret(*secret, *(value.rpartition(" ")[2] for value in secret))
+        written = self._settings.parameters
+        keep_secret(*(value for name, value in parameters.items() if is_elsewhere(written[name])))
+        # Others may be a state or a page size, words that a log line has: they are hidden in answers alone.
+        self._parameters_sent = frozenset(parameters.values())
         return headers, parameters
 
     @property
@@ -124,9 +127,7 @@ class Credentials:
 
     def hidden(self, text: str) -> str:
         """Return a text without secrets: some servers repeat the request in an answer."""
-        for secret in sorted(self._secrets, key=len, reverse=True):
-            text = text.replace(secret, "***")
-        return text
+        return redacted(hidden_in(text, self._parameters_sent))
 
     def _headers(self) -> dict[str, str]:
         settings = self._settings
@@ -137,8 +138,7 @@ class Credentials:
             headers["Authorization"] = f"Bearer {token}"
         elif settings.user is not None:
             user = resolved_secret(settings.user, "option 'username'")
-            password = resolved_secret(settings.password or "", "option 'password'")
-            self._note_secrets(password)
+            password = kept_secret(settings.password or "", "option 'password'")
             headers["Authorization"] = _basic(user, password)
         elif settings.oauth is not None:
             self._token = TOKENS.get(settings.oauth) or self._new_token(settings.oauth)
@@ -150,11 +150,6 @@ class Credentials:
             name: resolved_secret(value, f"parameter {name!r} of option 'params'")
             for name, value in self._settings.parameters.items()
         }
-
-    def _note_secrets(self, *values: str) -> None:
-        for value in values:
-            if len(value) >= _LEAST_SECRET:
-                self._secrets.update((value, quote(value, safe=""), quote_plus(value)))
 
     def _new_token(self, oauth: OAuthSettings) -> str:
         answer = self._post(oauth.url, *self._token_request(oauth))
@@ -182,21 +177,20 @@ class Credentials:
     def _token_request(self, oauth: OAuthSettings) -> tuple[dict[str, str], list[tuple[str, str]]]:
         """Return headers and form. The user's parameters replace those of OAuth."""
         client = resolved_secret(oauth.client_id, "option 'oauthClientId'")
-        secret = resolved_secret(oauth.client_secret, "option 'oauthClientSecret'")
-        self._note_secrets(secret)
+        secret = kept_secret(oauth.client_secret, "option 'oauthClientSecret'")
         checked = []
         for name, written in oauth.parameters:
             value = resolved_secret(written, f"parameter {name!r} of option 'oauthParams'")
             # Others, such as an audience, are no secrets, and help in errors.
             if is_elsewhere(written):
-                self._note_secrets(value)
+                keep_secret(value)
             checked.append((name, value))
         form = {"grant_type": "client_credentials"}
         headers = {}
         if oauth.client_in == "header":
             # Encoded before they are joined, as RFC 6749 wants it (2.3.1).
             headers["Authorization"] = _basic(quote_plus(client), quote_plus(secret))
-            self._note_secrets(headers["Authorization"].rpartition(" ")[2])
+            keep_secret(headers["Authorization"].rpartition(" ")[2])
         else:
             form |= {"client_id": client, "client_secret": secret}
         if oauth.scope is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import math
 import threading
 from abc import abstractmethod
@@ -14,6 +13,7 @@ from headwater.core.barrier_reader import BarrierSplitReader, EpochRecords, paus
 from headwater.core.clock import Clock
 from headwater.core.errors import CorruptRecordError, DataLossError, TransientSourceError
 from headwater.core.jsons import JsonValue
+from headwater.core.redaction import logger_of
 from headwater.core.retry import Backoff, Retry
 from headwater.core.split import SplitPath, SplitRange
 from headwater.enumerators.http.origins import OriginWaits, origin, without_parameters
@@ -25,7 +25,7 @@ from headwater.readers.http.paging import NextPage, OpenT, PageLink, next_page, 
 from headwater.readers.http.response import HttpResponse, action_of, refusal, wait_ms
 from headwater.readers.http.settings import HttpSettings
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 MOST_LEFT_OUT: Final = 10
 """This number of pages in a row that cannot be read is the end of a list whose pages are counted."""

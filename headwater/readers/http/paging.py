@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -10,13 +9,14 @@ from functools import lru_cache
 from typing import Final, Protocol, TypeVar
 
 from headwater.core.errors import CorruptRecordError
+from headwater.core.redaction import logger_of
 from headwater.enumerators.http.origins import absolute, parameter, with_parameters
 from headwater.enumerators.http.split import HttpSplit, PageCursor
 from headwater.readers.http.pages import HEADER, HttpPage, raw_at, text_at, value_at
 from headwater.readers.http.response import HttpResponse
 from headwater.readers.http.settings import PagingSettings
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 _BODY: Final = "body:"
 _TARGET: Final = re.compile(r"[\s,]*<([^>]*)>")

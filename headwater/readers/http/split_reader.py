@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from dataclasses import replace
 from typing import Final
 
@@ -12,6 +11,7 @@ from headwater.core.barrier_reader import EpochRecord, EpochRecords
 from headwater.core.epoch import FoundSplit
 from headwater.core.errors import CorruptRecordError
 from headwater.core.jsons import JsonValue
+from headwater.core.redaction import logger_of
 from headwater.core.split import SplitPath, SplitRange
 from headwater.enumerators.http.split import HttpSplit, PagePosition
 from headwater.readers.http.open_list import OpenList, rows_to_take
@@ -20,7 +20,7 @@ from headwater.readers.http.pages import HttpPage, bad_page_rows, parse_page, wi
 from headwater.readers.http.paging import counted_on, not_counted
 from headwater.readers.http.response import HttpResponse
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 _MOST_EMPTY: Final = 10
 """After this number of pages in a row without items a stream looks again later."""

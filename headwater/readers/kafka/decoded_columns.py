@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from headwater.core.errors import CorruptRecordError, SourceError
+from headwater.core.metrics import RECORDS_IN_ERRORS, count
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
 from headwater.readers.formats.columns.row_arrays import struct_of, without_rows
 from headwater.readers.formats.format import BadValues, DecodedPart, Spans, part_of
@@ -125,6 +126,7 @@ class DecodedColumns:
         return struct_of(self._parts[part].format.schema(), children, nulls)
 
     def _take_bad(self, run: RecordRun, bad_values: Mapping[str, BadValues]) -> None:
+        count(RECORDS_IN_ERRORS, len(np.unique(np.concatenate([bad.rows for bad in bad_values.values()]))))
         if self._bad_records is not None:
             self._write(run, bad_values, self._bad_records)
         else:

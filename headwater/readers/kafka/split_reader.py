@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import ParamSpec, TypeVar
@@ -10,6 +9,7 @@ from typing import ParamSpec, TypeVar
 from headwater.core.clock import Clock, SystemClock
 from headwater.core.errors import CorruptRecordError, TransientSourceError
 from headwater.core.reader import LossReporter, RecordsWithSplitIds, SplitReader
+from headwater.core.redaction import logger_of
 from headwater.core.split import SplitPath, SplitRange
 from headwater.enumerators.kafka.client.client_config import ClientConfig
 from headwater.enumerators.kafka.client.errors import Permission, from_code, metadata_is_stale
@@ -22,7 +22,7 @@ from headwater.readers.kafka.loss_detector import LossDetector, PollTimer
 from headwater.readers.kafka.record_set import RecordSet, first_batch_bytes, next_offset
 from headwater.readers.kafka.settings import KafkaReadSettings
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 T = TypeVar("T")
 P = ParamSpec("P")

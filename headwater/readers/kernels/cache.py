@@ -13,7 +13,6 @@ import gc
 import hashlib
 import importlib
 import importlib.resources
-import logging
 import os
 import re
 import stat
@@ -24,11 +23,12 @@ from typing import TYPE_CHECKING, Final
 
 from headwater.core.imports import importing
 from headwater.core.local_files import removed_on_failure
+from headwater.core.redaction import logger_of
 
 if TYPE_CHECKING:
     from headwater.readers.kernels.machine_code import CompiledFunction
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 _COMPILER: Final = "headwater.readers.kernels.compiling"
 _IMPORT: Final = re.compile(r"^from (headwater\.[\w.]+) import (\([^)]*\)|.*)", re.MULTILINE)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import logging
 import platform
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -19,7 +18,9 @@ from numba.core import types
 from numba.extending import intrinsic
 from numba.np import arrayobj
 
-log = logging.getLogger(__name__)
+from headwater.core.redaction import logger_of
+
+log = logger_of(__name__)
 
 _RELOCATION = "static" if platform.machine().lower() in {"x86_64", "amd64", "i686"} else "default"
 """As numba has it for code that is loaded into the process that runs it."""

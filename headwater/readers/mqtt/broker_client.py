@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from paho.mqtt.client import Client
 from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 
-from headwater.core.secrets import resolved_secret
+from headwater.core.secrets import kept_secret, resolved_secret
 from headwater.readers.mqtt.packets import PacketStream
 from headwater.readers.mqtt.settings import MqttSettings, MqttVersion
 
@@ -160,7 +160,7 @@ def new_client(settings: MqttSettings, client_id: str, stream: PacketStream, *, 
         password = settings.password
         client.username_pw_set(
             resolved_secret(settings.username, "option 'username'"),
-            None if password is None else resolved_secret(password, "option 'password'"),
+            None if password is None else kept_secret(password, "option 'password'"),
         )
     if settings.tls is not None:
         context = settings.tls.context()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import math
 import select
 import socket
@@ -20,6 +19,7 @@ from paho.mqtt.reasoncodes import ReasonCode
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
 from headwater.core.errors import TransientSourceError
+from headwater.core.redaction import logger_of
 from headwater.core.secrets import lasting_tls_failure
 from headwater.readers.mqtt.broker_client import BrokerClient, BufferedSocket, new_client
 from headwater.readers.mqtt.packets import (
@@ -38,7 +38,7 @@ _ANSWER_S: Final = 30
 _STEP_S: Final = 1.0
 """How often paho looks whether a ping is due."""
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 
 class MqttConnection:

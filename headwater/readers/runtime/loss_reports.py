@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
 import threading
 from collections import deque
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 
 from headwater.core.jsons import JsonValue
+from headwater.core.redaction import logger_of
 from headwater.core.split import Split
 from headwater.readers.runtime.task_reports import (
     ReportAddress,
@@ -24,7 +24,7 @@ from headwater.readers.runtime.task_reports import (
     unsealed,
 )
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 _MOST_REASON_CHARACTERS = 500
 _PATIENCE_S = (0.1, 0.3, 0.6)

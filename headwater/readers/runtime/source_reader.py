@@ -43,7 +43,7 @@ def read_ranges(
             were there; or a batch does not have the source's schema.
     """
     losses = LossReports(reports_to)
-    with closing(ReadCounter(reports_to)) as counter:
+    with closing(ReadCounter(reports_to, source.time_column)) as counter:
         for wave in _waves(ranges):
             with closing(_read(source, wave, losses, counter)) as batches:
                 for batch in batches:

@@ -12,7 +12,7 @@ import select
 import socket
 import time
 import uuid
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from operator import itemgetter
@@ -21,12 +21,18 @@ from typing import Any, Self
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headwater.core.metrics import BYTES_IN, COUNTERS, EMIT_LAG, FETCH_LAG
 from headwater.core.split import SplitPath
 from headwater.readers.runtime.batches import times_ms
 
 MOST_DATAGRAM_BYTES = 8_192
 _DIGEST_BYTES = 32
-_MOST_TIMES_BYTES = 6_000
+_MOST_TIMES_BYTES = 5_000
+
+
+def wall_ms() -> int:
+    """Return the wall-clock time in ms since 1970."""
+    return time.time_ns() // 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +87,14 @@ class ReadReport:
 
     Attributes:
         attempt: names it: a report arrives once at each address of the driver that can be reached.
-        read_bytes: of the Arrow batches that it handed to Spark.
+        metrics: by the names of `headwater.core.metrics`.
         last_ms: the latest event time that it handed over; None if there is none, or none was asked for.
         late_rows: how many rows were before `TimesAsked.late_before_ms`.
         took_ms: how long fetching took, of the slowest splits.
     """
 
     attempt: str
-    read_bytes: int
+    metrics: Mapping[str, int]
     last_ms: int | None = None
     late_rows: int = 0
     took_ms: Sequence[tuple[SplitPath, int]] = ()
@@ -108,6 +114,33 @@ class ReadReport:
         return None
 
 
+class EventTimeLags:
+    """How old records are when they are fetched and when they are emitted: the last one of each batch.
+
+    On the task's thread.
+
+    Args:
+        column: with the event time; None where there is none.
+        now_ms: the wall-clock time in ms since 1970.
+
+    Attributes:
+        metrics: of the last batch whose last row has an event time.
+    """
+
+    def __init__(self, column: str | None, now_ms: Callable[[], int] = wall_ms) -> None:
+        self._column = column
+        self._now_ms = now_ms
+        self.metrics: Mapping[str, int] = {}
+
+    def emitted(self, batch: pa.RecordBatch, fetched_ms: int) -> None:
+        """Take a batch that is handed over, and when its last record was fetched. One value is looked at."""
+        if self._column is None or not batch.num_rows:
+            return
+        (time_ms,) = times_ms(batch.column(self._column).slice(batch.num_rows - 1)).to_pylist()
+        if time_ms is not None:
+            self.metrics = {FETCH_LAG: fetched_ms - time_ms, EMIT_LAG: self._now_ms() - time_ms}
+
+
 class ReadCounter:
     """Counts the rows that one attempt at a task hands to Spark, and tells the driver at its end.
 
@@ -115,9 +148,10 @@ class ReadCounter:
 
     Args:
         address: of the driver; None if nothing is counted, as in a batch read.
+        time_column: see `headwater.core.source.Source.time_column`.
     """
 
-    def __init__(self, address: ReportAddress | None) -> None:
+    def __init__(self, address: ReportAddress | None, time_column: str | None = None) -> None:
         self._address = address
         self._times = None if address is None else address.times
         self._bytes = 0
@@ -126,6 +160,9 @@ class ReadCounter:
         self._took_s: dict[SplitPath, float] = {}
         self._waited_s = 0.0
         self._is_first = True
+        self._lags = EventTimeLags(self._times.column if self._times is not None else time_column)
+        self._fetched_ms = wall_ms()
+        COUNTERS.take()  # those of an attempt that has failed, or of a batch read
 
     def fetched(self, paths: Collection[SplitPath], took_s: float) -> None:
         """Note how long a fetch took, and of which splits it brought something.
@@ -133,6 +170,7 @@ class ReadCounter:
         One that brought nothing counts for the splits of the next one. The first one sets up connections,
         which says nothing of a split.
         """
+        self._fetched_ms = wall_ms()
         if self._is_first:
             self._is_first = not paths
             return
@@ -145,6 +183,7 @@ class ReadCounter:
     def add(self, batch: pa.RecordBatch) -> None:
         """Count a batch."""
         self._bytes += batch.nbytes
+        self._lags.emitted(batch, self._fetched_ms)
         if self._times is not None and batch.num_rows:
             self._look_at(batch.column(self._times.column), self._times.late_before_ms)
 
@@ -152,7 +191,8 @@ class ReadCounter:
         """Tell the driver. Never raises, never waits."""
         if self._address is None:
             return
-        report = ReadReport(uuid.uuid4().hex, self._bytes, self._last_ms, self._late_rows, self._slowest())
+        metrics = {BYTES_IN: self._bytes, **COUNTERS.take(), **self._lags.metrics}
+        report = ReadReport(uuid.uuid4().hex, metrics, self._last_ms, self._late_rows, self._slowest())
         with suppress(OSError), ReportSockets(self._address) as sockets:
             sockets.send(report.encode(self._address.token))
 

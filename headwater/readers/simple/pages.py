@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import logging
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -17,12 +16,13 @@ from headwater.core.epoch import FoundSplit
 from headwater.core.errors import ContractError
 from headwater.core.jsons import JsonValue
 from headwater.core.outside import check_json, outside
+from headwater.core.redaction import logger_of
 from headwater.core.simple_source import AskAgain, Finished, NamedSplit, Page, SimpleSource
 from headwater.core.split import SplitRange
 from headwater.readers.python_values.columns import RecordColumns
 from headwater.readers.python_values.members import Misfit
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 _MOST_ANCESTORS: Final = 100
 """A longer ring is not noticed: these names go with each split that is found."""
@@ -141,7 +141,9 @@ class SplitPages:
             raise self.broken("found splits, which needs barrier mode: a source without Heads")
         rows, position = self._cut(self._rows(page), page.position)
         self.position = position
-        return EpochRecord(rows, position, self._found(page.children))
+        if page.pending is not None and type(page.pending) is not int:
+            raise self.broken(f"must say how many records are pending as an int, not {page.pending!r}")
+        return EpochRecord(rows, position, self._found(page.children), pending=page.pending)
 
     def _rows(self, page: Page) -> pa.RecordBatch:
         """Return the rows of a page as a record batch of the source's schema."""

@@ -51,10 +51,7 @@ class BatchReport:
         watermark_ms: in ms since 1970; None if there is none.
         calls_carried: calls of asynchronous I/O that are in flight at its end, in Spark's state.
         epochs: of each source in barrier mode, the statistics of its last complete checkpoint.
-        retries: how often its sources asked the outside again while planning, since the query started.
         committed: whether it is done.
-        read_bytes: how many bytes of Arrow the tasks of its sources have handed to Spark since the query
-            started, as far as their reports have arrived.
     """
 
     batch_id: int
@@ -67,15 +64,18 @@ class BatchReport:
     watermark_ms: int | None = None
     calls_carried: int = 0
     epochs: Sequence[Mapping[str, Any]] = ()
-    retries: int = 0
     committed: bool = True
-    read_bytes: int = 0
 
     @property
     def total_lag(self) -> int | None:
         """The lag of all splits together; None where that of no split is known."""
         lags = [split.lag for split in self.splits.values() if split.lag is not None]
         return sum(lags) if lags else None
+
+    @property
+    def metrics(self) -> Mapping[str, int]:
+        """Those of its sources, by the names of `headwater.core.metrics`."""
+        return self.lag.metrics if self.lag else {}
 
     @property
     def front_ms(self) -> int | None:
@@ -105,8 +105,6 @@ def batch_report(progress: Any) -> BatchReport:
         milliseconds((progress.eventTime or {}).get("watermark")),
         sum(each.numRowsTotal for each in progress.stateOperators if each.operatorName == _CARRIED),
         [offset["checkpoint"] for offset in latest if "checkpoint" in offset],
-        sum(offset.get("retries", 0) for offset in latest),
-        read_bytes=sum(offset.get("bytes", 0) for offset in latest),
     )
 
 

@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import Any, Final, Literal, TypeAlias, cast, get_args
 
 from headwater.core.jsons import JsonObject, JsonValue
+from headwater.core.metrics import SOURCE_METRICS
 from headwater.tools.monitoring.batch_report import BatchReport, SplitReport
 from headwater.tools.monitoring.query_history import QueryHistories, QueryHistory
 
@@ -75,7 +76,7 @@ def board_view(
         return {
             "now_ms": now_ms,
             "queries": [_query(each) for each in queries],
-            "shown": None if selected is None else _details(selected, request),
+            "shown": None if selected is None else _details(selected, request, now_ms),
             "calls": [{"name": name, **counts} for name, counts in calls.items()],
             "failures": [cast("JsonObject", asdict(each)) for each in reversed(failures)],
         }
@@ -110,8 +111,6 @@ def _query(history: QueryHistory) -> JsonObject:
         "started_ms": history.started_ms,
         "heard_ms": history.heard_ms,
         "rows": history.rows,
-        "retries": history.retries.total,
-        "bytes": history.read_bytes.total,
         "failures": history.failures,
         "message": history.message,
         "batch_id": last.batch_id if last else None,
@@ -157,7 +156,7 @@ def _caught_up_ms(batches: Sequence[BatchReport]) -> int | None:
     return None if fallen <= 0 else lags[-1] * (recent[-1].started_ms - recent[0].started_ms) // fallen
 
 
-def _details(history: QueryHistory, request: ViewRequest) -> JsonObject:
+def _details(history: QueryHistory, request: ViewRequest, now_ms: int) -> JsonObject:
     last = history.last
     lost = last.lag.lost_ranges if last and last.lag else ()
     return {
@@ -165,8 +164,20 @@ def _details(history: QueryHistory, request: ViewRequest) -> JsonObject:
         "batches": [_batch(batch) for batch in list(history.batches)[-_POINTS:]],
         "epochs": [dict(epoch) for epoch in last.epochs] if last else [],
         "splits": _splits(history, request),
+        "metrics": _metrics(history.metrics(now_ms)),
         "lost": [dict(each) for each in reversed(lost[-_LOST_SHOWN:])],
     }
+
+
+def _metrics(values: Mapping[str, int]) -> list[JsonValue]:
+    """Return the metrics of the sources: those of the table, in its order, and then those of plugins."""
+    own = [name for name in sorted(values) if name not in SOURCE_METRICS]
+    shown: list[JsonValue] = []
+    for name in [*(each for each in SOURCE_METRICS if each in values), *own]:
+        metric = SOURCE_METRICS.get(name)
+        unit, about = (metric.unit, metric.description) if metric else ("", "Counted by the source.")
+        shown.append({"name": name, "value": values[name], "unit": unit, "about": about})
+    return shown
 
 
 def _batch(batch: BatchReport) -> JsonObject:

@@ -1,4 +1,7 @@
-"""The exported metrics of queries: names, units and values, for any library."""
+"""The exported metrics of queries: names, units and values, for any library.
+
+Those of sources are declared in `headwater.core.metrics`.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,20 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
 from headwater.connector.spark.lag import QueryLag
+from headwater.core.metrics import SOURCE_METRICS, MetricKind
 from headwater.readers.async_io.metrics import MetricsSnapshot
 from headwater.tools.monitoring.batch_report import BatchReport
 from headwater.tools.monitoring.query_history import QueryHistories, QueryHistory
 
-MetricKind: TypeAlias = Literal["counter", "gauge"]
 Unit: TypeAlias = Literal["", "seconds", "bytes"]
 """Base units, as the conventions of Prometheus want them."""
+
+_SCALES: Final[Mapping[str, tuple[int, Unit]]] = {
+    "": (1, ""),
+    "ms": (1000, "seconds"),
+    "bytes": (1, "bytes"),
+}
+"""What values of a source are divided by, and their unit then."""
 
 _Value: TypeAlias = float | Mapping[str, float] | None
 
@@ -100,7 +110,8 @@ def metrics_of(
         queries = {each.name: each for each in sorted(active, key=_is_running)}
         measures = [each for each in _MEASURES if per_split or each.label != "split"]
         metrics = [each.metric(queries.values()) for each in measures]
-    return [*metrics, *_of_calls(calls)]
+        of_sources = {name: query.metrics(histories.now_ms) for name, query in queries.items()}
+    return [*metrics, *_of_sources(of_sources), *_of_calls(calls)]
 
 
 def _is_running(query: QueryHistory) -> bool:
@@ -155,19 +166,6 @@ _MEASURES: Final = (
         "How long the last trigger took.",
         _now(lambda batch: _seconds(batch.duration_ms)),
         "seconds",
-    ),
-    _Measure(
-        "planning_retries",
-        "counter",
-        "How often sources asked the outside again while planning.",
-        lambda query: query.retries.total,
-    ),
-    _Measure(
-        "read",
-        "counter",
-        "Arrow data that tasks have handed to Spark, attempts that were repeated counted again.",
-        lambda query: query.read_bytes.total,
-        "bytes",
     ),
     _Measure(
         "lag",
@@ -242,6 +240,29 @@ _MEASURES: Final = (
         "split",
     ),
 )
+
+
+def _of_sources(values: Mapping[str, Mapping[str, int]]) -> Iterator[Metric]:
+    """Yield the metrics of the sources of each query, by its name."""
+    for name, each in SOURCE_METRICS.items():
+        scale, unit = _SCALES[each.unit]
+        samples: dict[tuple[str, ...], float] = {
+            (query,): of_query[name] / scale for query, of_query in values.items() if name in of_query
+        }
+        yield Metric(each.exported, each.kind, each.description, unit, samples=samples)
+    own: dict[tuple[str, ...], float] = {
+        (query, name): value
+        for query, of_query in values.items()
+        for name, value in of_query.items()
+        if name not in SOURCE_METRICS
+    }
+    yield Metric(
+        "source_counter",
+        "counter",
+        "The counters of plugins (`hw.count`).",
+        labels=("query", "counter"),
+        samples=own,
+    )
 
 
 def _of_calls(calls: Mapping[str, MetricsSnapshot]) -> Iterator[Metric]:

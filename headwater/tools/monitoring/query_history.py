@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
+from headwater.core.metrics import is_counter
 from headwater.tools.monitoring.batch_report import BatchReport
 
 QueryState: TypeAlias = Literal["running", "idle", "failed", "stopped", "logged"]
@@ -101,8 +102,8 @@ class QueryHistory:
         started_ms: when that began, in ms since 1970; None if that was before it was watched.
         heard_ms: when the last report came.
         rows: that were read while it was watched.
-        retries: how often sources asked the outside again while planning.
-        read_bytes: how many bytes of Arrow tasks have handed to Spark.
+        counters: those of its sources, by the names of `headwater.core.metrics`.
+        reported_ms: when the last batch was reported.
         failures: how often it ended with an error.
         message: a line about a fault, or a remark.
         batches: the last ones, the oldest first.
@@ -117,8 +118,8 @@ class QueryHistory:
     started_ms: int | None = None
     heard_ms: int | None = None
     rows: int = 0
-    retries: RunCounter = field(default_factory=RunCounter)
-    read_bytes: RunCounter = field(default_factory=RunCounter)
+    counters: dict[str, RunCounter] = field(default_factory=dict)
+    reported_ms: int = 0
     failures: int = 0
     message: str = ""
     batches: deque[BatchReport] = field(default_factory=deque)
@@ -129,12 +130,21 @@ class QueryHistory:
         """The last batch that was reported."""
         return self.batches[-1] if self.batches else None
 
+    def metrics(self, now_ms: int) -> dict[str, int]:
+        """Return the metrics of its sources: counters over all runs, and gauges while it runs."""
+        values = {name: counter.total for name, counter in self.counters.items()}
+        if self.last is None or self.last.lag is None or self.state in ("failed", "stopped"):
+            return values
+        # Spark reports no progress while there is nothing to do.
+        idle_ms = now_ms - self.reported_ms if self.state == "idle" else 0
+        return {**self.last.lag.idle_for(idle_ms).metrics, **values}
+
     def begin_run(self, run_id: str) -> None:
         """Take note of the run that reports. Idempotent."""
         if self.run_id == run_id:
             return
-        self.retries.begin_run()
-        self.read_bytes.begin_run()
+        for counter in self.counters.values():
+            counter.begin_run()
         self.run_id = run_id
         self.runs += 1
         self.started_ms = None
@@ -147,8 +157,10 @@ class QueryHistory:
             previous = self.batches.pop()
             self.rows -= previous.rows or 0
         self.rows += batch.rows or 0
-        self.retries.take(batch.retries)
-        self.read_bytes.take(batch.read_bytes)
+        self.reported_ms = self.heard_ms or 0
+        for name, value in batch.metrics.items():
+            if is_counter(name):
+                self.counters.setdefault(name, RunCounter()).take(value)
         self.batches.append(batch)
         room = _MOST_SPLIT_REPORTS // max(1, len(batch.splits))
         while len(self.batches) > max(_FEWEST_BATCHES, min(_MOST_BATCHES, room)):
@@ -168,6 +180,11 @@ class QueryHistories:
         self._lock = threading.Lock()
         self._by_id: dict[str, QueryHistory] = {}
         self._failures: deque[QueryFailure] = deque(maxlen=_MOST_ERRORS)
+
+    @property
+    def now_ms(self) -> int:
+        """The wall-clock time in ms since 1970."""
+        return self._wall_ms()
 
     @contextmanager
     def reading(self) -> Iterator[list[QueryHistory]]:

@@ -224,8 +224,13 @@ def test_the_statistics_of_the_last_checkpoint_are_in_the_progress() -> None:
     query.plan()
     latest = query.coordinator.latest()
     assert latest is not None
-    assert latest["bytes"] == read_bytes > 0
-    assert latest["retries"] == 0
+    metrics: Any = latest["metrics"]
+    assert metrics["numBytesIn"] == read_bytes > 0
+    assert metrics["planningRetries"] == 0
+    assert metrics["sourceIdleTime"] == 0
+    query.clock.advance(700)
+    later: Any = query.coordinator.latest()
+    assert later["metrics"]["sourceIdleTime"] == 700
     checkpoint: Any = latest["checkpoint"]
     assert (checkpoint["epoch"], checkpoint["places"], checkpoint["not_run"]) == (1, 2, 1)
     assert {

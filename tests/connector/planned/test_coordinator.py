@@ -483,8 +483,22 @@ def test_progress_says_what_tasks_have_read_and_how_often_the_outside_was_asked_
     LossReports(task.reports_to)(task.ranges[0].split, 2, 6, "were lost")
     latest = coordinator.latest()
     assert latest is not None
-    assert (latest["bytes"], latest["retries"]) == (read_bytes, 2)
+    metrics: Any = latest["metrics"]
+    assert (metrics["numBytesIn"], metrics["planningRetries"]) == (read_bytes, 2)
     assert read_bytes > 0
+
+
+def test_a_source_is_idle_from_the_last_batch_that_had_rows(harness: Harness) -> None:
+    harness.outside.heads["a"] = 9
+    coordinator = harness.coordinator(max_rows=5)
+    offset = coordinator.initial_offset()
+    idle = []
+    for _ in range(4):
+        harness.clock.advance(100)
+        offset = logged(coordinator.plan_next(offset, limited=True))
+        metrics: Any = (coordinator.latest() or {})["metrics"]
+        idle.append((metrics["sourceIdleTime"], metrics["pendingRecords"], metrics["isProcessingBacklog"]))
+    assert idle == [(0, 4, 1), (0, 0, 0), (100, 0, 0), (200, 0, 0)]
 
 
 def test_a_task_that_is_left_early_tells_what_it_read_until_then(harness: Harness) -> None:
@@ -498,7 +512,8 @@ def test_a_task_that_is_left_early_tells_what_it_read_until_then(harness: Harnes
     LossReports(task.reports_to)(task.ranges[0].split, 2, 6, "were lost")
     latest = coordinator.latest()
     assert latest is not None
-    assert latest["bytes"] == read_bytes
+    metrics: Any = latest["metrics"]
+    assert metrics["numBytesIn"] == read_bytes
 
 
 def test_nothing_listens_where_no_offset_follows(harness: Harness) -> None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import time
 from types import SimpleNamespace
 from typing import Any
+
+import pytest
 
 from headwater.connector.spark.lag import LagListener, lag_of
 from headwater.core.losses import NO_LOSSES
@@ -23,8 +26,8 @@ def source(positions: dict[str, Any] | None, heads: dict[str, Any] | None, **mor
         return None if of is None else json.dumps(named)
 
     name = more.pop("source", "kafka")
-    fronts = {"fronts_ms": more.pop("fronts_ms")} if "fronts_ms" in more else {}
-    return SimpleNamespace(endOffset=offset(positions, **more), latestOffset=offset(heads, **fronts))
+    reported = {each: more.pop(each) for each in ("fronts_ms", "metrics") if each in more}
+    return SimpleNamespace(endOffset=offset(positions, **more), latestOffset=offset(heads, **reported))
 
 
 def test_lag_is_the_heads_less_what_was_read_by_partition_and_in_total() -> None:
@@ -47,6 +50,7 @@ def test_lag_is_the_heads_less_what_was_read_by_partition_and_in_total() -> None
             "held_back_by": None,
             "late_rows": 0,
             "late_in_column": 0,
+            "metrics": {},
         }
     }
     assert str(listener) == "orders: batch 7, 1,234 rows/s, lag 20 (orders-0 20)"
@@ -144,7 +148,45 @@ def test_a_notebook_shows_the_splits_that_are_furthest_behind() -> None:
 
 def test_rows_that_are_late_by_a_column_are_shown() -> None:
     end = {"source": "kafka", "positions": {"orders": {"0": 10}}}
-    lag = lag_of("orders", 7, 5.0, [(end, end | {"late_in_column": 7})])
+    lag = lag_of("orders", 7, 5.0, [(end, end | {"metrics": {"lateInColumn": 7}})])
     assert lag is not None
     assert lag.late_in_column == 7
     assert str(lag).endswith(", 7 rows late by eventTimeColumn")
+
+
+def test_metrics_of_several_sources_are_joined_as_each_says_and_errors_are_shown() -> None:
+    listener = LagListener()
+    one = {"numRecordsInErrors": 2, "pendingRecords": 10, "currentEmitEventTimeLag": 30, "skipped": 1}
+    other = {"numRecordsInErrors": 1, "pendingRecords": 5, "currentEmitEventTimeLag": 70, "skipped": 4}
+    listener.onQueryProgress(
+        progress(*(source({"a": {"0": 1}}, {"a": {"0": 1}}, metrics=each) for each in (one, other)))
+    )
+    (lag,) = listener.queries()
+    assert lag.as_dict()["metrics"] == {
+        "numRecordsInErrors": 3,
+        "pendingRecords": 15,
+        "currentEmitEventTimeLag": 70,
+        "skipped": 5,
+    }
+    assert str(lag) == "orders: batch 7, 1,234 rows/s, lag 0, 3 records in error"
+
+
+def test_a_query_with_nothing_to_do_grows_idle_though_spark_reports_no_progress(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock_s = iter([100.0, 107.0, 109.0])
+    monkeypatch.setattr(time, "monotonic", lambda: next(clock_s))
+    listener = LagListener()
+    listener.onQueryProgress(
+        progress(source({"a": {"0": 1}}, {"a": {"0": 1}}, metrics={"sourceIdleTime": 5}))
+    )
+    assert listener.queries()[0].metrics == {"sourceIdleTime": 5}
+    listener.onQueryIdle(SimpleNamespace(runId="a-run"))
+    assert listener.queries()[0].metrics == {"sourceIdleTime": 9_005}
+
+
+def test_lag_in_barrier_mode_is_as_the_outside_tells_it() -> None:
+    end = {"source": "queue", "version": 1, "places": [[["a"], ["b"]]], "starts": {"a": 3, "b": 4}}
+    lag = lag_of("orders", 7, 5.0, [(end, {"source": "queue", "version": 1, "lags": {"a": 7, "b": 0}})])
+    assert lag is not None
+    assert (lag.total, lag.splits) == (7, {"a": 7, "b": 0})

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from kafka.record.legacy_records import LegacyRecordBatchBuilder
 
 from headwater.core.errors import CorruptRecordError, DeadlineError, SourceError
+from headwater.core.metrics import COUNTERS
 from headwater.readers.formats.bad_records import BadRecordsLocation, folder_name
 from headwater.readers.formats.format import DecodedPart, OnBadValue, Spans
 from headwater.readers.formats.text import TextValueFormat
@@ -135,6 +136,15 @@ def test_a_row_is_left_out_if_its_key_or_its_value_is_bad() -> None:
     assert [row["offset"] for row in rows] == [1, 2], "a part of which no column is wanted is not decoded"
     rows = emitted(["offset", "key", "value"], {"value": numbers("drop"), "key": numbers("drop")}, data)
     assert [row["offset"] for row in rows] == [2]
+
+
+def test_a_record_whose_key_and_value_are_bad_is_one_record_in_error() -> None:
+    data = batch(
+        [Record(0, key=b"x", value=b"x"), Record(1, key=b"1", value=b"x"), Record(2, key=b"2", value=b"3")]
+    )
+    COUNTERS.take()
+    emitted(["key", "value"], {"value": numbers("keep"), "key": numbers("drop")}, data)
+    assert COUNTERS.take() == {"numRecordsInErrors": 2}
 
 
 def test_a_batch_of_which_nothing_is_left_is_none() -> None:

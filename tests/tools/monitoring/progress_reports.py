@@ -35,6 +35,7 @@ class ScriptedQuery:
         rows_a_split: int = 100,
         behind: int = 50,
         fronts_ms: dict[str, int] | None = None,
+        metrics: dict[str, int] | None = None,
         **fields: Any,
     ) -> None:
         """Report a batch that read so many rows of each split; split ``n`` is then ``n * behind`` behind."""
@@ -52,7 +53,7 @@ class ScriptedQuery:
                 timestamp=self._time(),
                 numInputRows=rows,
                 processedRowsPerSecond=float(rows),
-                sources=[source(before, self._positions, self._heads, fronts_ms)],
+                sources=[source(before, self._positions, self._heads, fronts_ms, metrics)],
                 **fields,
             )
         )
@@ -104,11 +105,17 @@ def progress(**fields: Any) -> Any:
 
 
 def source(
-    before: Any, after: Any, heads: Any, fronts_ms: dict[str, int] | None = None, **more: Any
+    before: Any,
+    after: Any,
+    heads: Any,
+    fronts_ms: dict[str, int] | None = None,
+    metrics: dict[str, int] | None = None,
+    **more: Any,
 ) -> SimpleNamespace:
-    fronts = {} if fronts_ms is None else {"fronts_ms": {"orders": fronts_ms}}
+    latest: dict[str, Any] = {} if fronts_ms is None else {"fronts_ms": {"orders": fronts_ms}}
+    latest |= {} if metrics is None else {"metrics": metrics}
     return SimpleNamespace(
-        startOffset=offset(before), endOffset=offset(after, **more), latestOffset=offset(heads, **fronts)
+        startOffset=offset(before), endOffset=offset(after, **more), latestOffset=offset(heads, **latest)
     )
 
 

@@ -145,6 +145,26 @@ def test_a_query_shows_its_splits_and_moves_while_it_is_watched(page: Page) -> N
         page.until(lambda: page.text(".query .told") == "batch 2 · 800/s · lag 0")
 
 
+def test_metrics_of_the_sources_are_shown_in_their_units_with_what_they_mean(page: Page) -> None:
+    histories, watcher = watched()
+    query = ScriptedQuery(watcher, "orders", splits=1)
+    query.start()
+    query.report(
+        metrics={"numBytesIn": 2_500_000, "sourceIdleTime": 1_500, "isProcessingBacklog": 1, "skipped": 12}
+    )
+    with serving(histories) as server:
+        page.open(server)
+        shown = dict(zip(page.texts("#metrics dt"), page.texts("#metrics dd"), strict=True))
+        assert shown == {
+            "numBytesIn": "2.5 MB",
+            "isProcessingBacklog": "yes",
+            "sourceIdleTime": "1.5 s",
+            "skipped": "12",
+        }
+        assert "a part of what was there" in page.run("document.querySelectorAll('#metrics div')[1].title")
+        assert "100 rows, 2.5 MB seen" in page.text("#tiles")
+
+
 def test_event_time_of_each_split_and_who_holds_back_the_others(page: Page) -> None:
     histories, watcher = watched()
     query = ScriptedQuery(watcher, "orders", splits=2)

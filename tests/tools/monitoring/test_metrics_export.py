@@ -112,6 +112,20 @@ def test_losses_and_calls_are_counted() -> None:
     assert found["headwater_async_latency_seconds", "look_up", "0.99"] == 0
 
 
+def test_metrics_of_sources_are_exported_in_base_units_and_those_of_plugins_by_their_names() -> None:
+    histories, query = running()
+    query.report(metrics={"numRecordsInErrors": 3, "sourceIdleTime": 1_500, "skipped": 7})
+    query.report(metrics={"numRecordsInErrors": 4, "sourceIdleTime": 2_500, "skipped": 8})
+    found = scrape(histories)
+    assert found["headwater_records_in_errors_total", "orders"] == 4
+    assert found["headwater_source_idle_seconds", "orders"] == 2.5
+    assert found["headwater_source_counter_total", "skipped", "orders"] == 8
+    query.end()
+    found = scrape(histories)
+    assert found["headwater_records_in_errors_total", "orders"] == 4
+    assert ("headwater_source_idle_seconds", "orders") not in found
+
+
 def test_many_splits_can_be_left_out() -> None:
     histories, query = running(splits=2_000)
     query.report()

@@ -9,6 +9,7 @@ from typing import Any
 from headwater.tools.monitoring.batch_report import batch_report
 from headwater.tools.monitoring.board_view import ViewRequest, board_view
 from headwater.tools.monitoring.query_history import QueryHistories
+from headwater.tools.monitoring.query_watcher import QueryWatcher
 from tests.tools.monitoring.progress_reports import (
     START_MS,
     ScriptedQuery,
@@ -90,6 +91,20 @@ def test_a_query_that_fails_shows_what_headwater_said_and_is_among_the_last_erro
     assert (failure["query"], failure["message"]) == ("payments", "source kafka: the topic is gone")
 
 
+def test_a_query_with_nothing_to_do_grows_idle_though_it_reports_nothing() -> None:
+    now_ms = iter([START_MS] * 5 + [START_MS + 9_000] * 5)
+    histories = QueryHistories(lambda: next(now_ms))
+    watcher = QueryWatcher(histories)
+    latest = {"source": "kafka", "version": 2, "positions": {}, "metrics": {"sourceIdleTime": 3}}
+    at = SimpleNamespace(startOffset=None, endOffset=offset({"0": 1}), latestOffset=json.dumps(latest))
+    query = ScriptedQuery(watcher, "orders", splits=1)
+    query.start()
+    watcher.onQueryProgress(reported(id="id-of-orders", runId="run-1", batchId=0, sources=[at]))
+    query.idle()
+    with histories.reading() as (orders,):
+        assert orders.metrics(START_MS + 9_000) == {"sourceIdleTime": 9_003}
+
+
 def test_an_error_that_is_not_headwaters_is_its_first_line() -> None:
     histories, watcher = watched()
     query = ScriptedQuery(watcher, "payments", splits=1)
@@ -101,7 +116,8 @@ def test_an_error_that_is_not_headwaters_is_its_first_line() -> None:
 def test_a_query_that_is_started_again_goes_on_with_its_history() -> None:
     histories, watcher = watched()
     query = ScriptedQuery(watcher, "orders", splits=1)
-    latest = {"source": "kafka", "version": 2, "positions": {}, "retries": 3, "bytes": 700}
+    metrics = {"planningRetries": 3, "numBytesIn": 700, "pendingRecords": 9}
+    latest = {"source": "kafka", "version": 2, "positions": {}, "metrics": metrics}
     at = SimpleNamespace(startOffset=None, endOffset=offset({"0": 1}), latestOffset=json.dumps(latest))
     query.start()
     watcher.onQueryProgress(reported(id="id-of-orders", runId="run-1", batchId=0, sources=[at]))
@@ -110,7 +126,8 @@ def test_a_query_that_is_started_again_goes_on_with_its_history() -> None:
     query.report()
     (orders,) = view(histories)["queries"]
     assert (orders["state"], orders["runs"], orders["failures"], orders["message"]) == ("running", 2, 1, "")
-    assert (orders["retries"], orders["bytes"]) == (3, 700), "those of the first run"
+    shown = {each["name"]: each["value"] for each in view(histories)["shown"]["metrics"]}
+    assert shown == {"planningRetries": 3, "numBytesIn": 700}, "counters of the first run, and no gauge"
 
 
 def test_a_query_with_nothing_to_do_is_idle_and_one_that_was_stopped_is_shown_as_that() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import weakref
 from typing import Any
 
@@ -16,6 +15,7 @@ from pyspark.sql.streaming.listener import (
 )
 
 from headwater.core.errors import OptionError
+from headwater.core.redaction import logger_of
 
 DRAINS = "spark.sql.headwater.asyncIO.drains"
 """A local property, ``true`` in the tasks of queries that end by themselves, else ``false``."""
@@ -28,7 +28,7 @@ CARRIED_ROWS = "_headwater_rows"
 UNTIMED_ROWS = "_headwater_untimed_rows"
 """The same, where the operator does not know the event time of the rows."""
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 _watched: weakref.WeakSet[SparkSession] = weakref.WeakSet()
 
 

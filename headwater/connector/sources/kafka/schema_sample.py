@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from headwater.connector.formats.ddl import schema
 from headwater.connector.formats.options import FORMAT_OPTIONS, PartOptions
 from headwater.core.errors import HeadwaterError, OptionError
+from headwater.core.redaction import logger_of
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -23,7 +23,7 @@ from pyspark.sql.types import StructType
 
 from headwater.connector.compat import spark_fields
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 MOST_RECORDS: Final = 10_000
 MOST_BYTES: Final = 16 << 20

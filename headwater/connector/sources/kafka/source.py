@@ -94,6 +94,10 @@ class KafkaSource(KafkaSplitSerializer, PlannedSource["RecordSet", KafkaPartitio
         return self.fields
 
     @property
+    def time_column(self) -> str | None:
+        return "timestamp" if "timestamp" in self.columns else None
+
+    @property
     def takes_other_schemas(self) -> bool:
         return self.schema_evolution
 

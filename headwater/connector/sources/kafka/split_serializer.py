@@ -6,16 +6,16 @@ Also in offsets that Spark's own Kafka source has logged, from which a query may
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Iterable, Mapping
 from typing import ClassVar, cast
 
 from headwater.core.errors import DataLossError, OffsetError
 from headwater.core.jsons import JsonObject, JsonValue
+from headwater.core.redaction import logger_of
 from headwater.core.split import SplitPath
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 
 class KafkaSplitSerializer:

@@ -84,6 +84,12 @@ class MqttSource(BarrierSource[MqttSessionSplit, int]):
         return None if self.decoding is None else self.decoding.logged_schema
 
     @property
+    def time_column(self) -> str | None:
+        """The time at which a message was received: what it says of its own time is in its payload."""
+        received = MQTT_SCHEMA.field("received")
+        return received.name if received in list(self.schema()) else None
+
+    @property
     def takes_other_schemas(self) -> bool:
         return self.decoding is not None and self.decoding.takes_other_schemas
 

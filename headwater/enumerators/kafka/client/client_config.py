@@ -6,7 +6,6 @@ They are checked once, on the driver. The result is pickled and sent to each pro
 from __future__ import annotations
 
 import hashlib
-import logging
 import os
 import threading
 from collections.abc import Mapping
@@ -14,6 +13,7 @@ from dataclasses import astuple, dataclass, fields
 from typing import Any
 
 from headwater.core.errors import OptionError, nearest
+from headwater.core.redaction import logger_of
 from headwater.enumerators.kafka.client.metadata import BrokerAddress
 from headwater.enumerators.kafka.client.properties import PROPERTIES
 from headwater.enumerators.kafka.client.property_kinds import (
@@ -25,7 +25,7 @@ from headwater.enumerators.kafka.client.property_kinds import (
 from headwater.enumerators.kafka.client.sasl_config import SaslConfig, sasl_config
 from headwater.enumerators.kafka.client.tls import TlsConfig, check_stores, tls_config
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 _PREFIX = "kafka."
 _SECURITY = ("sasl.", "security.", "ssl.")
 """Where a value that does not fit may be a secret in the wrong place: it is not shown."""

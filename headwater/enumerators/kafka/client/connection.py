@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib.metadata
-import logging
 from collections import deque
 from collections.abc import Iterator
 from typing import Any
@@ -17,6 +16,7 @@ from kafka.protocol.metadata import ApiVersionsRequest
 
 from headwater.core.clock import Clock, SystemClock
 from headwater.core.errors import CorruptRecordError, TransientSourceError
+from headwater.core.redaction import logger_of
 from headwater.enumerators.kafka.client.client_config import ClientConfig
 from headwater.enumerators.kafka.client.errors import from_code, from_kafka_error, from_os_error, of_answer
 from headwater.enumerators.kafka.client.frames import ReceiveBuffer, Reply, frame_size
@@ -25,7 +25,7 @@ from headwater.enumerators.kafka.client.sasl import authenticate
 from headwater.enumerators.kafka.client.tls import ssl_context
 from headwater.enumerators.kafka.client.transport import Deadline, SocketSettings, Transport, open_transport
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 _SMALLEST_LIMIT_BYTES = 100 << 20
 _SESSION_SHARE = 0.85

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import logging
 import mmap
 import struct
 import threading
@@ -17,11 +16,12 @@ import kafka
 from kafka.protocol.api_message import ApiMessage
 
 from headwater.core.errors import CorruptRecordError, SourceError, TransientSourceError
+from headwater.core.redaction import logger_of
 from headwater.core.varints import read_varint
 from headwater.enumerators.kafka.client.metadata import BrokerAddress
 from headwater.enumerators.kafka.client.transport import Deadline
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 _SMALLEST_BYTES = 1 << 16
 _HUGE_PAGE_BYTES = 2 << 20
 _MOST_HANDSHAKE_BYTES = 1 << 19

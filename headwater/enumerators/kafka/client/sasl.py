@@ -11,7 +11,7 @@ from kafka.net.sasl.oauth import AbstractTokenProvider
 from kafka.protocol.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 
 from headwater.core.errors import AuthenticationError, HeadwaterError, OptionError
-from headwater.core.secrets import resolved_secret
+from headwater.core.secrets import kept_secret
 from headwater.enumerators.kafka.client.errors import from_code
 from headwater.enumerators.kafka.client.metadata import BrokerAddress
 from headwater.enumerators.kafka.client.msk_iam import MskIam
@@ -101,7 +101,7 @@ def _mechanism(config: SaslConfig) -> Any:
     return make(
         sasl_mechanism=config.mechanism,
         sasl_plain_username=username,
-        sasl_plain_password=resolved_secret(config.password, config.option),
+        sasl_plain_password=kept_secret(config.password, config.option),
     )
 
 

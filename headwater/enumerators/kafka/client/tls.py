@@ -15,7 +15,7 @@ from shlex import quote
 from typing import Any
 
 from headwater.core.errors import OptionError
-from headwater.core.secrets import resolved_secret
+from headwater.core.secrets import kept_secret
 
 _PEM_BLOCK = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----(.*?)-----END \1-----", re.DOTALL)
 _PEM_LINE_CHARACTERS = 64
@@ -166,7 +166,7 @@ def _load_authorities(context: ssl.SSLContext, config: TlsConfig) -> None:
 def _load_certificate(context: ssl.SSLContext, config: TlsConfig) -> None:
     def password() -> str:
         # Never None: OpenSSL would ask at the terminal, and the process would hang.
-        return resolved_secret(config.key_password or "", "option 'kafka.ssl.key.password'")
+        return kept_secret(config.key_password or "", "option 'kafka.ssl.key.password'")
 
     try:
         if config.certificate_path:

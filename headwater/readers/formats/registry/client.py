@@ -25,8 +25,9 @@ from headwater.core.errors import (
     TransientSourceError,
     UnknownSplitError,
 )
+from headwater.core.redaction import keep_secret, redacted
 from headwater.core.retry import Backoff, retrying
-from headwater.core.secrets import lasting_tls_failure, resolved_secret
+from headwater.core.secrets import kept_secret, lasting_tls_failure
 from headwater.readers.connections import Exchange, bounded
 from headwater.readers.formats.registry.settings import RegistrySettings
 
@@ -71,7 +72,6 @@ class SchemaRegistry:
         self._schemas: dict[tuple[int, bool], RegisteredSchema] = {}
         self._lock = threading.Lock()
         self._never = threading.Event()
-        self._plain: tuple[str, ...] = ()
 
     def by_id(self, schema_id: int, *, serialized: bool = False) -> RegisteredSchema:
         """Return the schema that values name. Blocks, for as long as the deadline in the settings says.
@@ -228,10 +228,7 @@ class SchemaRegistry:
     def _hidden(self, body: bytes) -> str:
         """Return the beginning of an answer without the credentials, which some servers send back."""
         text = body[:_SHOWN_BYTES].decode(errors="replace")
-        sent = self._pool.headers.get("Authorization", self._pool.headers.get("authorization", ""))
-        for secret in filter(None, (sent, sent.partition(" ")[2], *self._plain)):
-            text = text.replace(secret, "***")
-        return text[:_SHOWN]
+        return redacted(text)[:_SHOWN]
 
     @functools.cached_property
     def _pool(self) -> urllib3.PoolManager:
@@ -240,14 +237,14 @@ class SchemaRegistry:
         headers = make_headers(keep_alive=True, accept_encoding="gzip", user_agent="headwater")
         headers["Accept"] = "application/vnd.schemaregistry.v1+json, application/json"
         if settings.credentials is not None:
-            info = resolved_secret(settings.credentials, "user and password of the schema registry")
-            secrets = (info, info.partition(":")[2])
-            self._plain = (*secrets, *(json.dumps(secret)[1:-1] for secret in secrets))
+            info = kept_secret(settings.credentials, "user and password of the schema registry")
+            keep_secret(info.partition(":")[2])
             # In UTF-8, as Confluent's clients write it.
             headers["Authorization"] = f"Basic {base64.b64encode(info.encode()).decode()}"
         if settings.token is not None:
-            token = resolved_secret(settings.token, "the token of the schema registry")
+            token = kept_secret(settings.token, "the token of the schema registry")
             headers["Authorization"] = f"Bearer {token}"
+        keep_secret(headers.get("Authorization", "").partition(" ")[2])
         secure = any(url.startswith("https:") for url in settings.addresses)
         timeout = Timeout(connect=seconds, read=seconds)
         context = settings.tls.context() if secure else None

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import field
 from urllib.parse import unquote, urlsplit
 
-from headwater.core.errors import without_users
 from headwater.core.options import WHERE_SECRETS_ARE, Spec, duration_ms, names, option, text
+from headwater.core.redaction import without_users
 from headwater.core.secrets import TlsSettings
 
 

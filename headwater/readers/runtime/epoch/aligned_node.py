@@ -26,6 +26,7 @@ from headwater.readers.runtime.epoch.event_time import (
 from headwater.readers.runtime.epoch.progress import SplitFailures
 from headwater.readers.runtime.fetchers.events import Fetched, SplitsDone, SplitsFailed
 from headwater.readers.runtime.partitions.subpartition import PartitionEvent
+from headwater.readers.runtime.task_reports import EventTimeLags
 
 MOST_HELD = 1_000
 """This number of waiting splits ends an epoch: memory must stay small. The next one goes on without them."""
@@ -84,6 +85,7 @@ class AlignedNode(EmitterNode):
         super().__init__(source, starts=starts, loop=loop, clock=clock, schema=schema, failures=failures)
         self._alignment = SplitAlignment(alignment)
         self._column = alignment.column
+        self.lags = EventTimeLags(alignment.column)
         self._pause_or_resume = pause_or_resume
         self._on_enough = on_enough
         self._held: dict[SplitPath, _Held] = {}

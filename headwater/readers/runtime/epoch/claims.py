@@ -7,7 +7,6 @@ says which process its attempt runs in, so that others on its host can tell at o
 from __future__ import annotations
 
 import json
-import logging
 import os
 import secrets
 import socket
@@ -18,6 +17,7 @@ from typing import Final
 from headwater.core.clock import Clock
 from headwater.core.errors import FencedError, StateLocationError
 from headwater.core.jsons import JsonObject, dumps
+from headwater.core.redaction import logger_of
 from headwater.readers.runtime.epoch.task_slot import SEALED, TaskSlot
 
 BEAT_MS: Final = 2_000
@@ -35,7 +35,7 @@ _PROC: Final = Path("/proc")
 _SEAL: Final = b"sealed"
 """The first claim of a slot that nobody had claimed when the driver sealed it: the same from every driver."""
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 
 class ClaimWatch:

@@ -26,6 +26,7 @@ from headwater.readers.runtime.fetchers.events import (
     SplitsPaused,
 )
 from headwater.readers.runtime.partitions.subpartition import PartitionEvent
+from headwater.readers.runtime.task_reports import EventTimeLags
 
 
 class EmitterNode:
@@ -36,6 +37,8 @@ class EmitterNode:
     Attributes:
         progress: the state of the splits.
         failures: of the splits.
+        pending: how many records wait in splits, as far as the outside told it.
+        lags: of the emitted records. Behind asynchronous calls the column may be gone.
 
     Args:
         source: makes the emitter.
@@ -58,6 +61,8 @@ class EmitterNode:
     ) -> None:
         self.failures = failures
         self.progress = EpochProgress(starts, clock, failures)
+        self.pending: dict[SplitPath, int] = {}
+        self.lags = EventTimeLags(source.time_column)
         self._source = source
         self._loop = loop
         self._schema = schema
@@ -126,10 +131,15 @@ class EmitterNode:
         if position != state.position:
             self.failures.got_on(fetched.path)
         state.position = position
+        if fetched.record.pending is not None:
+            self.pending[fetched.path] = fetched.record.pending
         self.progress.add_events(fetched.record.events)
         for split in fetched.record.found:
             self.add_found(split)
-        return _whole(batches)
+        batch = _whole(batches)
+        if batch is not None:
+            self.lags.emitted(batch, fetched.fetched_ms)
+        return batch
 
     def _take_done(self, event: SplitsDone) -> None:
         for path in event.finished:

@@ -13,6 +13,7 @@ import pyarrow as pa
 from headwater.core.barrier_source import BarrierSource
 from headwater.core.epoch import EpochState
 from headwater.core.errors import ContractError
+from headwater.core.metrics import COUNTERS
 from headwater.readers.runtime.epoch.calls import AsyncCalls, CallPace
 from headwater.readers.runtime.epoch.dataflow import Dataflow
 from headwater.readers.runtime.epoch.emitter_node import EmitterNode
@@ -161,6 +162,8 @@ class EpochReader(CallPace, ABC):
         self._flow.close()
         if self._calls is not None:
             self._calls.close()
+        self.metrics.source = {**COUNTERS.take(), **self._node.lags.metrics}
+        self.metrics.pending = [[[*path], records] for path, records in self._node.pending.items()]
         self.metrics.fetches = self._flow.manager.fetches
         self.metrics.took_ms = self._flow.manager.slowest()
         self.metrics.peak_buffered_bytes = self._flow.partition.pool.peak_bytes

@@ -11,6 +11,7 @@ from headwater.core.barrier_source import BarrierSource
 from headwater.core.clock import Clock
 from headwater.core.epoch import Barrier, EpochState, InFlight
 from headwater.core.jsons import JsonValue
+from headwater.core.metrics import COUNTERS
 from headwater.core.split import SplitPath, SplitRange
 from headwater.readers.runtime.batches import write_batches
 from headwater.readers.runtime.epoch.aligned_node import AlignedNode
@@ -61,6 +62,7 @@ class FirstReading(EpochReader):
         node = _node_of(source, task, flow=flow, starts=starts, clock=context.clock)
         for split in waited:
             node.progress.add_found(split)
+        COUNTERS.take()  # those of an attempt that has failed, or of a batch read
         super().__init__(source, context, flow=flow, node=node, calls=calls)
         self._clock = context.clock
         self._waiting = context.waiting

@@ -6,7 +6,6 @@ Of two scans of one epoch on one host the second reads the rows that the first o
 from __future__ import annotations
 
 import hashlib
-import logging
 import os
 import shutil
 import tempfile
@@ -25,6 +24,7 @@ from headwater.core.epoch import EpochState
 from headwater.core.epoch_json import state_to_json
 from headwater.core.jsons import dumps
 from headwater.core.local_files import make_private_folder
+from headwater.core.redaction import logger_of
 from headwater.core.source import Source
 from headwater.readers.runtime.epoch.calls import AsyncCalls, CreateCalls
 from headwater.readers.runtime.epoch.epoch_reader import EpochReader
@@ -33,7 +33,7 @@ from headwater.readers.runtime.epoch.second_reading import SecondReading
 from headwater.readers.runtime.epoch.state_parts import StateParts
 from headwater.readers.runtime.epoch.task import EpochReading, EpochTask, ReadingContext
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 _FORGOTTEN_S = 24 * 3600
 """Rows that a query kept longer ago are deleted by the next query on the host."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,11 +11,12 @@ from headwater.core.emitter import SplitState
 from headwater.core.epoch import EpochState, Failing, FoundSplit, InFlight, SplitProgress, SplitStatus
 from headwater.core.errors import ContractError, DeadlineError, TransientSourceError
 from headwater.core.jsons import JsonValue
+from headwater.core.redaction import logger_of
 from headwater.core.split import SplitPath, SplitRange
 
 _MOST_REASON = 500
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 
 @dataclass(slots=True)

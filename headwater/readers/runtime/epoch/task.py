@@ -85,6 +85,8 @@ class EpochMetrics:
         snapshot_ms: how long copying the state took; writing it is not counted.
         peak_buffered_bytes: the most that ever lay between fetchers and emitter.
         took_ms: how long fetching from the slowest splits took.
+        source: by the names of `headwater.core.metrics`.
+        pending: how many records wait in splits, as far as the outside told it (`EpochRecord.pending`).
     """
 
     rows: int = 0
@@ -96,6 +98,8 @@ class EpochMetrics:
     snapshot_ms: int = 0
     peak_buffered_bytes: int = 0
     took_ms: list[JsonValue] = field(default_factory=list)
+    source: Mapping[str, int] = field(default_factory=dict)
+    pending: list[JsonValue] = field(default_factory=list)
 
 
 @dataclass(frozen=True, kw_only=True)

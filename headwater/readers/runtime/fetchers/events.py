@@ -11,6 +11,7 @@ from headwater.core.errors import TransientSourceError
 from headwater.core.jsons import JsonValue
 from headwater.core.split import SplitPath
 from headwater.readers.runtime.partitions.subpartition import PartitionEvent
+from headwater.readers.runtime.task_reports import wall_ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,11 +22,13 @@ class Fetched:
         path: of its split.
         record: the record.
         size_bytes: of its rows.
+        fetched_ms: when it was fetched: the wall-clock time in ms since 1970.
     """
 
     path: SplitPath
     record: EpochRecord
     size_bytes: int
+    fetched_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,12 +118,13 @@ class PendingFetch:
         any two elements: events of their own would be lost, or come again with the next fetch.
         """
         pending = cls(served=served)
+        fetched_ms = wall_ms() if fetched.records else 0
         for path, records in fetched.records.items():
             for record in records:
                 size_bytes = record.rows.nbytes
                 pending.rows += record.rows.num_rows
                 pending.row_bytes += size_bytes
-                pending.elements.append(Fetched(path, record, size_bytes))
+                pending.elements.append(Fetched(path, record, size_bytes, fetched_ms))
         events = fetched.events
         last = pending.elements[-1] if pending.elements else None
         if events and isinstance(last, Fetched):

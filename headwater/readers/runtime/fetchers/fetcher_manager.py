@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-import logging
 import threading
 import time
 from collections import deque
@@ -13,10 +12,11 @@ from typing import Any
 
 from headwater.core.errors import ContractError
 from headwater.core.jsons import JsonValue
+from headwater.core.redaction import logger_of
 from headwater.core.split import SplitPath, SplitRange
 from headwater.readers.runtime.fetchers.split_fetcher import FetcherWork, SplitFetcher
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 MOST_MEASURED = 100
 """The time is told of so many splits at most: manifests stay small."""

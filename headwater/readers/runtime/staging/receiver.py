@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from typing import Final
 
 from headwater.core.clock import Clock, SystemClock
 from headwater.core.errors import HeadwaterError, SourceError, TransientSourceError
+from headwater.core.redaction import logger_of
 from headwater.core.retry import Retry
 from headwater.readers.runtime.staging.receiver_task import ReceiverAnswer, ReceiverTask, TaskQuestion
 from headwater.readers.runtime.staging.staged_client import QueueTakenError
@@ -19,7 +19,7 @@ _FIGHT_MS: Final = 60_000
 _MOST_LOST: Final = 5
 """A connection that is lost more often in this time may have one."""
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 
 class Receiver:

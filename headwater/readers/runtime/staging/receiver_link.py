@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from abc import ABC, abstractmethod
 from functools import partial
@@ -12,6 +11,7 @@ from typing import Final
 
 from headwater.core.clock import Clock, SystemClock
 from headwater.core.errors import FencedError, SourceError
+from headwater.core.redaction import logger_of
 from headwater.readers.runtime.staging.receiver import Receiver
 from headwater.readers.runtime.staging.receiver_place import ReceiverPlace
 from headwater.readers.runtime.staging.receiver_process import exit_code, on_thread, serve, start_receiver
@@ -22,7 +22,7 @@ _START_MS: Final = 60_000
 _MOST_DEATHS: Final = 3
 """How often a task starts a receiver again that died before it had answered."""
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 
 class ReceiverLink(ABC):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import logging
 import secrets
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,6 +11,7 @@ from typing import Any, Final, cast
 import pyarrow as pa
 
 from headwater.core.errors import SourceError
+from headwater.core.redaction import logger_of
 from headwater.core.split import Split
 from headwater.readers.runtime.partitions.segment_log import SegmentLog
 from headwater.readers.runtime.staging.staged_client import Delivery, StagedClient
@@ -20,7 +20,7 @@ from headwater.readers.runtime.staging.staging import KEY_COLUMN, KeyWindows, Re
 _LOOK_BACK: Final = 64
 """How many segments before the end are read first for their keys; each further step reads twice as many."""
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 
 class Stager:

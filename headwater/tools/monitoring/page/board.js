@@ -164,20 +164,35 @@ function showDetails(query, details, nowMs) {
   byId("details-title").textContent = query.name;
   byId("message").hidden = !query.message;
   byId("message").textContent = query.message;
-  showTiles(query, nowMs);
+  showTiles(query, nowMs, details.metrics);
+  showMetrics(details.metrics);
   showBatches(details.batches);
   table("epochs", details.epochs, [...new Set(details.epochs.flatMap(Object.keys))]);
   showSplits(details.splits);
   table("lost", details.lost, ["time_ms", "split", "first", "until", "found"]);
 }
 
-function showTiles(query, nowMs) {
+// A metric of the sources: its unit says how it is read.
+function metric({ name, value, unit }) {
+  if (name === "isProcessingBacklog") return value ? "yes" : "no";
+  return unit === "bytes" ? size(value) : unit === "ms" ? duration(value) : number(value);
+}
+
+function showMetrics(metrics) {
+  byId("metrics-section").hidden = metrics.length === 0;
+  byId("metrics").replaceChildren(...metrics.map((each) =>
+    element("div", { title: each.about, className: each.name === "numRecordsInErrors" && each.value ? "alarm" : "" },
+      element("dt", { textContent: each.name }), element("dd", { textContent: metric(each) }))));
+}
+
+function showTiles(query, nowMs, metrics) {
+  const known = Object.fromEntries(metrics.map(({ name, value }) => [name, value]));
   const behind = (ms) => (ms === null ? "" : `${duration(Math.max(0, nowMs - ms))} ago`);
   const lost = query.lost_rows + query.lost_at_least_rows + query.lost_splits;
   const tiles = [
     ["state", query.state, query.runs > 1 ? `started ${query.runs} times` : "", query.state === "failed"],
     ["batch", number(query.batch_id), query.duration_ms === null ? "" : `took ${duration(query.duration_ms)}`],
-    ["rate", rate(query.rate), seen(query)],
+    ["rate", rate(query.rate), seen(query, known.numBytesIn)],
     ["lag", number(query.lag), `${plural(query.splits, "split")}${caughtUp(query)}`],
   ];
   if (query.arrival_rate !== null) tiles.push(["comes in", rate(query.arrival_rate), "at the source, lately"]);
@@ -186,7 +201,7 @@ function showTiles(query, nowMs) {
   if (query.late_rows) tiles.push(["late rows", number(query.late_rows), "of splits found late"]);
   if (query.watermark_ms !== null) tiles.push(["watermark", clock(query.watermark_ms), behind(query.watermark_ms)]);
   if (query.calls_carried) tiles.push(["calls in flight", number(query.calls_carried), "kept in state"]);
-  tiles.push(["retries", number(query.retries), query.failures ? plural(query.failures, "failure") : "", false]);
+  tiles.push(["retries", number(known.planningRetries || 0), query.failures ? plural(query.failures, "failure") : "", false]);
   tiles.push(["lost", number(lost), lostText(query), lost > 0]);
   byId("tiles").replaceChildren(...tiles.map(([name, value, more, isAlarm]) =>
     element("div", { className: isAlarm ? "alarm" : "" }, element("dt", { textContent: name }),
@@ -198,9 +213,9 @@ function caughtUp(query) {
   return query.caught_up_ms === null ? ", not falling" : `, caught up in ${duration(query.caught_up_ms)}`;
 }
 
-function seen(query) {
+function seen(query, bytes) {
   // Not of every source are the bytes known.
-  return `${number(query.rows)} rows${query.bytes ? `, ${size(query.bytes)}` : ""} seen`;
+  return `${number(query.rows)} rows${bytes ? `, ${size(bytes)}` : ""} seen`;
 }
 
 function lostText(query) {

@@ -189,7 +189,7 @@ def test_times_of_the_payload_that_are_late_are_counted_with_a_format(kafka: Loc
             LossReports(tasks[0].reports_to)(hw.NamedSplit("0"), 0, 1, "were lost")
             start = end
         report: Any = coordinator.latest()
-    assert 200 < report["late_in_column"] <= 300
+    assert 200 < report["metrics"]["lateInColumn"] <= 300
 
 
 def test_a_query_that_was_not_aligned_takes_the_option_up(kafka: LocalKafka, behind: str) -> None:
