@@ -606,8 +606,8 @@ def http(
             (``alignmentTimeout``)
         checkpoint_timeout: How long a task of a committed batch may take to publish what it read before
             it counts as not run. Default: `60s`. (``checkpointTimeout``)
-        poll_interval: How long after it had nothing more a split is looked at again. Default: `1s`.
-            (``pollInterval``)
+        poll_interval: How long after the beginning of an epoch in which it had nothing more a split is
+            looked at again. Default: `1s`. (``pollInterval``)
         share_scans: Keep the rows of an epoch in a file on the executor's host, so that further scans of
             the epoch there (a self-join, several actions in `foreachBatch`) ask the outside for nothing.
             Costs writing every row to local disk. Default: `false`. (``shareScans``)
@@ -1249,8 +1249,8 @@ def mqtt(
             (``alignmentTimeout``)
         checkpoint_timeout: How long a task of a committed batch may take to publish what it read before
             it counts as not run. Default: `60s`. (``checkpointTimeout``)
-        poll_interval: How long after it had nothing more a split is looked at again. Default: `1s`.
-            (``pollInterval``)
+        poll_interval: How long after the beginning of an epoch in which it had nothing more a split is
+            looked at again. Default: `1s`. (``pollInterval``)
         share_scans: Keep the rows of an epoch in a file on the executor's host, so that further scans of
             the epoch there (a self-join, several actions in `foreachBatch`) ask the outside for nothing.
             Costs writing every row to local disk. Default: `false`. (``shareScans``)

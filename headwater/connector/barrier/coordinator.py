@@ -219,13 +219,12 @@ class BarrierCoordinator(SourceCoordinator[EpochTask]):
         if self._settled is None or self._settled[0] != start_offset.epoch:
             completed = checkpoints.complete(start_offset.epoch, len(start_offset.tasks))
             self._times.add(completed.took_ms)
-            running_ms = (
-                self._clock.monotonic_ms() - self._opened_ms if start_offset.epoch == self._opened else 0
-            )
+            opened_ms = self._opened_ms if start_offset.epoch == self._opened else None
+            running_ms = 0 if opened_ms is None else self._clock.monotonic_ms() - opened_ms
             settled = settle(self._source, start_offset, completed, self._wall_ms(), running_ms)
             warn_of_failing(start_offset.epoch, settled.failing, self._retry_deadline_ms)
             settled = replace(settled, waiting=self._merge(start_offset.epoch, settled.waiting))
-            self._due.take_up(settled, opened_here=start_offset.epoch == self._opened)
+            self._due.take_up(settled, opened_ms=opened_ms)
             self._driver.notify_complete(
                 start_offset.epoch, settled.checkpoint(), lambda enumerator: _give_back(enumerator, settled)
             )

@@ -14,14 +14,16 @@ class DueSplits:
 
     * A split with more to read is due. So is one whose task was not run.
     * A split that must not be asked before some time is due then, under every trigger.
-    * A split that had nothing more is due a poll interval later; under AvailableNow not any more in this run,
-      which ends when that is true of all.
+    * A split that had nothing more is due a poll interval after its epoch was opened: that the epoch then
+      waited for other splits, and for the sink, delays it no further. Under AvailableNow it is not due any
+      more in this run, which ends when that is true of all.
 
     Used by Spark's thread, and by the coordinator thread while Spark's thread waits for it: never by both at
     once.
 
     Args:
-        poll_interval_ms: how long after it was caught up a split is polled again.
+        poll_interval_ms: how long after the beginning of the epoch in which it was caught up a split is
+            polled again.
         clock: monotonic time.
         wall_ms: wall-clock time, in which "not before" is given. It is read once for each such time: no split
             waits longer because the clock is set back meanwhile.
@@ -53,25 +55,24 @@ class DueSplits:
         self._run_over = False
         self._poll_at_ms.clear()
 
-    def take_up(self, settlement: Settlement, *, opened_here: bool) -> None:
+    def take_up(self, settlement: Settlement, *, opened_ms: int | None) -> None:
         """Note the results of an epoch.
 
         Args:
             settlement: the state after it.
-            opened_here: whether this process opened the epoch. One that an earlier process opened says
-                nothing about now.
+            opened_ms: when this process opened the epoch, by the monotonic clock; None if an earlier process
+                did, which says nothing about now.
         """
         self._not_before_ms = {
             path: time_ms for path, time_ms in self._not_before_ms.items() if path in settlement.due_ms
         }
-        if not opened_here:
+        if opened_ms is None:
             return
         if self._run is not None:
             self._run |= settlement.caught_up
             # A sink that does not read the rows it is given would be offered the same splits for ever.
             self._run_over = not settlement.ran
-        at_ms = self._clock.monotonic_ms() + self._poll_interval_ms
-        self._poll_at_ms.update(dict.fromkeys(settlement.caught_up, at_ms))
+        self._poll_at_ms.update(dict.fromkeys(settlement.caught_up, opened_ms + self._poll_interval_ms))
 
     def due(self, live: Iterable[SplitPath], settlement: Settlement | None) -> list[SplitPath]:
         """Return the splits that an epoch opened now would read, in the order of their turns.

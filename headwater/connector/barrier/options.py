@@ -35,7 +35,8 @@ class EpochSettings:
         alignment_timeout_ms: an aligned barrier overtakes after so long; None for never.
         parallelism: the most tasks of an epoch.
         budget_bytes: that a task may hold in its channels.
-        poll_interval_ms: how long after a split was caught up it is looked at again.
+        poll_interval_ms: how long after the beginning of an epoch in which it was caught up a split is looked
+            at again.
         checkpoint_timeout_ms: how long a task of a committed batch that has begun may take to publish.
         retained_epochs: how many epochs before the last one the state location keeps.
         share_scans: keep rows on their host until the next epoch, for other scans of the same epoch.
@@ -141,7 +142,7 @@ class EpochOptions(Spec):
     )
     poll_interval_ms: int = option(
         "pollInterval",
-        "How long after it had nothing more a split is looked at again.",
+        "How long after the beginning of an epoch in which it had nothing more a split is looked at again.",
         default=1_000,
         parse=duration_ms,
         only=_STREAM,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from headwater.connector.barrier.coordinator import BarrierCoordinator
-from headwater.connector.barrier.options import EpochSettings
+from headwater.connector.barrier.options import EpochOptions, EpochSettings
 from headwater.core.epoch import Barrier, Failing
 from headwater.core.retry import Backoff
 from headwater.core.state_store import MemoryStateStore
@@ -51,6 +51,32 @@ def test_a_split_that_was_caught_up_is_looked_at_again_after_the_poll_interval()
     assert query.batch() is None
     query.clock.advance(1)
     assert query.batch() == [("a", 0), ("a/0", 0), ("a/0", 1), ("a/0", 2)]
+
+
+COMMIT_MS = 300
+"""What Spark and a sink take between two epochs."""
+
+
+def test_by_default_a_row_of_a_quiet_split_is_read_within_two_seconds_beside_a_backlog_too() -> None:
+    defaults = {each.name: each.default for each in EpochOptions.options()}
+    interval_ms, poll_ms = defaults["barrierInterval"], defaults["pollInterval"]
+    alone = Query(Logs({"a": 0}), poll_interval_ms=poll_ms)
+    alone.batch()
+    # It appears at once behind the look at the split, whose epoch ends with that.
+    alone.outside.lengths["a"] = 1
+    alone.clock.advance(COMMIT_MS)
+    waited_ms = COMMIT_MS
+    while not alone.batch():
+        alone.clock.advance(10)
+        waited_ms += 10
+    assert waited_ms + COMMIT_MS < 2_000
+    busy = Query(Logs({"a": 0, "b": 100}), poll_interval_ms=poll_ms)
+    busy.batch()
+    busy.outside.lengths["a"] = 1
+    # The epoch goes on to its barrier; the one behind it has the row.
+    busy.clock.advance(interval_ms + COMMIT_MS)
+    assert ("a", 0) in (busy.batch() or [])
+    assert interval_ms + COMMIT_MS < 2_000
 
 
 def test_a_split_is_not_read_before_its_time_also_after_a_restart() -> None:

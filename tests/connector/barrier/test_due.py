@@ -78,5 +78,5 @@ def test_what_a_later_epoch_says_counts() -> None:
     due = DueSplits(1_000, clock, wall)
     assert due.due([("a",)], settlement(wall.now_ms + HOUR_MS)) == []
     later = settlement(wall.now_ms)
-    due.take_up(later, opened_here=True)
+    due.take_up(later, opened_ms=0)
     assert due.due([("a",)], later) == [("a",)]

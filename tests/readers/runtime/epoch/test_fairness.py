@@ -148,7 +148,7 @@ class Query:
         )
         manifests = tuple(Manifest(state, {"written_ms": 0}) for state in states)
         self._settled = settle(self._source, offset, CompletedCheckpoint(offset.epoch, manifests, 0), 0)
-        self._due.take_up(self._settled, opened_here=True)
+        self._due.take_up(self._settled, opened_ms=self._world.clock.monotonic_ms())
         return tasks
 
     def _read(self, starts: Sequence[SplitRange[NumberSplit, JsonValue]]) -> EpochState:
