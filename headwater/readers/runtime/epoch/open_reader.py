@@ -121,12 +121,16 @@ class SharedScans:
         file = self.file(source, state)
         try:
             make_private_folder(self._root)
-            return pa.ipc.open_file(pa.memory_map(str(file)))
+            rows = pa.ipc.open_file(pa.memory_map(str(file)))
+            # Each batch is looked at now, which copies none of it: later there would be no way back.
+            for number in range(rows.num_record_batches):
+                rows.get_batch(number).validate()
         except FileNotFoundError:
             return None
         except (pa.ArrowException, OSError) as error:
             log.warning("the rows that another scan has kept in %s are read again: %s", file, error)
             return None
+        return rows
 
 
 class BlockingPartition:

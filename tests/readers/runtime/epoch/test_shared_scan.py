@@ -155,6 +155,12 @@ def test_rows_that_cannot_be_kept_are_read_all_the_same(host: Path, caplog: pyte
     assert not files(host)
 
 
+def _overwritten(content: bytes, other: bytes) -> bytes:
+    """Overwrite the head of the third message: that of the second batch."""
+    at = len(b"\xff\xff\xff\xff".join(content.split(b"\xff\xff\xff\xff")[:3]))
+    return content[:at] + other + content[at + len(other) :]
+
+
 @pytest.mark.parametrize(
     "damage",
     [
@@ -162,8 +168,10 @@ def test_rows_that_cannot_be_kept_are_read_all_the_same(host: Path, caplog: pyte
         lambda content: content[: len(content) // 2],
         lambda content: content[:-1],
         lambda content: bytes(len(content)),
+        lambda content: _overwritten(content, bytes(64)),
+        lambda content: _overwritten(content, b"\xff" * 64),
     ],
-    ids=["empty", "cut", "one byte short", "zeroed"],
+    ids=["empty", "cut", "one byte short", "zeroed", "zeroed in the middle", "overwritten in the middle"],
 )
 def test_kept_rows_that_are_damaged_are_read_again(
     host: Path, damage: Callable[[bytes], bytes], caplog: pytest.LogCaptureFixture
