@@ -90,6 +90,29 @@ def test_a_row_is_bad_where_failfast_fails(answers: Answers, settings: Settings,
         assert not answers.ask(("FAILFAST", [text]), partial(are_read, [text]))
 
 
+@pytest.mark.parametrize("is_case_sensitive", ["true", "false"])
+def test_fields_that_differ_in_case_alone_are_told_apart(
+    answers: Answers, settings: Settings, is_case_sensitive: str
+) -> None:
+    ddl = "id int, ID int, a struct<k string, K string>, b array<struct<x int, X int>>, m map<string, int>"
+    texts = [
+        b'{"id": 1, "ID": 2, "Id": 3, "a": {"K": "x", "k": "y"}, "b": [{"X": 4}, {"x": 5}]}',
+        b'{"ID": 2, "m": {"k": 1, "K": 2}}',
+        b'{"id": "x", "ID": 2, "a": {"K": [], "k": "y"}}',
+        b'{"Id": 3, "A": {"k": "x"}, "_CORRUPT_RECORD": "x"}',
+    ]
+
+    def ask() -> list[Any]:
+        values = settings.spark.createDataFrame([(text.decode(),) for text in texts], "v string")
+        made = values.coalesce(1).select(from_json("v", struct_of(ddl)).alias("r"))
+        return [row["r"] for row in made.toArrow().to_pylist()]
+
+    with settings.such("spark.sql.caseSensitive", is_case_sensitive):
+        theirs = answers.ask(("from_json", is_case_sensitive, ddl, texts), ask)
+    ours, _ = _our_rows(struct_of(ddl).add(CORRUPT, StringType()), texts)
+    assert [row for row, _ in ours] == theirs
+
+
 def test_every_difference_stands_in_the_documentation() -> None:
     text = " ".join(Path("docs/formats.md").read_text(encoding="utf-8").split())
     assert not [(what, why) for what, why in DIFFERENCES.items() if what not in text or why not in text]

@@ -225,7 +225,7 @@ def _tokens(raw: str) -> list[str]:
 
 
 def check_types(kind: DataType, path: str = "") -> None:
-    """Refuse types that no format makes, and names that come twice: Spark ignores case.
+    """Refuse types that no format makes, and names that come twice. Case counts, as in `from_json`.
 
     Args:
         kind: a type with all that is in it.
@@ -235,9 +235,9 @@ def check_types(kind: DataType, path: str = "") -> None:
         ValueError: with the path of the field.
     """
     if isinstance(kind, StructType):
-        lower = [field.name.lower() for field in kind.fields]
-        if twice := [name for at, name in enumerate(lower) if name in lower[:at]]:
-            raise ValueError(f"names {path + twice[0]!r} twice; Spark does not tell upper case from lower")
+        names = [field.name for field in kind.fields]
+        if twice := [name for at, name in enumerate(names) if name in names[:at]]:
+            raise ValueError(f"names {path + twice[0]!r} twice")
         for field in kind.fields:
             check_types(field.dataType, f"{path}{field.name}.")
     elif isinstance(kind, ArrayType):

@@ -38,6 +38,13 @@ class FolderColumns:
         folders = [self._column_folders(url) for url in {_folder(url): url for url in urls}.values()]
         for name in {name for _, names in folders for name in names}:
             _check_name(name)
+        for _, names in folders:
+            keys = {_key(name) for name in names}
+            if len({key.lower() for key in keys}) < len(keys):
+                raise SourceError(
+                    f"the folders {'/'.join(names)} are called alike but for case: that is one column here",
+                    source="files",
+                )
         columns = {", ".join(map(_key, names)).lower() for _, names in folders if names}
         if len(columns) > 1:
             raise SourceError(

@@ -138,7 +138,8 @@ class CsvFormat(LineFormat):
 
     def _checked(self, header: Sequence[str], columns: pa.Schema, url: str) -> tuple[str, ...]:
         if not self._csv.enforce_schema and not self._csv.by_name:
-            check_names(header, self._with_hidden(columns, header), url)
+            hidden = self._with_hidden(columns, header)
+            check_names(header, hidden, url, by_case=self.settings.is_case_sensitive)
         return tuple(safe_names(header, self._csv))
 
     # Records that may go over several lines

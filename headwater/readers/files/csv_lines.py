@@ -145,14 +145,20 @@ def safe_names(values: Sequence[str], settings: CsvSettings) -> list[str]:
     return names
 
 
-def check_names(values: Sequence[str], columns: pa.Schema, url: str) -> None:
+def check_names(values: Sequence[str], columns: pa.Schema, url: str, *, by_case: bool) -> None:
     """Compare a header with the columns of the schema.
+
+    Args:
+        values: the header.
+        columns: those of the schema.
+        url: of the file.
+        by_case: whether case counts.
 
     Raises:
         CorruptRecordError: it has other names.
     """
-    same = [value.lower() for value in values] == [name.lower() for name in columns.names]
-    if not same:
+    spelled = str if by_case else str.lower
+    if [spelled(value) for value in values] != [spelled(name) for name in columns.names]:
         raise CorruptRecordError(
             f"the header names other columns than the schema (enforceSchema=false): {', '.join(values)}; the "
             f"schema has {', '.join(columns.names)}",

@@ -13,7 +13,7 @@ from typing import Any, cast
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.core.errors import CorruptRecordError
+from headwater.core.errors import CorruptRecordError, SourceError
 from headwater.enumerators.files.split import FileStatus
 from headwater.readers.files.partitions import partition_scalar
 from headwater.readers.files.settings import METADATA_TYPE, ReadSettings, is_metadata
@@ -53,8 +53,22 @@ class RowAssembler:
         self._partitions = lru_cache(maxsize=64)(self._folders_of)
 
     def _folders_of(self, url: str) -> Mapping[str, str]:
-        """Return the raw values of a file's folders by names in lower case: case does not count."""
-        return {name.lower(): raw for name, raw in self._settings.partitions_of(url).items()}
+        """Return the raw values of a file's folders by names in lower case: case does not count.
+
+        Raises:
+            SourceError: it counts in this session, and a folder's name differs from a column in case alone.
+        """
+        folders = self._settings.partitions_of(url)
+        if self._settings.is_case_sensitive:
+            for name in self._schema.names:
+                if name not in folders and name.lower() in {key.lower() for key in folders}:
+                    raise SourceError(
+                        "the session has spark.sql.caseSensitive=true, and a folder is called as the column "
+                        f"{name!r} but for case: one column here. Unset it, or use Spark's own reader",
+                        source="files",
+                        split=url,
+                    )
+        return {name.lower(): raw for name, raw in folders.items()}
 
     def file_columns(self, url: str) -> pa.Schema:
         """Return the columns of the schema that are to be found in this file."""

@@ -165,6 +165,7 @@ class ReadSettings(Spec):
         storage_options: for the file system.
         most_content_bytes: how long a file of the format binaryFile may be whose content is wanted; by
             default as long as a value of Spark.
+        is_case_sensitive: whether names of columns count by their case, as the session says it to a task.
         modified_after: only files changed after this time are read, if only a task knows its zone.
         modified_before: only files changed before this one, in the same way.
         filters: rows that fail one of these (column, operator, value) need not come out.
@@ -223,6 +224,7 @@ class ReadSettings(Spec):
     drift: DriftSettings = field(default_factory=DriftSettings)
     storage_options: dict[str, object] = field(default_factory=dict, repr=False)
     most_content_bytes: int = (1 << 31) - 1
+    is_case_sensitive: bool = False
     modified_after: datetime | None = None
     modified_before: datetime | None = None
     filters: tuple[tuple[str, str, object], ...] = ()

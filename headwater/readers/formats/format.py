@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
@@ -184,6 +184,25 @@ class DecodedPart:
     on_bad: OnBadValue = "keep"
     zone_option: str = ""
     names_schemas: bool = False
+
+
+def first_clash(columns: Iterable[tuple[str, str]]) -> tuple[str, str, str] | None:
+    """Return the first name that two columns of a row have, and whose they are; None if there is none.
+
+    Case does not count. But columns of one schema may differ in case alone, as fields in `from_json`: where
+    Spark does not tell them apart, it says so to whoever names one.
+
+    Args:
+        columns: the name of each, and whose it is.
+    """
+    owners: dict[str, str] = {}
+    names: set[str] = set()
+    for name, owner in columns:
+        first = owners.setdefault(name.lower(), owner)
+        if first != owner or name in names:
+            return name, first, owner
+        names.add(name)
+    return None
 
 
 def part_of(column: str) -> str:

@@ -15,7 +15,7 @@ from headwater.core.errors import CorruptRecordError, OptionError, SourceError
 from headwater.core.metrics import RECORDS_IN_ERRORS, count
 from headwater.readers.formats.bad_records import BadRecordsLocation, BadRowFiles
 from headwater.readers.formats.columns.row_arrays import struct_of, without_rows
-from headwater.readers.formats.format import BadValues, DecodedPart, Spans, is_spread, part_of
+from headwater.readers.formats.format import BadValues, DecodedPart, Spans, first_clash, is_spread, part_of
 
 
 class DecodingEmitter(RecordEmitter[EpochRecord, Any, Any]):
@@ -140,6 +140,7 @@ def decoded_schema(rows: pa.Schema, column: str, columns: Sequence[str], part: D
         raise OptionError(f"the column {column!r} is {kind}, and only bytes or strings can be decoded")
     schema = part.format.schema()
     fields: list[pa.Field[Any]] = []
+    owners: list[str] = []
     for name in columns:
         if part_of(name) != column:
             fields.append(rows.field(name))
@@ -149,10 +150,10 @@ def decoded_schema(rows: pa.Schema, column: str, columns: Sequence[str], part: D
             fields.append(schema.field(0).with_name(column))
         else:
             fields.append(pa.field(column, pa.struct(list(schema))))
-    lower = [field.name.lower() for field in fields]
-    if twice := [name for at, name in enumerate(lower) if name in lower[:at]]:
+        owners += [name] * (len(fields) - len(owners))
+    if clash := first_clash(zip((field.name for field in fields), owners, strict=True)):
         raise OptionError(
-            f"two columns are called {twice[0]!r}: choose among them with option 'columns', or set "
+            f"two columns are called {clash[0]!r}: choose among them with option 'columns', or set "
             "'valuePrefix'",
             option="columns",
         )

@@ -43,7 +43,7 @@ def test_it_means_what_spark_means(text: str, spark: SparkSession) -> None:
         ("a decimal(x)", "'x' where a number"),
         ("a-b long", "cannot be read from '-b long'"),
         ("id long not null", "leave NOT NULL out"),
-        ("id long, ID int", "twice"),
+        ("a struct<id long, id int>", "names 'a.id' twice"),
         ("m map<int, int>", "whose keys are no strings"),
         ("a " + "array<" * 70 + "int" + ">" * 70, "more than 64"),
         ('{"type": "struct"}', "is not a schema in Spark's JSON"),

@@ -113,6 +113,7 @@ def both_below(
         (["k=1/f.txt", "k=1/l/g.txt", "sub/n/h.txt"], [""], "and elsewhere: "),
         (["k=1/f.txt", "l=2/g.txt"], [""], "folders of other columns: k and l"),
         (["k=1/f.txt", "k=1/l=2/g.txt"], [""], "folders of other columns: k and k, l"),
+        (["k=1/K=2/f.txt"], [""], "the folders k=1/K=2 are called alike but for case"),
         (["=1/f.txt"], [""], "a folder =1 has no name"),
         (["k=1/=1/f.txt"], [""], "a folder =1 has no name"),
         (["k=/f.txt"], [""], "a folder k= has no value"),

@@ -34,6 +34,7 @@ NUMBERS = columnar("parquet", pa.table({"A": [1]}))
 TEXT = columnar("parquet", pa.table({"a": [b"x"]}))
 BY_SESSION = [
     ("spark.sql.caseSensitive", "true", reading("parquet", "a bigint"), NUMBERS),
+    ("spark.sql.caseSensitive", "true", reading("csv", header="true"), b"id,ID\n1,2\n"),
     (
         "spark.sql.legacy.timeParserPolicy",
         "LEGACY",
@@ -53,7 +54,9 @@ BY_SESSION = [
 
 
 @pytest.mark.parametrize(
-    ("setting", "value", "how", "content"), BY_SESSION, ids=[setting for setting, *_ in BY_SESSION]
+    ("setting", "value", "how", "content"),
+    BY_SESSION,
+    ids=[f"{setting}-{how.kind}" for setting, _, how, _ in BY_SESSION],
 )
 def test_settings_that_are_not_kept_are_refused_where_they_matter(
     parity: FilesParity, setting: str, value: str, how: Reading, content: bytes
@@ -64,6 +67,29 @@ def test_settings_that_are_not_kept_are_refused_where_they_matter(
         assert isinstance(ours, Failed)
         assert f"{setting}={value}" in ours.said
         parity.same(reading("csv"), [b"x\n"])
+
+
+@pytest.mark.parametrize("value", ["true", "false"])
+@pytest.mark.parametrize("header", [b"ID,B", b"id,b", b"ID,c"])
+def test_a_header_is_compared_with_the_schema_by_the_case_of_the_session(
+    parity: FilesParity, value: str, header: bytes
+) -> None:
+    how = reading("csv", "ID int, B int", header="true", enforceSchema="false")
+    with parity.settings.such("spark.sql.caseSensitive", value):
+        spark, ours = parity.both(how, [header + b"\n1,2\n"])
+        assert spark == ours
+
+
+def test_a_folder_whose_name_differs_from_a_column_in_case_alone_is_refused_where_case_counts(
+    parity: FilesParity,
+) -> None:
+    how = reading("json", "a int, K int")
+    content = b'{"a": 1, "K": 5}\n'
+    with parity.settings.such("spark.sql.caseSensitive", "true"):
+        spark, ours = parity.differs("settings of the session", how, content, at="k=1/a.json")
+        assert not isinstance(spark, Failed)
+        assert isinstance(ours, Failed)
+        assert "a folder is called as the column 'K' but for case" in ours.said
 
 
 def test_types_of_folders_by_the_session_differ(parity: FilesParity) -> None:

@@ -106,7 +106,7 @@ def test_other_formats_decode_too() -> None:
         ({"columns": ["body"], "options": {"valuePrefix": "x"}}, "requires 'body"),
         ({"column": "nobody"}, "'nobody' is to be decoded, and is not a column; there are id, body"),
         ({"column": "id"}, "the column 'id' is int64, and only bytes or strings can be decoded"),
-        ({"schema": "ID long"}, "two columns are called 'id'"),
+        ({"schema": "ID long"}, "two columns are called 'ID'"),
     ],
 )
 def test_what_the_rows_do_not_have_is_refused(arguments: dict[str, Any], message: str) -> None:

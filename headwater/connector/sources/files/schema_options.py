@@ -6,6 +6,7 @@ Also where an inferred schema is kept.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Final
 
@@ -226,6 +227,7 @@ def _check_types(schema: pa.Schema, abilities: KnownFileFormat) -> None:
             "the schema, or read it with Spark's own reader",
             option="schema",
         )
+    _check_case(schema, "")
     fields = spark_fields(schema)
     if abilities.has_header and (refused := refused_by_csv(fields)):
         raise OptionError(refused, option="schema")
@@ -234,6 +236,20 @@ def _check_types(schema: pa.Schema, abilities: KnownFileFormat) -> None:
             check_types(fields)
         except ValueError as error:
             raise OptionError(f"the schema {error}", option=FORMAT.name) from error
+
+
+def _check_case(fields: Iterable[pa.Field[Any]], path: str) -> None:
+    """Refuse names that differ in case alone, at any depth: names of files' columns go by any case."""
+    names = [field.name.lower() for field in fields]
+    if twice := [name for at, name in enumerate(names) if name in names[:at]]:
+        raise OptionError(
+            f"the schema names {path + twice[0]!r} twice, and case does not count for files here: use "
+            "Spark's own reader with spark.sql.caseSensitive=true",
+            option=FORMAT.name,
+        )
+    for field in fields:
+        kind = field.type
+        _check_case([kind.field(at) for at in range(kind.num_fields)], f"{path}{field.name}.")
 
 
 def _has_variant(kind: Any) -> bool:

@@ -16,6 +16,7 @@ from headwater.readers.files.text_settings import RecordSettings
 
 _MOST_CONTENT: Final = "spark.sql.sources.binaryFile.maxLength"
 _CORRUPT_COLUMN: Final = "spark.sql.columnNameOfCorruptRecord"
+_CASE_SENSITIVE: Final = "spark.sql.caseSensitive"
 _IGNORE_MISSING: Final = "spark.sql.files.ignoreMissingFiles"
 _IGNORE_CORRUPT: Final = "spark.sql.files.ignoreCorruptFiles"
 
@@ -38,6 +39,7 @@ def settings_in_task(read: ReadSettings) -> ReadSettings:
         settings,
         ignore_missing=_flag(settings.ignore_missing, _IGNORE_MISSING),
         ignore_corrupt=_flag(settings.ignore_corrupt, _IGNORE_CORRUPT),
+        is_case_sensitive=_flag(None, _CASE_SENSITIVE),
     )
     if not settings.abilities.has_content:
         return replace(settings, records=records)
@@ -76,6 +78,16 @@ def _has(read: ReadSettings, is_such: Callable[[Any], bool]) -> bool:
     return any(look(field.type) for field in read.schema or () if not is_metadata(field))
 
 
+def _has_numbered_names(read: ReadSettings) -> bool:
+    """Whether the names in an inferred schema have numbers that tell those apart which differ in case."""
+    if not (read.csv.header and read.csv.is_inferred and read.schema):
+        return False
+    names = [
+        name.removesuffix(str(at)) for at, name in enumerate(read.schema.names) if name.endswith(str(at))
+    ]
+    return len({name.lower() for name in names}) < len(set(names))
+
+
 @dataclass(frozen=True)
 class _Refused:
     """A value of a setting.
@@ -95,9 +107,9 @@ class _Refused:
 
 _REFUSED: Final = (
     _Refused(
-        "spark.sql.caseSensitive",
+        _CASE_SENSITIVE,
         "true",
-        lambda read: read.abilities.tells_columns,
+        lambda read: read.abilities.tells_columns or _has_numbered_names(read),
         "names of columns go by any case here",
     ),
     _Refused(

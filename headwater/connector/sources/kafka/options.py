@@ -34,7 +34,7 @@ from headwater.core.errors import OptionError
 from headwater.core.options import Option, boolean, integer, json_object, names, option, text
 from headwater.core.source import Boundedness
 from headwater.enumerators.kafka.lookup_settings import LookupSettings, Subscription
-from headwater.readers.formats.format import is_spread, part_of
+from headwater.readers.formats.format import first_clash, is_spread, part_of
 from headwater.readers.kafka.settings import KafkaReadSettings
 
 KAFKA_TYPE: Final = StructType(
@@ -110,16 +110,13 @@ def row_type(columns: Sequence[str], parts: Mapping[str, PartSettings]) -> Struc
     for name in columns:
         part = part_of(name)
         fields += [(field, part) for field in _fields(name, parts.get(part))]
-    owners: dict[str, str] = {}
-    for field, part in fields:
-        lower = field.name.lower()
-        if lower in owners:
-            raise OptionError(
-                f"two columns are called {field.name!r}, one of {owners[lower]!r} and one of {part!r}: set a "
-                "prefix that tells them apart",
-                option=f"{part if f'{part}.*' in columns else owners[lower]}Prefix",
-            )
-        owners[lower] = part
+    if clash := first_clash((field.name, part) for field, part in fields):
+        name, one, other = clash
+        raise OptionError(
+            f"two columns are called {name!r}, one of {one!r} and one of {other!r}: set a prefix that tells "
+            "them apart",
+            option=f"{other if f'{other}.*' in columns else one}Prefix",
+        )
     return StructType([field for field, _ in fields])
 
 

@@ -573,6 +573,13 @@ class TestFormats:
         )
         assert self.columns(**given, keyPrefix="k_") == "struct<k_value:string,value:string>"
 
+    def test_fields_that_differ_in_case_alone_are_columns_as_in_from_json(self) -> None:
+        given = {"valueFormat": "json", "valueSchema": "id int, ID int, a struct<k int, K int>"}
+        assert self.columns(**given, columns="value").startswith("struct<value:struct<id:int,ID:int,")
+        assert self.columns(**given, columns="value.*").startswith("struct<id:int,ID:int,")
+        given["valueSchema"] = "id int, TOPIC string"
+        assert "two columns are called" in refusal(**given, columns="topic,value.*")
+
     def test_tasks_are_cut_between_blocks_where_there_are_files_of_bad_records(self) -> None:
         whole = SplitRange(KafkaPartitionSplit("a", 0), 1_500, 7_200)
         plain = source(BATCH, valueFormat="text").cut(whole, 3)

@@ -40,7 +40,8 @@ DIFFERENCES: dict[str, Difference] = {
         Reason.JVM,
     ),
     "settings of the session": Difference(
-        "The session has `spark.sql.caseSensitive=true` (Parquet, ORC, Avro), "
+        "The session has `spark.sql.caseSensitive=true` (Parquet, ORC, Avro; an inferred header of CSV or a "
+        "folder with names that differ in case alone), "
         "`spark.sql.legacy.timeParserPolicy=LEGACY` (dates and times of CSV and JSON); or, where a schema is "
         "inferred, `spark.sql.timestampType=TIMESTAMP_NTZ` (CSV, JSON), "
         "`spark.sql.parquet.binaryAsString=true`, `spark.sql.parquet.mergeSchema=true` or "
