@@ -27,6 +27,8 @@ from headwater.core.planned_source import EndPositions, PartEnd, PlannedSource
 from headwater.core.reader import LossReporter, RecordsWithSplitIds, SplitReader
 from headwater.core.source import Boundedness, Source
 from headwater.core.split import Split, SplitPath, SplitRange
+from headwater.readers.runtime.staging.staged_client import Delivery, StagedClient
+from headwater.readers.runtime.staging.staged_source import StagedSource
 
 __all__ = [
     "Barrier",
@@ -37,6 +39,7 @@ __all__ = [
     "Boundedness",
     "Checkpoint",
     "Decoding",
+    "Delivery",
     "EndPositions",
     "EpochRecord",
     "EpochRecordEmitter",
@@ -61,4 +64,6 @@ __all__ = [
     "SplitReader",
     "SplitRequest",
     "SplitState",
+    "StagedClient",
+    "StagedSource",
 ]

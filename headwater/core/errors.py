@@ -16,7 +16,8 @@
     │   └── CircuitOpenError                 not asked at all: the circuit breaker is open
     └── SourceError                          the outside system said no; has source, split and position
         ├── TransientSourceError             worth asking again: away, overloaded, changing its leader
-        │   └── DeadlineError                asked again until the deadline, and still no answer
+        │   ├── DeadlineError                asked again until the deadline, and still no answer
+        │   └── QueueTakenError              another connection has taken the queue of a staged source
         ├── AuthenticationError              wrong credentials, or none where some are needed
         ├── AuthorizationError               the credentials are right, the permission is missing
         ├── UnknownSplitError                a split that was asked for does not exist
@@ -177,6 +178,14 @@ class SourceError(HeadwaterError):
 
 class TransientSourceError(SourceError):
     """The same question may well be answered a moment later."""
+
+
+class QueueTakenError(TransientSourceError):
+    """Another connection has taken the queue of a staged source away from this one.
+
+    It may be a receiver that has been replaced and not noticed yet: that one ends when it has connected. So
+    this is worth another try, but not many.
+    """
 
 
 class DeadlineError(TransientSourceError):

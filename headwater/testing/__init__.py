@@ -24,6 +24,7 @@ rows; pytest runs it, and so does every runner that knows ``test_`` methods of p
   `headwater.core.emitter`);
 * `scripted`: test doubles: an outside in memory, and a source that follows the script of a test;
 * `spark_tests`: the promises of a query, through Spark. The only suite that needs pyspark;
+* `staged_tests`: the promises of a queue that a `StagedSource` takes messages from;
 * `subject`: the source under test, and the world that its author makes for it.
 """
 
@@ -39,6 +40,7 @@ from headwater.testing.option_tests import OptionTests
 from headwater.testing.reader_tests import ReaderTests
 from headwater.testing.scripted import End, Fail, Find, MemorySystem, Pause, Rows, ScriptedSource, scripted
 from headwater.testing.spark_tests import SparkTests
+from headwater.testing.staged_tests import StagedTests
 
 __all__ = [
     "BrokenContractError",
@@ -62,6 +64,7 @@ __all__ = [
     "ScriptedSource",
     "SourceTests",
     "SparkTests",
+    "StagedTests",
     "Step",
     "count_rows",
     "read_batch",

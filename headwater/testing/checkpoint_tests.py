@@ -24,7 +24,7 @@ class CheckpointTests(Subject):
 
     def test_a_stream_brings_the_rows_of_a_batch(self) -> None:
         options = self.options()
-        expected = read_batch(self.configure(options))
+        expected = self.due(options)
         with self.stream_options(options) as more:
             engine = self._engine(more)
             engine.run()
@@ -37,7 +37,7 @@ class CheckpointTests(Subject):
 
     def test_small_batches_bring_the_same_rows(self) -> None:
         options = self.options()
-        expected = read_batch(self.configure(options))
+        expected = self.due(options)
         with self.stream_options({**options, **self._small()}) as more:
             engine = self._engine(more)
             engine.run()
@@ -51,7 +51,7 @@ class CheckpointTests(Subject):
         remaining = list(Step)
         while remaining:
             options = self.options()
-            expected = read_batch(self.configure(options))
+            expected = self.due(options)
             with self.stream_options({**options, **self._small()}) as more:
                 engine = self._engine(more)
                 reached = [
@@ -76,7 +76,7 @@ class CheckpointTests(Subject):
             engine.run()
             rows = engine.rows
             self.grow(options)
-            expected = read_batch(self.configure(options))
+            expected = self.due(options)
             keeps(Source, len(expected) > len(rows), "grow() must add rows")
             engine.run(crash_after=Step.LOGGED, in_batch=len(engine.offsets))
             engine.run()
@@ -112,7 +112,7 @@ class CheckpointTests(Subject):
             for _ in self.arrive_late(options):
                 engine.run()
                 looks += 1
-            expected = read_batch(self.configure(options))
+            expected = self.due(options)
             assert looks, "arrive_late() must yield where a query may look before all rows are there"
             assert len(expected) > count, "arrive_late() must add rows"
             engine.run()
@@ -147,7 +147,7 @@ class ScaleTests(Subject):
 
     def test_a_thousand_splits_fit_into_offsets_and_are_read_once(self) -> None:
         options = self.many_splits(_SPLITS)
-        expected = read_batch(self.configure(options))
+        expected = self.due(options)
         with self.stream_options(options) as more:
             engine = MicroBatchEngine(lambda: self.configure(more, Boundedness.CONTINUOUS_UNBOUNDED))
             engine.run()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +17,8 @@ from headwater.core.split import SplitRange
 from headwater.testing.contracts import keeps
 
 _MOST_EMPTY_FETCHES = 1_000
+_PATIENCE_S = 20
+_NUDGE_S = 0.05
 
 
 @dataclass
@@ -88,3 +92,34 @@ def _emit(
         )
         reading.rows += batch.to_pylist()
     reading.positions.append((state.position, len(reading.rows)))
+
+
+def with_patience(
+    call: Callable[[], object], contract: Any, subject: str, meanwhile: Callable[[], object] = lambda: None
+) -> None:
+    """Run a call that may hang on a thread.
+
+    Args:
+        call: the call.
+        contract: the contract that is broken where it hangs.
+        subject: the call, for the message.
+        meanwhile: is called again and again until the call has ended.
+    """
+    failed: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            call()
+        except BaseException as error:  # noqa: BLE001 - raised below, on the test's thread
+            failed.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    for _ in range(round(_PATIENCE_S / _NUDGE_S)):
+        meanwhile()
+        thread.join(_NUDGE_S)
+        if not thread.is_alive():
+            break
+    keeps(contract, not thread.is_alive(), f"{subject} did not return within {_PATIENCE_S} s")
+    for error in failed:
+        raise error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from typing import Any
 
+from headwater.connector.sources.user_sources import is_importable
 from headwater.core.barrier_source import BarrierSource
 from headwater.core.jsons import canonical, dumps
 from headwater.core.outside import MOST_POSITION_BYTES
@@ -41,7 +42,7 @@ class OffsetTests(Subject):
             pickle.loads(pickle.dumps(splits)) == splits,
             "splits are frozen dataclasses: equal after pickling",
         )
-        if pickles_by_name(source):
+        if is_importable(type(getattr(source, "user", source))):
             keeps(
                 Source,
                 pickle.loads(pickle.dumps(source)).schema().equals(source.schema()),
@@ -118,12 +119,3 @@ def _is_before(source: Source[Any, Any, Any], position: Any, other: Any) -> bool
     if isinstance(source, PlannedSource):
         return source.rows_between(position, other) > 0
     return isinstance(source, BarrierSource) and source.is_before(position, other)
-
-
-def pickles_by_name(source: Source[Any, Any, Any]) -> bool:
-    """Whether the source's class can be imported.
-
-    Spark pickles others, of a test's function or of ``__main__``, by value.
-    """
-    kind = type(getattr(source, "user", source))
-    return "<locals>" not in kind.__qualname__ and kind.__module__ != "__main__"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from contextlib import closing
 from typing import Any
 
@@ -15,11 +14,12 @@ from headwater.core.reader import SplitReader
 from headwater.core.source import Source
 from headwater.core.split import SplitRange
 from headwater.testing.contracts import keeps
-from headwater.testing.driving import read_range
+from headwater.testing.driving import read_range, with_patience
 from headwater.testing.engine import count_rows
 from headwater.testing.subject import Subject
 
-_PATIENCE_S = 20
+_END_S = 2
+"""How long a thread may take to end."""
 
 
 class ReaderTests(Subject):
@@ -122,7 +122,7 @@ class ReaderTests(Subject):
 
             readings: list[Any] = []
             woken: Any = Woken()  # as much of a source as is needed
-            _with_patience(lambda: readings.append(read_range(woken, span)), SplitReader.wake_up)
+            with_patience(lambda: readings.append(read_range(woken, span)), SplitReader.wake_up, "the fetch")
             keeps(
                 SplitReader.wake_up,
                 readings and count_rows(readings[0].rows) == whole,
@@ -178,26 +178,8 @@ def _wake_before_fetch(reader: SplitReader[Any, Any, Any]) -> SplitReader[Any, A
     return reader
 
 
-def _with_patience(call: Callable[[], None], contract: Any) -> None:
-    """Run a call that may hang on a thread."""
-    failed: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            call()
-        except BaseException as error:  # noqa: BLE001 - raised below, on the test's thread
-            failed.append(error)
-
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    thread.join(_PATIENCE_S)
-    keeps(contract, not thread.is_alive(), f"the fetch did not return within {_PATIENCE_S} s")
-    for error in failed:
-        raise error
-
-
 def _still_there(thread: threading.Thread) -> bool:
-    thread.join(_PATIENCE_S / 10)
+    thread.join(_END_S)
     return thread.is_alive()
 
 

@@ -17,7 +17,7 @@ from headwater.core.barrier_source import BarrierSource
 from headwater.core.source import Boundedness, Source
 from headwater.core.split import SplitRange
 from headwater.testing.contracts import keeps
-from headwater.testing.engine import count_rows
+from headwater.testing.engine import count_rows, read_batch
 from headwater.testing.making import configured
 
 
@@ -66,6 +66,13 @@ class Subject:
             f"{type(self).__name__} has no method arrive_late: that rows become visible in another order "
             "than that of their positions is not tested"
         )
+
+    def due(self, options: Mapping[str, str]) -> list[dict[str, Any]]:
+        """Return every row that the world has, also those that were read before: by default those of a batch.
+
+        For a queue, from which a batch read takes its messages away: return what `options` and `grow` put.
+        """
+        return read_batch(self.configure(options))
 
     def many_splits(self, count: int) -> Mapping[str, str]:
         """Make a world with a number of splits, each with a few rows, and return the options that read it."""

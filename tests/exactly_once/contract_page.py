@@ -20,7 +20,7 @@ ABOUT = (
     "happen, and batch reads.",
 )
 _WHY = {
-    "http": "",
+    "http": "A list can be read again, so nothing of it is staged before it counts.",
     "mqtt": "A session finds no others in what it reads and reports nothing to the driver, its messages are "
     "no pages or lists, and its receiver, not its tasks, waits for the broker.",
 }

@@ -117,5 +117,8 @@ WITNESSES: dict[str, tuple[str, ...]] = {
     "PartitionableState": (_HTTP, "epoch_tasks", "deal_waiting"),
     "StatsTracker": (_HTTP, "CompletedCheckpoint.stats"),
     "the whole protocol": (_HTTP, "ClaimProtocol.try_acquire", "_Publisher.publish", "settle"),
+    "A message is durable": (_MQTT, "Stager.stage"),
+    "A second delivery": (_MQTT, "RecentKeys.first_deliveries", "KeyWindows.last"),
+    "A receiver that was replaced": (_MQTT, "Stager.take_over", "Stager.check"),
 }
 """By the beginning of the row's first cell: the path, and functions that its kill run has called."""

@@ -20,6 +20,7 @@ from examples import (
     outbox_source,
     paged_api_source,
     postgres_source,
+    work_queue_source,
 )
 from examples.folder_tree_source import FolderTree, make_tree
 from examples.object_events_source import ObjectEvents, put_object
@@ -173,6 +174,7 @@ def test_each_example_runs(
         example.main(spark)
     outbox_source.main(spark)
     postgres_source.main(spark, postgres.conninfo)
+    work_queue_source.main(spark)
     printed = capsys.readouterr().out.splitlines()
     assert printed == [
         "250 items",
@@ -186,6 +188,8 @@ def test_each_example_runs(
         "4 None None oops",
         "0 rows",
         "2 rows",
+        "100 messages, 0 left",
+        "200 messages, 0 left",
     ]
 
 

@@ -12,7 +12,7 @@ from typing import ClassVar
 import pytest
 
 from examples.http_server import Api, serving
-from headwater.testing import SourceTests
+from headwater.testing import SourceTests, StagedTests
 from local_kafka import LocalKafka
 from local_mqtt import LocalMqtt
 from tests.readers.http.changing_list import NOON, ChangingList
@@ -127,7 +127,7 @@ def mqtt() -> Iterator[LocalMqtt]:
         yield running
 
 
-class TestMqtt(SourceTests):
+class TestMqtt(SourceTests, StagedTests):
     """The messages are retained ones: the broker gives them to a batch read and, once, to a new session."""
 
     source = "mqtt"

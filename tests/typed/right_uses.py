@@ -472,9 +472,70 @@ class Epochs(hw.contracts.BarrierSource[Shelf, int]):
         return {path: Shelf(path[0]) for path in paths}
 
 
+class Client(hw.contracts.StagedClient[int]):
+    """A connection to a queue."""
+
+    def open(self, split: hw.contracts.Split) -> None:
+        print(split.split_id)
+
+    def poll(self, timeout_ms: int, most: int) -> hw.contracts.Delivery[int] | None:
+        rows = pa.RecordBatch.from_pylist([{"name": "a"}], schema=SCHEMA)
+        return hw.contracts.Delivery(rows, [b"a"], [1]) if timeout_ms else None
+
+    def acknowledge(self, tokens: Sequence[int]) -> None:
+        raise hw.errors.QueueTakenError(f"{tokens} are of another one")
+
+    def close(self) -> None:
+        print("closed")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Staged(hw.contracts.StagedSource[Shelf]):
+    """A queue that forgets."""
+
+    name = "staged"
+    OPTIONS = ()
+
+    size: int
+
+    @classmethod
+    def from_options(cls, options: Mapping[str, Any], boundedness: hw.contracts.Boundedness | None) -> Self:
+        return cls(size=options["size"] if boundedness else 0)
+
+    def schema(self) -> pa.Schema:
+        return SCHEMA
+
+    def queue(self, split: Shelf) -> str:
+        return split.label
+
+    def create_client(self, split: Shelf) -> Client:
+        return Client()
+
+    def create_enumerator(
+        self, context: hw.contracts.BarrierSplitEnumeratorContext[Shelf, int]
+    ) -> EpochEnumerator:
+        return EpochEnumerator(context)
+
+    def restore_enumerator(
+        self,
+        context: hw.contracts.BarrierSplitEnumeratorContext[Shelf, int],
+        checkpoint: hw.contracts.Checkpoint[Shelf, int],
+    ) -> EpochEnumerator:
+        return EpochEnumerator(context)
+
+    def serialize_splits(self, splits: Iterable[Shelf]) -> hw.contracts.JsonValue:
+        return None
+
+    def deserialize_splits(
+        self, paths: Iterable[hw.contracts.SplitPath], definitions: hw.contracts.JsonValue
+    ) -> Mapping[hw.contracts.SplitPath, Shelf]:
+        return {path: Shelf(path[0]) for path in paths}
+
+
 emitter: hw.contracts.EpochRecordEmitter = hw.contracts.EpochRecordEmitter()
 limit = hw.contracts.Barrier(rows=1_000)
 hw.register(spark, Shelves)
+hw.register(spark, Staged)
 
 
 def what_both_modes_share(
@@ -498,6 +559,15 @@ class TestLines(testing.SourceTests):
 
 class TestLinesWithSpark(TestLines, testing.SparkTests):
     """With Spark."""
+
+
+class TestQueue(testing.StagedTests):
+    """What a queue keeps."""
+
+    source = Staged
+
+    def due(self, options: Mapping[str, str]) -> list[dict[str, Any]]:
+        return [{"name": options["name"]}]
 
 
 class TestParts(

@@ -17,6 +17,7 @@ from headwater.core.source import Boundedness
 
 _TAKEN: Final = frozenset({"source", "path"})
 """Options of Spark and of the data source itself."""
+_LEAST_RECEIVER_IDLE_MS: Final = 1_000
 
 
 def _timestamp_ms(raw: str) -> int:
@@ -62,6 +63,32 @@ RETRY_DEADLINE: Final = Option(
     shown_default="`2m`",
 )
 
+IDLE_TIMEOUT: Final = Option(
+    "idleTimeout",
+    duration_ms,
+    500,
+    "A queue that brings nothing for so long is caught up.",
+    shown_default="`500ms`",
+)
+
+
+def _receiver_idle_ms(raw: str) -> int:
+    found_ms = duration_ms(raw)
+    if found_ms < _LEAST_RECEIVER_IDLE_MS:
+        raise ValueError("must be 1s at least: before a task has asked a new receiver, it would end")
+    return found_ms
+
+
+RECEIVER_IDLE_TIMEOUT: Final = Option(
+    "receiverIdleTimeout",
+    _receiver_idle_ms,
+    600_000,
+    "How long a receiver stays connected when no task asks for what it received: longer than the trigger's "
+    "interval and than a restart of the query.",
+    shown_default="`10m`",
+    kind="duration",
+)
+
 
 def option_table(
     own: Sequence[Option[Any]],
@@ -69,6 +96,7 @@ def option_table(
     *,
     is_planned: bool,
     is_simple: bool = False,
+    is_staged: bool = False,
     timestamps: bool = False,
     filters: bool = False,
     decodes: bool = False,
@@ -80,6 +108,7 @@ def option_table(
         source: its class, for messages.
         is_planned: its mode.
         is_simple: whether it is in the small form.
+        is_staged: whether it is a `StagedSource`.
         timestamps: whether it finds positions of times.
         filters: whether it takes filters.
         decodes: whether it decodes a column of its rows.
@@ -98,6 +127,8 @@ def option_table(
         rows.append(READ_TIMEOUT)
     if is_simple and not is_planned:
         rows.append(CONNECTIONS)
+    if is_staged:
+        rows += IDLE_TIMEOUT, RECEIVER_IDLE_TIMEOUT
     rows.append(RETRY_DEADLINE)
     rows.extend(PLANNED_OPTIONS if is_planned else BARRIER_OPTIONS)
     if timestamps and is_planned:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, TypeAlias, cast, runtime_checkable
 
 from headwater.connector.options import OptionTable, ParsedOptions
@@ -23,6 +23,7 @@ from headwater.core.planned_source import PlannedSource
 from headwater.core.retry import Backoff
 from headwater.core.simple_source import SimpleSource
 from headwater.core.source import Boundedness
+from headwater.readers.runtime.staging.staged_source import StagedSource
 
 if TYPE_CHECKING:
     from typing import Self
@@ -74,7 +75,12 @@ def options_of_class(source: SourceClass) -> OptionTable:
             filters=_has(source, PushesFilters),
             decodes=source.decoding is not SimpleSource.decoding,
         )
-    return option_table(own, source.__name__, is_planned=issubclass(source, PlannedSource))
+    return option_table(
+        own,
+        source.__name__,
+        is_planned=issubclass(source, PlannedSource),
+        is_staged=issubclass(source, StagedSource),
+    )
 
 
 @dataclass(frozen=True)
@@ -91,7 +97,12 @@ class UserSource:
                 source.
             StateLocationError: ``stateLocation`` has no atomic put-if-absent.
         """
-        from headwater.connector.sources.source_options import PUSH_FILTERS, RETRY_DEADLINE
+        from headwater.connector.sources.source_options import (
+            IDLE_TIMEOUT,
+            PUSH_FILTERS,
+            RECEIVER_IDLE_TIMEOUT,
+            RETRY_DEADLINE,
+        )
 
         parsed = options_of_class(self.source).parse(options, boundedness)
         source = self._make(parsed, boundedness)
@@ -101,9 +112,20 @@ class UserSource:
         if isinstance(source, BarrierSource):
             from headwater.connector.barrier.options import epoch_settings
 
+            epochs = epoch_settings(parsed, boundedness, source=source.name)
+            if isinstance(source, StagedSource):
+                _check_importable(self.source, boundedness)
+                source = replace(
+                    source,
+                    mode=boundedness or Boundedness.BOUNDED,
+                    store=epochs.store,
+                    idle_ms=parsed[IDLE_TIMEOUT],
+                    backoff=backoff,
+                    receiver_idle_ms=parsed[RECEIVER_IDLE_TIMEOUT],
+                )
             return ConfiguredBarrierSource(
                 source=source,
-                epochs=epoch_settings(parsed, boundedness, source=source.name),
+                epochs=epochs,
                 backoff=backoff,
                 push_filters=push_filters,
             )
@@ -137,6 +159,25 @@ def _has(source: type, ability: type) -> bool:
     """Whether the objects of a class have an ability. `isinstance` would need such an object."""
     methods: frozenset[str] = ability.__abstractmethods__  # type: ignore[attr-defined]
     return all(callable(getattr(source, name, None)) for name in methods)
+
+
+def is_importable(source: type) -> bool:
+    """Whether a class can be pickled by its name. Spark pickles those of a notebook by value."""
+    return "<locals>" not in source.__qualname__ and source.__module__ != "__main__"
+
+
+def _check_importable(source: type, boundedness: Boundedness | None) -> None:
+    """Refuse a stream of staged rows whose receiver, a process of its own, could not be told the class.
+
+    Raises:
+        OptionError: it has no name by which others can import it.
+    """
+    if boundedness is Boundedness.CONTINUOUS_UNBOUNDED and not is_importable(source):
+        raise OptionError(
+            f"a stream of {source.__name__} needs the class in a module that driver and executors can import "
+            "(an installed package, or a folder in PYTHONPATH): a process of its own receives for it",
+            option="source",
+        )
 
 
 def _check_class(source: object) -> None:

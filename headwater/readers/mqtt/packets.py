@@ -11,10 +11,15 @@ from typing import Final, NamedTuple
 from paho.mqtt.enums import MQTTErrorCode
 from paho.mqtt.reasoncodes import ReasonCode
 
-from headwater.core.errors import AuthenticationError, AuthorizationError, SourceError, TransientSourceError
+from headwater.core.errors import (
+    AuthenticationError,
+    AuthorizationError,
+    QueueTakenError,
+    SourceError,
+    TransientSourceError,
+)
 from headwater.core.varints import read_varint
 from headwater.readers.mqtt.settings import MqttSettings, MqttVersion
-from headwater.readers.runtime.staging.staged_client import QueueTakenError
 
 _PUBLISH: Final = 3
 _MOST_LENGTH_BYTES: Final = 4

@@ -13,7 +13,7 @@ from headwater.core.epoch import Barrier, EpochState
 from headwater.core.source import Boundedness
 from headwater.core.split import SplitRange
 from headwater.enumerators.mqtt.sessions import MqttSessionSplit
-from headwater.readers.mqtt.client import MqttClient, MqttClients
+from headwater.readers.mqtt.client import MqttClient
 from headwater.readers.runtime.staging.receiver_place import ReceiverPlace
 from headwater.readers.runtime.staging.receiver_task import ReceiverTask
 from local_mqtt import LocalMqtt
@@ -67,16 +67,8 @@ def configured(broker: str, **options: str) -> MqttSource:
 
 def receiver_task(source: MqttSource) -> ReceiverTask:
     """Return what the receiver of a source's only session is to do."""
-    client_id = source.sessions.client_id
-    return ReceiverTask(
-        source.queue(client_id),
-        source.staging(source.folder),
-        MqttSessionSplit(client_id, source.settings.topics),
-        MqttClients(source.settings, source.note(client_id)),
-        source.backoff,
-        source.receiver_idle_ms,
-        source.remedy,
-    )
+    split = MqttSessionSplit(source.sessions.client_id, source.settings.topics)
+    return source.receiver_task(split, source.staging(source.folder))
 
 
 def receiver_processes(source: MqttSource) -> list[int]:

@@ -20,6 +20,7 @@ from headwater.core.errors import (
     AuthenticationError,
     AuthorizationError,
     DeadlineError,
+    QueueTakenError,
     SourceError,
     TransientSourceError,
 )
@@ -27,7 +28,6 @@ from headwater.core.source import Boundedness
 from headwater.enumerators.mqtt.sessions import MqttSessionSplit
 from headwater.readers.mqtt.client import MqttClient, key_of
 from headwater.readers.mqtt.packets import MqttMessage, loss
-from headwater.readers.runtime.staging.staged_client import QueueTakenError
 from local_kafka_tls import TlsFiles, make_certificates
 from local_mqtt import LocalMqtt
 from tests.readers.mqtt.sessions import (

@@ -11,10 +11,9 @@ import pytest
 
 from headwater.connector.sources.mqtt.options import configure_mqtt
 from headwater.connector.sources.mqtt.source import MqttSource
-from headwater.core.errors import AuthorizationError, SourceError, TransientSourceError
+from headwater.core.errors import AuthorizationError, QueueTakenError, SourceError, TransientSourceError
 from headwater.core.source import Boundedness
 from headwater.readers.mqtt.connection import MqttConnection
-from headwater.readers.runtime.staging.staged_client import QueueTakenError
 
 _ACCEPTED = b"\x20\x03\x00\x00\x00"
 _RESET = struct.pack("ii", 1, 0)

@@ -13,6 +13,7 @@ from headwater.connector.formats.row_decoding import row_decoding, row_format_op
 from headwater.connector.options import OptionTable, ParsedOptions
 from headwater.connector.sources.configured import ConfiguredBarrierSource
 from headwater.connector.sources.mqtt.source import MqttSource
+from headwater.connector.sources.source_options import IDLE_TIMEOUT, RECEIVER_IDLE_TIMEOUT
 from headwater.core.errors import OptionError
 from headwater.core.options import Option, duration_ms, integer, names, text
 from headwater.core.retry import Backoff
@@ -26,7 +27,6 @@ _STREAM: Final = Boundedness.CONTINUOUS_UNBOUNDED
 _PAYLOAD: Final = "payload"
 """The column that a format decodes."""
 _PORTS: Final = {"mqtt": 1883, "mqtts": 8883}
-_LEAST_IDLE_MS: Final = 1_000
 
 
 class _Broker(NamedTuple):
@@ -44,13 +44,6 @@ def _broker(raw: str) -> _Broker:
     if parts.path.strip("/") or parts.query:
         raise ValueError(f"must end with the port, not with {parts.path or parts.query!r}")
     return _Broker(parts.hostname, parts.port or _PORTS[parts.scheme], parts.scheme == "mqtts")
-
-
-def _idle_ms(raw: str) -> int:
-    found_ms = duration_ms(raw)
-    if found_ms < _LEAST_IDLE_MS:
-        raise ValueError("must be 1s at least: before a task has asked a new receiver, it would end")
-    return found_ms
 
 
 def _topics(raw: str) -> tuple[str, ...]:
@@ -92,28 +85,13 @@ _SESSIONS: Final = Option(
     "So many sessions share the messages (`$share`), a task for each; nothing keeps an order then. "
     "May change.",
 )
-_IDLE_TIMEOUT: Final = Option(
-    "idleTimeout",
-    duration_ms,
-    500,
-    "A session that brings nothing for so long is caught up.",
-    shown_default="`500ms`",
-)
+_IDLE_TIMEOUT: Final = replace(IDLE_TIMEOUT, help="A session that brings nothing for so long is caught up.")
 _RETRY_DEADLINE: Final = Option(
     "retryDeadline",
     duration_ms,
     120_000,
     "For how long a broker that is away is asked again, before the query fails.",
     shown_default="`2m`",
-)
-_RECEIVER_IDLE_TIMEOUT: Final = Option(
-    "receiverIdleTimeout",
-    _idle_ms,
-    600_000,
-    "How long a receiver stays connected when no task asks for what it received: longer than the trigger's "
-    "interval and than a restart of the query.",
-    shown_default="`10m`",
-    kind="duration",
 )
 _QUICK: Final = {"barrierInterval": (250, "`250ms`")}
 """Messages are received between epochs too: an epoch need not wait for them."""
@@ -134,7 +112,7 @@ MQTT_OPTIONS: Final = OptionTable(
         *TlsSettings.options(),
         _IDLE_TIMEOUT,
         _RETRY_DEADLINE,
-        _RECEIVER_IDLE_TIMEOUT,
+        RECEIVER_IDLE_TIMEOUT,
         *row_format_options(_PAYLOAD),
         *(_quick(option) for option in BARRIER_OPTIONS),
     ],
@@ -180,7 +158,7 @@ def configure_mqtt(options: Mapping[str, str], boundedness: Boundedness | None) 
         mode=boundedness or Boundedness.BOUNDED,
         decoding=row_decoding(parsed, _PAYLOAD),
         backoff=backoff,
-        receiver_idle_ms=parsed[_RECEIVER_IDLE_TIMEOUT],
+        receiver_idle_ms=parsed[RECEIVER_IDLE_TIMEOUT],
     )
     return ConfiguredBarrierSource(source=source, epochs=epochs, backoff=backoff)
 

@@ -2,75 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from headwater.core.barrier_reader import BarrierSplitReader, EpochRecord, EpochRecordEmitter
-from headwater.core.barrier_source import BarrierSource
 from headwater.core.decoding import Decoding
 from headwater.core.emitter import RecordEmitter
 from headwater.core.enumerator import BarrierSplitEnumerator, BarrierSplitEnumeratorContext, Checkpoint
 from headwater.core.imports import importing
 from headwater.core.jsons import JsonValue
-from headwater.core.retry import Backoff
-from headwater.core.source import Boundedness
-from headwater.core.split import Split, SplitPath
-from headwater.core.state_store import MemoryStateStore, StateStore
+from headwater.core.split import SplitPath
+from headwater.core.state_store import MemoryStateStore
 from headwater.enumerators.mqtt.enumerator import MqttSplitEnumerator
 from headwater.enumerators.mqtt.sessions import MqttSessions, MqttSessionSplit, SubscriptionNote
 from headwater.readers.mqtt.settings import MQTT_SCHEMA, MqttSettings
+from headwater.readers.runtime.staging.staged_source import StagedSource
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from headwater.readers.runtime.staging.receiver_link import ReceiverLink
-    from headwater.readers.runtime.staging.staging import Staging
-
-_LEAST_REMEMBERED: Final = 2_000
-"""So many keys of messages are remembered at least, to tell a second delivery from the first."""
-_REMEMBERED_WINDOWS: Final = 8
-"""And the keys of so many windows of unacknowledged messages.
-
-One would not do: messages that a broker sends again do not always count for its window.
-"""
+    from headwater.readers.runtime.staging.staged_client import StagedClient
 
 
 @dataclass(frozen=True, kw_only=True)
-class MqttSource(BarrierSource[MqttSessionSplit, int]):
+class MqttSource(StagedSource[MqttSessionSplit]):
     """Sessions as splits, segments of their logs as records, messages as rows.
 
     Attributes:
         sessions: as the options describe them.
         settings: of the connections of a session that follows the options.
-        store: the state location; in a batch read one of the task's own, in memory.
-        idle_ms: a session that brings nothing for so long is caught up.
-        mode: a batch or a stream.
         decoding: of the payloads; None: they are bytes.
-        backoff: for how long a broker that is away is asked again.
-        receiver_idle_ms: a receiver that no task has asked for so long ends.
-        folder: of the query, in the state location.
     """
 
     name: ClassVar[str] = "mqtt"
 
     sessions: MqttSessions
     settings: MqttSettings
-    store: StateStore | None
-    idle_ms: int
-    mode: Boundedness
     decoding: Decoding | None
-    backoff: Backoff
-    receiver_idle_ms: int
-    folder: str = ""
-
-    @property
-    def boundedness(self) -> Boundedness:
-        return self.mode
-
-    @property
-    def is_staged(self) -> bool:
-        return True
 
     @property
     def delivery_columns(self) -> frozenset[str]:
@@ -107,24 +76,8 @@ class MqttSource(BarrierSource[MqttSessionSplit, int]):
 
     def create_reader(self) -> BarrierSplitReader[MqttSessionSplit, int]:
         with importing("the mqtt source", extra="mqtt"):
-            from headwater.readers.mqtt.client import MqttClients
-        from headwater.readers.runtime.staging.receiver_link import HostReceiverLink, OwnReceiverLink
-        from headwater.readers.runtime.staging.receiver_task import ReceiverTask
-        from headwater.readers.runtime.staging.staged_split_reader import StagedSplitReader
-
-        staging = self.staging(self.folder)
-
-        def link(split: Split) -> ReceiverLink:
-            assert isinstance(split, MqttSessionSplit)
-            settings = replace(self.settings, topics=split.topics, is_leaving=split.is_leaving)
-            client = MqttClients(settings, self.note(split.client_id))
-            queue = self.queue(split.client_id)
-            idle_ms = self.receiver_idle_ms
-            task = ReceiverTask(queue, staging, split, client, self.backoff, idle_ms, self.remedy)
-            # A batch read keeps its messages in the task's memory: nothing reads them later.
-            return OwnReceiverLink(task) if self.store is None else HostReceiverLink(task)
-
-        return StagedSplitReader(staging, link)
+            import headwater.readers.mqtt.client  # noqa: F401 - told at once, not with the first split
+        return super().create_reader()
 
     def create_emitter(self) -> RecordEmitter[EpochRecord, MqttSessionSplit, int]:
         if self.decoding is None:
@@ -150,31 +103,29 @@ class MqttSource(BarrierSource[MqttSessionSplit, int]):
         written = cast("dict[str, Any]", definitions)[client_id]
         return MqttSessionSplit(client_id, tuple(written["topics"]), written.get("leaving", False))
 
-    def is_before(self, position: int, other: int) -> bool:
-        return position < other
+    def queue(self, split: MqttSessionSplit) -> str:
+        return self._queue(split.client_id)
 
-    def for_query(self, folder: str) -> MqttSource:
-        return replace(self, folder=folder)
+    def create_client(self, split: MqttSessionSplit) -> StagedClient[Any]:
+        return self.clients(split)()
 
-    def release_before(self, folder: str, positions: Mapping[SplitPath, int]) -> None:
-        from headwater.readers.runtime.partitions.segment_log import release_logs
+    def clients(self, split: MqttSessionSplit) -> Callable[[], StagedClient[Any]]:
+        """Return what makes connections. They note in the state location to what a session is subscribed."""
+        with importing("the mqtt source", extra="mqtt"):
+            from headwater.readers.mqtt.client import MqttClients
+        settings = replace(self.settings, topics=split.topics, is_leaving=split.is_leaving)
+        return MqttClients(settings, self.note(split.client_id))
 
-        staging = self.staging(folder)
-        release_logs((staging.log(path, "driver"), position) for path, position in positions.items())
+    @property
+    def segment_rows(self) -> int:
+        return self.settings.in_flight
 
-    def forget_splits(self, folder: str, paths: Collection[SplitPath]) -> None:
-        staging = self.staging(folder)
-        for path in paths:
-            staging.log(path, "driver").delete()
-            staging.store.delete_folder(staging.keys_folder(path))
-
-    def queue(self, client_id: str) -> str:
-        """Return the name of a session among those of all brokers."""
-        return f"mqtt://{self.settings.host}:{self.settings.port}/{client_id}"
+    @property
+    def remembered_keys(self) -> int:
+        return 0 if self.settings.key is None else super().remembered_keys
 
     @property
     def remedy(self) -> str:
-        """The way out where another client takes a session too."""
         client_id = self.sessions.client_id
         return (
             f"Option 'clientId' ({client_id!r}) is for one query alone: stop any other client that connects "
@@ -183,17 +134,7 @@ class MqttSource(BarrierSource[MqttSessionSplit, int]):
 
     def note(self, client_id: str) -> SubscriptionNote:
         """Return the note of a session; in a batch read one in memory, which ends with the task."""
-        return SubscriptionNote(self.store or MemoryStateStore(), self.queue(client_id), self.folder)
+        return SubscriptionNote(self.store or MemoryStateStore(), self._queue(client_id), self.folder)
 
-    def staging(self, folder: str) -> Staging:
-        """Return where and how a query's messages are staged."""
-        from headwater.readers.runtime.staging.staging import Staging
-
-        remembered = max(_LEAST_REMEMBERED, _REMEMBERED_WINDOWS * self.settings.in_flight)
-        return Staging(
-            self.store or MemoryStateStore(),
-            folder,
-            self.idle_ms,
-            self.settings.in_flight,
-            remembered if self.settings.key is not None else 0,
-        )
+    def _queue(self, client_id: str) -> str:
+        return f"mqtt://{self.settings.host}:{self.settings.port}/{client_id}"

@@ -11,6 +11,8 @@ Imports `partitions`, where the segment log is, and nothing else of `headwater.r
   tasks;
 * `receiver_task`: the work of a receiver, and the messages between it and its tasks;
 * `staged_client`: the outside of a staged source: a queue that forgets acknowledged messages;
+* `staged_source`: the source of queues that forget what was acknowledged, as far as it is the same for all
+  of them;
 * `staged_split_reader`: reads a queue through its segment log: rows that a task emits are durable, and can be
   read again;
 * `stager`: takes messages out of a queue into a segment log: durable first, acknowledged then;

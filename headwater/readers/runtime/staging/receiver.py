@@ -6,11 +6,10 @@ import threading
 from typing import Final
 
 from headwater.core.clock import Clock, SystemClock
-from headwater.core.errors import HeadwaterError, SourceError, TransientSourceError
+from headwater.core.errors import HeadwaterError, QueueTakenError, SourceError, TransientSourceError
 from headwater.core.redaction import logger_of
 from headwater.core.retry import Retry
 from headwater.readers.runtime.staging.receiver_task import ReceiverAnswer, ReceiverTask, TaskQuestion
-from headwater.readers.runtime.staging.staged_client import QueueTakenError
 from headwater.readers.runtime.staging.stager import Stager
 
 _MOST_TAKEN: Final = 2

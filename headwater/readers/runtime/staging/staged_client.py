@@ -5,22 +5,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
-import pyarrow as pa
-
-from headwater.core.errors import TransientSourceError
+from headwater.core.errors import ContractError
 from headwater.core.split import Split
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 TokenT = TypeVar("TokenT")
-
-
-class QueueTakenError(TransientSourceError):
-    """Another connection has taken the queue away from this one.
-
-    It may be a receiver that has been replaced and not noticed yet: that one ends when it has connected. So
-    this is worth another try, but not many.
-    """
 
 
 @dataclass(frozen=True)
@@ -40,12 +33,26 @@ class Delivery(Generic[TokenT]):
     tokens: Sequence[TokenT]
     loss: str | None = None
 
+    def __post_init__(self) -> None:
+        counts = self.rows.num_rows, len(self.keys), len(self.tokens)
+        if len(set(counts)) > 1:
+            raise ContractError(
+                "Delivery: each message has a row, a key and a token; there are {} rows, {} keys and {} "
+                "tokens".format(*counts)
+            )
+
 
 class StagedClient(ABC, Generic[TokenT]):
     """A connection to a queue that keeps messages until they are acknowledged.
 
     Messages that were not acknowledged are delivered again to the next connection. Made by the receiver of a
     split, in its process, once for each connection. Every method but `wake_up` runs on one thread.
+
+    Life: `open` once -> `loss` and `begin` once -> `poll` and `acknowledge` in turns -> `close` once, or
+    `retire` in its place. A process that is killed closes nothing.
+
+    A ``ConnectionError`` and a ``TimeoutError`` of any method count as a `TransientSourceError`; other errors
+    that are no `HeadwaterError` end the query.
     """
 
     @abstractmethod

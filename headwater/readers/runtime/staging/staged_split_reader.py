@@ -14,7 +14,7 @@ import pyarrow as pa
 from headwater.core.barrier_reader import BarrierSplitReader, EpochRecords, pause_or_resume
 from headwater.core.jsons import JsonValue
 from headwater.core.losses import QueueLoss
-from headwater.core.split import Split, SplitPath, SplitRange
+from headwater.core.split import SplitPath, SplitRange
 from headwater.readers.runtime.staging.receiver_link import ReceiverLink
 from headwater.readers.runtime.staging.staging import Staging, lost_ms, record
 
@@ -157,7 +157,7 @@ class StagedSplitReader(BarrierSplitReader[Any, int]):
         link: makes the connection to the receiver of one split.
     """
 
-    def __init__(self, staging: Staging, link: Callable[[Split], ReceiverLink]) -> None:
+    def __init__(self, staging: Staging, link: Callable[[Any], ReceiverLink]) -> None:
         self._staging = staging
         self._make_link = link
         self._open: dict[SplitPath, StagedSplit] = {}

@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Callable
-from dataclasses import replace
+from contextlib import AbstractContextManager
 from typing import Any, Final, cast
 
 import pyarrow as pa
 
 from headwater.core.errors import SourceError
+from headwater.core.outside import outside
 from headwater.core.redaction import logger_of
 from headwater.core.split import Split
 from headwater.readers.runtime.partitions.segment_log import SegmentLog
@@ -108,21 +109,31 @@ class Stager:
         """
         # A window that is kept while nobody is connected has all keys: nothing comes meanwhile.
         self.keep_window()
-        self._client = self._make_client()
-        self._client.open(self._split)
+        with self._outside("create_client"):
+            self._client = self._make_client()
+        with self._outside("open"):
+            self._client.open(self._split)
         self.check()
-        loss = self._client.loss(has_staged=self._has_staged())
+        has_staged = self._has_staged()
+        with self._outside("loss"):
+            loss = self._client.loss(has_staged=has_staged)
         if loss is not None:
             log.warning("%s", loss.loss)
-            self._append(loss, [])
-        self._client.begin()
+            self._append(loss.rows, [], loss.loss)
+        with self._outside("begin"):
+            self._client.begin()
 
     def disconnect(self) -> None:
         """Close the connection, if there is one. Messages that were not acknowledged come again."""
         client = self._client
         self._client = None
         if client is not None:
-            client.close()
+            try:
+                with self._outside("close"):
+                    client.close()
+            except SourceError as error:
+                # Why the connection ends is known, and more than this.
+                log.warning("%s", error)
 
     def retire_if_drained(self) -> bool:
         """Delete the queue and disconnect, if it will never deliver anything again; return whether it is so.
@@ -131,12 +142,14 @@ class Stager:
             TransientSourceError: the connection is lost.
         """
         assert self._client is not None
-        if not self._client.is_drained():
-            return False
-        client = self._client
-        self._client = None
-        client.retire()
-        return True
+        with self._outside("is_drained"):
+            is_drained = self._client.is_drained()
+        if is_drained:
+            client = self._client
+            self._client = None
+            with self._outside("retire"):
+                client.retire()
+        return is_drained
 
     def wake_up(self) -> None:
         """Make a blocked `poll` return soon. Any thread may call this."""
@@ -151,7 +164,8 @@ class Stager:
             TransientSourceError: the connection is lost.
         """
         assert self._client is not None
-        return self._client.poll(timeout_ms, self._staging.segment_rows)
+        with self._outside("poll"):
+            return self._client.poll(timeout_ms, self._staging.segment_rows)
 
     def stage(self, delivery: Delivery[Any]) -> None:
         """Make the new messages of a delivery durable, then acknowledge all of it.
@@ -168,9 +182,10 @@ class Stager:
                 rows = rows.take(pa.array(fresh, pa.int64()))
                 keys = [keys[at] for at in fresh]
             # In this order: what is acknowledged is durable, and what is known is durable.
-            self._append(replace(delivery, rows=rows), keys)
+            self._append(rows, keys)
             self._known.add(keys)
-        self._client.acknowledge(delivery.tokens)
+        with self._outside("acknowledge"):
+            self._client.acknowledge(delivery.tokens)
 
     def keep_window(self) -> None:
         """Store the keys of the last messages, unless they are stored.
@@ -181,8 +196,12 @@ class Stager:
             self._windows.keep(self.end, self._known.in_order())
             self._kept_window = self.end
 
-    def _append(self, delivery: Delivery[Any], keys: list[bytes | None]) -> None:
-        self.end = self._log.append([segment(delivery.rows, keys, delivery.loss)]) + 1
+    def _outside(self, method: str) -> AbstractContextManager[None]:
+        """Wrap a call of the client, which a user may have written."""
+        return outside(f"StagedClient.{method}", source=self._queue, split=self._split.split_id)
+
+    def _append(self, rows: pa.RecordBatch, keys: list[bytes | None], loss: str | None = None) -> None:
+        self.end = self._log.append([segment(rows, keys, loss)]) + 1
 
     def _has_staged(self) -> bool:
         """Whether the log has a segment, or had one that was released."""

@@ -18,14 +18,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.core.clock import ManualClock
-from headwater.core.errors import DeadlineError, FencedError, SourceError, TransientSourceError
+from headwater.core.errors import (
+    DeadlineError,
+    FencedError,
+    QueueTakenError,
+    SourceError,
+    TransientSourceError,
+)
 from headwater.core.retry import Backoff
 from headwater.core.split import Split, SplitRange
 from headwater.core.state_store import MemoryStateStore
 from headwater.readers.runtime.staging.receiver import Receiver
 from headwater.readers.runtime.staging.receiver_link import OwnReceiverLink, ReceiverLink
 from headwater.readers.runtime.staging.receiver_task import ReceiverAnswer, ReceiverTask, TaskQuestion
-from headwater.readers.runtime.staging.staged_client import Delivery, QueueTakenError, StagedClient
+from headwater.readers.runtime.staging.staged_client import Delivery, StagedClient
 from headwater.readers.runtime.staging.staged_split_reader import StagedSplitReader
 from headwater.readers.runtime.staging.stager import Stager
 from headwater.readers.runtime.staging.staging import RecentKeys, Staging
