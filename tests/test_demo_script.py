@@ -7,13 +7,33 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
+import demo_run
 from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).resolve().parent.parent
 ORDERS = 20_000
+
+
+@pytest.mark.parametrize(
+    ("load", "has_started", "expected"),
+    [
+        (90.0, False, r"Spark is still starting.*'WARN x'.*busy \(load 90 on .*run the demo again later"),
+        (0.0, True, r"The query runs.*'WARN x'.*look into the log below"),
+    ],
+)
+def test_a_demo_in_which_nothing_happens_says_what_was_seen_last_and_what_to_do(
+    load: float, has_started: bool, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "getloadavg", lambda: (load, load, load))
+    monkeypatch.setattr(demo_run, "PATIENCE_S", -1)
+    driver: Any = Mock(has_started=lambda: has_started, last_line=lambda: "WARN x")
+    with pytest.raises(SystemExit, match=f"nothing was written for -1 s, after 7 orders. {expected}"):
+        demo_run.watch(driver, Mock(failure=None), Mock(rows=lambda: 7), Mock(), (Mock(), Mock()), until=20)
 
 
 @pytest.mark.crash

@@ -99,6 +99,11 @@ class Source(ABC, Generic[RecordT, SplitT, PositionT]):
         return None
 
     @property
+    def reads(self) -> str:
+        """What is read, for people: topics, folders, URLs. Empty by default: the name says it."""
+        return ""
+
+    @property
     def time_column(self) -> str | None:
         """The column with the time at which the outside says that a record was made; None, the default: none.
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from headwater.connector.barrier.checkpoints import CheckpointCoordinator, CompletedCheckpoint
 from headwater.connector.barrier.due import DueSplits
@@ -18,7 +18,7 @@ from headwater.connector.barrier.options import EpochSettings
 from headwater.connector.barrier.releasing import release_staged
 from headwater.connector.barrier.settlement import Settlement, settle, warn_of_failing
 from headwater.connector.barrier.tasks import deal_splits, deal_waiting, epoch_tasks, merged
-from headwater.connector.coordination.coordinator import SourceCoordinator, check_logged_schema
+from headwater.connector.coordination.coordinator import SourceCoordinator, check_logged_schema, described
 from headwater.connector.coordination.coordinator_loop import CoordinatorLoop
 from headwater.connector.coordination.dealing import SplitTimes
 from headwater.connector.coordination.enumerator_driver import EnumeratorDriver
@@ -182,7 +182,7 @@ class BarrierCoordinator(SourceCoordinator[EpochTask]):
         report: JsonObject = {
             **self._codec.genesis(),
             "checkpoint": stats,
-            "metrics": cast("JsonObject", self._metrics.report(metrics)),
+            **described(self._source, self._metrics.report(metrics)),
         }
         if self._pending:
             report["lags"] = nest(self._pending)

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from headwater.core.errors import OffsetError
 from headwater.core.jsons import JsonObject, JsonValue, dumps
+from headwater.core.metrics import MetricValues
+from headwater.core.redaction import redacted
 from headwater.core.source import Source
+
+_MOST_READS: Final = 500
+"""Characters: a report is in each of Spark's progress reports."""
 
 TaskT = TypeVar("TaskT")
 """The description of one Spark task; it travels inside Spark's partition."""
@@ -68,8 +73,8 @@ class SourceCoordinator(ABC, Generic[TaskT]):
     def latest(self) -> JsonObject | None:
         """Return the latest offset for the query's progress; None before the first discovery. No I/O.
 
-        Beside the fields of its mode ``metrics``, by the names of `headwater.core.metrics`: counters since
-        this object was made, as far as tasks have reported by now.
+        Beside the fields of its mode what `described` returns. Counters count since this object was made, as
+        far as tasks have reported by now.
         """
 
     @abstractmethod
@@ -79,6 +84,16 @@ class SourceCoordinator(ABC, Generic[TaskT]):
     @abstractmethod
     def close(self) -> None:
         """End the threads and close the enumerator, as far as there is time."""
+
+
+def described(source: Source[Any, Any, Any], metrics: MetricValues) -> JsonObject:
+    """Return the part of a report that is the same for both modes.
+
+    Args:
+        source: ``reads`` says what it reads.
+        metrics: ``metrics``, by the names of `headwater.core.metrics`.
+    """
+    return {"reads": redacted(source.reads)[:_MOST_READS], "metrics": dict(metrics)}
 
 
 def check_logged_schema(source: Source[Any, Any, Any], logged: JsonValue) -> None:

@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, cast
+from typing import TYPE_CHECKING, Any, Generic
 
-from headwater.connector.coordination.coordinator import SourceCoordinator, check_logged_schema
+from headwater.connector.coordination.coordinator import SourceCoordinator, check_logged_schema, described
 from headwater.connector.coordination.coordinator_loop import CoordinatorLoop
 from headwater.connector.coordination.dealing import SplitTimes
 from headwater.connector.coordination.enumerator_driver import EnumeratorDriver
@@ -259,7 +259,7 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
         if self._column_times is not None:
             metrics[LATE_IN_COLUMN] = self._column_times.late_rows
         report = self._codec.encode_report(self._heads, self._fronts_ms)
-        return report | {"metrics": cast("JsonObject", self._metrics.report(metrics))}
+        return report | described(self._source, self._metrics.report(metrics))
 
     def commit(self, end: JsonObject) -> None:
         end_offset = self._codec.decode(end)

@@ -17,6 +17,8 @@ import os
 import re
 import stat
 import tempfile
+import threading
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 
 log = logger_of(__name__)
 
+_TELLING_S: Final = 10.0
 _COMPILER: Final = "headwater.readers.kernels.compiling"
 _IMPORT: Final = re.compile(r"^from (headwater\.[\w.]+) import (\([^)]*\)|.*)", re.MULTILINE)
 
@@ -132,9 +135,29 @@ class Kernel:
                 "(before the first query: headwater compile)",
                 self._needed_for,
             )
-            machine_code = self.compile()
+            with _telling(f"compiling {self._needed_for}"):
+                machine_code = self.compile()
             _write(path, *machine_code)
             return machine_code
+
+
+@contextlib.contextmanager
+def _telling(what: str) -> Iterator[None]:
+    """Say every few seconds that something goes on, and at its end how long it took."""
+    began_s = time.monotonic()
+    is_over = threading.Event()
+
+    def tell() -> None:
+        while not is_over.wait(_TELLING_S):
+            log.warning("still %s, after %.0f s", what, time.monotonic() - began_s)
+
+    # Where another process compiles, this one waits for the lock: one process tells, for all.
+    threading.Thread(target=tell, name="headwater-telling", daemon=True).start()
+    try:
+        yield
+    finally:
+        is_over.set()
+    log.warning("%s took %.0f s; it is kept", what, time.monotonic() - began_s)
 
 
 def _text_of(module: str) -> bytes | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -13,6 +14,7 @@ from headwater.connector.spark.reported_offsets import positions_by_split, repor
 _WHOLE: Final = "triggerExecution"
 """The name that Spark gives to the duration of the whole batch."""
 
+_OF_JAVA: Final = re.compile(r"\b(?:[a-z]\w*\.)+(?=[A-Z])|\$?@[0-9a-f]+\b")
 _CARRIED: Final = "transformWithStateInPandas"
 """The operator in whose state asynchronous I/O keeps calls in flight between batches (``carry_over``)."""
 
@@ -52,6 +54,8 @@ class BatchReport:
         calls_carried: calls of asynchronous I/O that are in flight at its end, in Spark's state.
         epochs: of each source in barrier mode, the statistics of its last complete checkpoint.
         committed: whether it is done.
+        sources: each with what it reads, for people.
+        sink: the same.
     """
 
     batch_id: int
@@ -65,6 +69,8 @@ class BatchReport:
     calls_carried: int = 0
     epochs: Sequence[Mapping[str, Any]] = ()
     committed: bool = True
+    sources: Sequence[str] = ()
+    sink: str = ""
 
     @property
     def total_lag(self) -> int | None:
@@ -105,6 +111,8 @@ def batch_report(progress: Any) -> BatchReport:
         milliseconds((progress.eventTime or {}).get("watermark")),
         sum(each.numRowsTotal for each in progress.stateOperators if each.operatorName == _CARRIED),
         [offset["checkpoint"] for offset in latest if "checkpoint" in offset],
+        sources=[_named(source) for source in progress.sources],
+        sink=_short(progress.sink.description),
     )
 
 
@@ -152,6 +160,19 @@ def _splits(progress: Any, lag: QueryLag | None) -> dict[str, SplitReport]:
         ends = positions_by_split(reported_offset(source.endOffset))
         reports |= split_reports(starts, ends, lag.splits if lag else {}, lag.fronts_ms if lag else {})
     return reports
+
+
+def _named(source: Any) -> str:
+    """Return the name of a source, with what it reads."""
+    offset = reported_offset(source.latestOffset) or reported_offset(source.endOffset)
+    if offset is None:
+        return _short(source.description)
+    return f"{offset['source']} {offset.get('reads', '')}".strip()
+
+
+def _short(description: str) -> str:
+    """Return what Spark calls a source or a sink, without the package of its class and the address."""
+    return _OF_JAVA.sub("", description)
 
 
 def _moved(start: Any, end: Any) -> int | None:

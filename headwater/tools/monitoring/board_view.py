@@ -161,6 +161,8 @@ def _details(history: QueryHistory, request: ViewRequest, now_ms: int) -> JsonOb
     lost = last.lag.lost_ranges if last and last.lag else ()
     return {
         "id": history.query_id,
+        "sources": list(last.sources) if last else [],
+        "sink": last.sink if last else "",
         "batches": [_batch(batch) for batch in list(history.batches)[-_POINTS:]],
         "epochs": [dict(epoch) for epoch in last.epochs] if last else [],
         "splits": _splits(history, request),

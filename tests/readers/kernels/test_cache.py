@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from headwater.readers.formats.protobuf import decoder as protobuf
 from headwater.readers.kafka import record_set
 from headwater.readers.kafka.layout import BATCH
 from headwater.readers.kafka.record_set import KERNEL
+from headwater.readers.kernels import cache
 from headwater.readers.kernels import machine_code as machine_codes
 from headwater.readers.kernels.cache import Kernel, cache_folder
 from tests.patience import PATIENCE_S
@@ -98,6 +100,23 @@ def test_the_cache_is_found_wherever_headwater_was_unpacked_this_time(warm: Path
     moved.mkdir(parents=True)
     (moved / "headwater").symlink_to(ROOT / "headwater")
     assert said(start(warm, moved)) == "loaded"
+
+
+def test_a_compilation_that_takes_long_says_that_it_goes_on_and_how_long_it_took(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    told = threading.Event()
+    monkeypatch.setattr(cache, "_TELLING_S", 0.001)
+
+    def hear(_: logging.LogRecord) -> bool:
+        told.set()
+        return True
+
+    monkeypatch.setattr(cache.log, "filters", [hear])
+    with cache._telling("compiling JSON"):
+        assert told.wait(PATIENCE_S)
+    assert caplog.messages[0].startswith("still compiling JSON, after ")
+    assert caplog.messages[-1].startswith("compiling JSON took ")
 
 
 @pytest.mark.parametrize("kernel", [KERNEL, avro.KERNEL, json_decoder.KERNEL, protobuf.KERNEL])

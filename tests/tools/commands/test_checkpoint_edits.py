@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from headwater.tools.commands import checkpoint_edits
 from headwater.tools.commands.main import main
 from local_kafka import LocalKafka
 from tests.patience import PATIENCE_S
@@ -180,6 +181,9 @@ def test_a_split_that_is_out_of_sight_may_skip(tmp_path: Path) -> None:
     ("arguments", "why"),
     [
         (["rewind", "--to-batch", 2], "batch 2 is the last one: there is nothing behind it"),
+        (["rewind", "--to-batch", -1], "begin a query with a new checkpoint, and startingOffsets=earliest"),
+        (["skip", "--split", "a-0", "--to", 51, "--broker", "b:9092"], "a-0 ends at 50: skip to there"),
+        (["skip", "--split", "b-0", "--to", 51, "--broker", "b:9092"], "b:9092 has no partition b-0"),
         (["rewind", "--to-batch", 9], "the offset log has no batch 9, but 0 to 2"),
         (["skip", "--split", "a-0", "--to", 30], "a-0 is at 30 already, and --to must lie behind it"),
         (["skip", "--split", "a-1", "--to", 30], "source 0 has no split 'a-1', but a-0, b-0"),
@@ -187,12 +191,24 @@ def test_a_split_that_is_out_of_sight_may_skip(tmp_path: Path) -> None:
     ],
 )
 def test_slips_are_told(
-    arguments: list[object], why: str, query: Path, capsys: pytest.CaptureFixture[str]
+    arguments: list[object],
+    why: str,
+    query: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(checkpoint_edits, "kafka_ends", lambda *_: {"a-0": 50})
     before = content(query)
     assert edit(arguments[0], query, *arguments[1:], "--yes") == 1
     assert why in capsys.readouterr().err
     assert content(query) == before
+
+
+def test_a_skip_of_whose_end_nothing_is_known_says_so(
+    query: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert edit("skip", query, "--split", "a-0", "--to", 40) == 0
+    assert "whether a-0 has a record 40 is not known: give --broker to look" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -85,6 +85,13 @@ def test_two_batches_are_compared_split_by_split(tmp_path: Path, capsys: pytest.
     ]
 
 
+def test_a_checkpoint_that_was_moved_is_compared_under_the_names_of_both_sources(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = written(tmp_path / "q", {"a": {"0": 5}}, planned({"a": {"0": 7}}), committed=2)
+    assert "Spark's kafka, then headwater's kafka," in said(capsys, "diff", path, 0, 1)[0]
+
+
 def test_a_source_whose_positions_lie_elsewhere_is_shown_as_it_logged(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 import tomllib
 from pathlib import Path
 
@@ -118,6 +119,21 @@ def test_kernels_need_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert "headwater compile" in checks.check_kernel_cache().text
     (tmp_path / "headwater" / "kernel-1").touch()
     assert checks.check_kernel_cache().text == f"1 compiled in {tmp_path}/headwater"
+
+
+def test_a_folder_that_cannot_be_made_is_nobodys(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", "/proc/nowhere")
+    monkeypatch.setattr(tempfile, "tempdir", "/proc/nowhere")
+    caplog.set_level("INFO", "headwater")
+    found = checks.check_kernel_cache()
+    assert (found.text, found.mend) == (
+        "no folder can keep compiled ones",
+        "export XDG_CACHE_HOME=A_FOLDER_OF_YOURS",
+    )
+    assert "/proc/nowhere/headwater cannot hold compiled kernels" in caplog.text
+    assert "another user" not in caplog.text
 
 
 def test_a_state_location_is_tried(tmp_path: Path) -> None:

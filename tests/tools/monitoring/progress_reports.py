@@ -99,6 +99,7 @@ def progress(**fields: Any) -> Any:
             "numInputRows": 0,
             "processedRowsPerSecond": 0.0,
             "sources": [],
+            "sink": SimpleNamespace(description="org.apache.spark.sql.execution.FooTable$@1a2b3c"),
             **fields,
         }
     )
@@ -113,9 +114,12 @@ def source(
     **more: Any,
 ) -> SimpleNamespace:
     latest: dict[str, Any] = {} if fronts_ms is None else {"fronts_ms": {"orders": fronts_ms}}
-    latest |= {} if metrics is None else {"metrics": metrics}
+    latest |= {"reads": "orders"} if metrics is None else {"reads": "orders", "metrics": metrics}
     return SimpleNamespace(
-        startOffset=offset(before), endOffset=offset(after, **more), latestOffset=offset(heads, **latest)
+        description="",
+        startOffset=offset(before),
+        endOffset=offset(after, **more),
+        latestOffset=offset(heads, **latest),
     )
 
 

@@ -161,6 +161,7 @@ def test_metrics_of_the_sources_are_shown_in_their_units_with_what_they_mean(pag
             "sourceIdleTime": "1.5 s",
             "skipped": "12",
         }
+        assert page.text("#flow") == "reads kafka orders, writes to FooTable"
         assert "a part of what was there" in page.run("document.querySelectorAll('#metrics div')[1].title")
         assert "100 rows, 2.5 MB seen" in page.text("#tiles")
 

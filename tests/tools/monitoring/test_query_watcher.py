@@ -96,7 +96,12 @@ def test_a_query_with_nothing_to_do_grows_idle_though_it_reports_nothing() -> No
     histories = QueryHistories(lambda: next(now_ms))
     watcher = QueryWatcher(histories)
     latest = {"source": "kafka", "version": 2, "positions": {}, "metrics": {"sourceIdleTime": 3}}
-    at = SimpleNamespace(startOffset=None, endOffset=offset({"0": 1}), latestOffset=json.dumps(latest))
+    at = SimpleNamespace(
+        description="x.y.RateStream@1a",
+        startOffset=None,
+        endOffset=offset({"0": 1}),
+        latestOffset=json.dumps(latest),
+    )
     query = ScriptedQuery(watcher, "orders", splits=1)
     query.start()
     watcher.onQueryProgress(reported(id="id-of-orders", runId="run-1", batchId=0, sources=[at]))
@@ -118,7 +123,12 @@ def test_a_query_that_is_started_again_goes_on_with_its_history() -> None:
     query = ScriptedQuery(watcher, "orders", splits=1)
     metrics = {"planningRetries": 3, "numBytesIn": 700, "pendingRecords": 9}
     latest = {"source": "kafka", "version": 2, "positions": {}, "metrics": metrics}
-    at = SimpleNamespace(startOffset=None, endOffset=offset({"0": 1}), latestOffset=json.dumps(latest))
+    at = SimpleNamespace(
+        description="x.y.RateStream@1a",
+        startOffset=None,
+        endOffset=offset({"0": 1}),
+        latestOffset=json.dumps(latest),
+    )
     query.start()
     watcher.onQueryProgress(reported(id="id-of-orders", runId="run-1", batchId=0, sources=[at]))
     query.end("it broke")
@@ -203,6 +213,16 @@ def test_epochs_losses_carried_calls_and_the_watermark_are_shown() -> None:
 
 def test_a_query_of_another_source_is_shown_without_lag() -> None:
     report = batch_report(
-        progress(sources=[SimpleNamespace(startOffset=None, endOffset='{"logOffset":3}', latestOffset=None)])
+        progress(
+            sources=[
+                SimpleNamespace(
+                    description="x.y.RateStream@1a",
+                    startOffset=None,
+                    endOffset='{"logOffset":3}',
+                    latestOffset=None,
+                )
+            ]
+        )
     )
     assert (report.lag, report.total_lag, report.splits) == (None, None, {})
+    assert (report.sources, report.sink) == (["RateStream"], "FooTable")

@@ -100,6 +100,10 @@ class FilesSource(PlannedSource[FileBlock, FileSplit, int]):
     def boundedness(self) -> Boundedness:
         return self.mode
 
+    @property
+    def reads(self) -> str:
+        return ", ".join(path.url for path in self.files.selection.paths)
+
     def schema(self) -> pa.Schema:
         """Return the schema that was given or kept; else infer it: lists, and opens files."""
         if self.read.schema is not None:

@@ -66,6 +66,11 @@ class HttpSource(BarrierSource[HttpSplit, JsonValue]):
         return self._rows if self.decoding is None else self.decoding.schema(self._rows)
 
     @property
+    def reads(self) -> str:
+        # Without their queries, in which keys may stand.
+        return ", ".join(url.partition("?")[0] for url in self.urls)
+
+    @property
     def logged_schema(self) -> JsonValue:
         return None if self.decoding is None else self.decoding.logged_schema
 

@@ -59,6 +59,10 @@ class HybridSource(PlannedSource[Any, HybridSplit, HybridPosition]):
         return {name: each for name, each in logged.items() if each is not None} or None
 
     @property
+    def reads(self) -> str:
+        return ", then ".join(f"{source.name} {source.reads}" for source in self._sources)
+
+    @property
     def time_column(self) -> str | None:
         return self._sources[-1].time_column
 

@@ -39,7 +39,7 @@ from headwater.core.split import SplitPath, SplitRange
 from headwater.enumerators.event_time.time_index import AlignmentSettings
 from headwater.enumerators.kafka.client.client_config import ClientConfig
 from headwater.enumerators.kafka.client.metadata import EARLIEST, LATEST, TopicPartition
-from headwater.enumerators.kafka.lookup_settings import LookupSettings
+from headwater.enumerators.kafka.lookup_settings import LookupSettings, TopicPattern
 from headwater.enumerators.kafka.offsets_initializer import AtTimestamp, OffsetsInitializer, check_timestamps
 from headwater.enumerators.kafka.split import KafkaPartitionSplit, OpenRange
 from headwater.readers.formats.bad_records import BadRecordsLocation, block_start
@@ -92,6 +92,13 @@ class KafkaSource(KafkaSplitSerializer, PlannedSource["RecordSet", KafkaPartitio
     @property
     def logged_schema(self) -> JsonValue:
         return self.fields
+
+    @property
+    def reads(self) -> str:
+        subscription = self.lookup.subscription
+        if isinstance(subscription, TopicPattern):
+            return f"topics like {subscription.pattern}"
+        return ", ".join(subscription.topics or ())
 
     @property
     def time_column(self) -> str | None:

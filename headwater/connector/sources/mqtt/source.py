@@ -53,6 +53,10 @@ class MqttSource(StagedSource[MqttSessionSplit]):
         return None if self.decoding is None else self.decoding.logged_schema
 
     @property
+    def reads(self) -> str:
+        return ", ".join(self.sessions.topics)
+
+    @property
     def time_column(self) -> str | None:
         """The time at which a message was received: what it says of its own time is in its payload."""
         received = MQTT_SCHEMA.field("received")

@@ -162,6 +162,8 @@ function showDetails(query, details, nowMs) {
   byId("details").hidden = !query;
   if (!query) return;
   byId("details-title").textContent = query.name;
+  byId("flow").textContent = details.sources.length
+    ? `reads ${details.sources.join(" and ")}${details.sink ? `, writes to ${details.sink}` : ""}` : "";
   byId("message").hidden = !query.message;
   byId("message").textContent = query.message;
   showTiles(query, nowMs, details.metrics);

@@ -16,6 +16,7 @@ import pytest
 
 from headwater.core.errors import CorruptRecordError, OptionError, SourceError, UnknownSplitError
 from headwater.core.source import Boundedness
+from headwater.testing.making import configured
 from tests.connector.sources.files.files_queries import (
     NOW_S,
     VALUE,
@@ -123,6 +124,25 @@ def test_an_inferred_schema_is_kept_in_the_offset(inbox: Path, drop: Drop) -> No
             query.step()
         query.restart(pa.schema([pa.field("x", pa.int64())]))
         assert query.step().to_pylist() == [{"x": None}]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({}, "what comes later is not looked at"),
+        (
+            {"schemaEvolutionMode": "addNewColumns", "schemaName": "inbox"},
+            "of later ones only new columns are looked at (schemaEvolutionMode)",
+        ),
+    ],
+)
+def test_an_inferred_schema_says_whether_it_looks_at_what_comes_later(
+    inbox: Path, drop: Drop, caplog: pytest.LogCaptureFixture, more: dict[str, str], said: str
+) -> None:
+    drop('{"x": 1}', NOW_S)
+    options = {"path": str(inbox), "format": "json", "stateLocation": str(inbox.parent / "state"), **more}
+    configured("files", options, Boundedness.CONTINUOUS_UNBOUNDED)
+    assert f"inferred from 1 files of 1 that were listed; {said}: x int64" in caplog.text
 
 
 def test_other_paths_after_a_restart_are_warned_of(
