@@ -27,7 +27,7 @@ def demo(
     """Read orders that are made up in a batch.
 
     The same as ``spark.read.format("headwater").option("source", "demo")`` with the
-    options that the arguments are named after, and ``load()``. See docs/demo.md.
+    options that the arguments are named after, and ``load()``: ``hw.options_of("demo")``.
 
     Args:
         spark: the session.
@@ -39,8 +39,8 @@ def demo(
         disorder: How long it takes at the most from `ordered_at` until an order is visible: a watermark
             with this delay drops none. Default: `0s`.
         seed: Another seed, other orders. Default: `0`.
-        starting_timestamp: Where a new query begins: a time such as `2024-05-01T12:00:00Z`, or ms since
-            1970. (``startingTimestamp``)
+        starting_timestamp: Where a new query begins: a time such as `2024-05-01T12:00:00Z`, in UTC if it
+            has no zone, or ms since 1970. (``startingTimestamp``)
         read_timeout: How long the source may take for a page before it counts as hung. Default: `5m`.
             (``readTimeout``)
         retry_deadline: How long to go on asking an outside that is away or overloaded. Default: `2m`.
@@ -142,7 +142,7 @@ def files(
     r"""Read files in a batch.
 
     The same as ``spark.read.format("headwater").option("source", "files")`` with the
-    options that the arguments are named after, and ``load()``. See docs/files.md.
+    options that the arguments are named after, and ``load()``: ``hw.options_of("files")``.
 
     Args:
         spark: the session.
@@ -382,7 +382,7 @@ def http(
     """Read a REST API in a batch.
 
     The same as ``spark.read.format("headwater").option("source", "http")`` with the
-    options that the arguments are named after, and ``load()``. See docs/http.md.
+    options that the arguments are named after, and ``load()``: ``hw.options_of("http")``.
 
     Args:
         spark: the session.
@@ -553,7 +553,7 @@ def hybrid(
     """Read a chain of sources in a batch.
 
     The same as ``spark.read.format("headwater").option("source", "hybrid")`` with the
-    options that the arguments are named after, and ``load()``. See docs/hybrid.md.
+    options that the arguments are named after, and ``load()``: ``hw.options_of("hybrid")``.
 
     Args:
         spark: the session.
@@ -688,13 +688,13 @@ def kafka(
     r"""Read Kafka in a batch.
 
     The same as ``spark.read.format("headwater").option("source", "kafka")`` with the
-    options that the arguments are named after, and ``load()``. See docs/options.md.
+    options that the arguments are named after, and ``load()``: ``hw.options_of("kafka")``.
 
     Args:
         spark: the session.
         servers: Brokers to begin with, as `host:port`. (``kafka.bootstrap.servers``)
-        topics: Topics to read, with commas between them. One of subscribe, subscribePattern and assign is
-            required. (``subscribe``)
+        topics: Topics to read, with commas between them; white space around a name does not count. One of
+            subscribe, subscribePattern and assign is required. (``subscribe``)
         topic_pattern: Read all topics in whose name this regular expression of Java is found, also those
             that are created later. `^orders$` is the topic `orders` alone. (``subscribePattern``)
         partitions: Read exactly these partitions: `{"topicA":[0,1],"topicB":[2]}`. (``assign``)
@@ -924,7 +924,7 @@ def mqtt(
     r"""Read MQTT in a batch.
 
     The same as ``spark.read.format("headwater").option("source", "mqtt")`` with the
-    options that the arguments are named after, and ``load()``. See docs/mqtt.md.
+    options that the arguments are named after, and ``load()``: ``hw.options_of("mqtt")``.
 
     Args:
         spark: the session.

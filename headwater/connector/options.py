@@ -128,6 +128,7 @@ class OptionTable:
         prefixes: beginnings of names, in lower case, that the table leaves alone (``kafka.``): the source
             checks such options itself.
         other_words: what people write who do not know the table, in lower case, and what they mean.
+        others: a line about options with such beginnings, for people; empty for none.
     """
 
     def __init__(
@@ -135,11 +136,13 @@ class OptionTable:
         rows: Iterable[Option[Any]],
         prefixes: tuple[str, ...] = (),
         other_words: Mapping[str, str] = MappingProxyType({}),
+        others: str = "",
     ) -> None:
         self.rows = tuple(_ordered(rows))
         self._alias_of = {row.also: row.name for row in self.rows if row.also}
         self.prefixes = prefixes
         self.other_words = other_words
+        self.others = others
         self._by_lower = {row.name.lower(): row for row in self.rows}
 
     def parse(self, given: Mapping[str, str], boundedness: Boundedness | None) -> ParsedOptions:
@@ -203,11 +206,12 @@ class OptionTable:
         return _markdown(map(shown, self.rows))
 
     def __repr__(self) -> str:
-        return _plain_text(map(shown, self.rows))
+        return "\n".join(filter(None, [_plain_text(map(shown, self.rows)), self.others]))
 
     def _repr_html_(self) -> str:
         """Return the table as a notebook shows it."""
-        return _html_table(map(shown, self.rows))
+        others = f"<p>{html.escape(self.others)}</p>" if self.others else ""
+        return _html_table(map(shown, self.rows)) + others
 
     def _near(self, key: str) -> str | None:
         word = nearest(key, self.other_words, likeness=_LIKENESS_OF_WORDS)

@@ -37,7 +37,8 @@ STARTING_TIMESTAMP: Final = Option(
     "startingTimestamp",
     _timestamp_ms,
     None,
-    "Where a new query begins: a time such as `2024-05-01T12:00:00Z`, or ms since 1970.",
+    "Where a new query begins: a time such as `2024-05-01T12:00:00Z`, in UTC if it has no zone, or ms since "
+    "1970.",
     kind="moment",
 )
 PUSH_FILTERS: Final = Option(

@@ -101,7 +101,7 @@ def docstring(package: str, source: str) -> str:
         "\n"
         f'    The same as ``spark.{mode.attribute}.format("headwater").option("source", "{source}")`` with '
         "the\n"
-        f"    options that the arguments are named after, and ``load()``. See {row.page}.\n"
+        f'    options that the arguments are named after, and ``load()``: ``hw.options_of("{source}")``.\n'
         "\n"
         "    Args:\n"
         "        spark: the session.\n"

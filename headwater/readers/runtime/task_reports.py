@@ -123,22 +123,30 @@ class EventTimeLags:
         column: with the event time; None where there is none.
         now_ms: the wall-clock time in ms since 1970.
 
-    Attributes:
-        metrics: of the last batch whose last row has an event time.
     """
 
     def __init__(self, column: str | None, now_ms: Callable[[], int] = wall_ms) -> None:
         self._column = column
         self._now_ms = now_ms
-        self.metrics: Mapping[str, int] = {}
+        # The time of the last record, when it was fetched, and when it was emitted.
+        self._last: tuple[pa.Scalar[Any], int, int] | None = None
 
     def emitted(self, batch: pa.RecordBatch, fetched_ms: int) -> None:
-        """Take a batch that is handed over, and when its last record was fetched. One value is looked at."""
+        """Take a batch that is handed over, and when its last record was fetched. Looks at one value."""
         if self._column is None or not batch.num_rows:
             return
-        (time_ms,) = times_ms(batch.column(self._column).slice(batch.num_rows - 1)).to_pylist()
-        if time_ms is not None:
-            self.metrics = {FETCH_LAG: fetched_ms - time_ms, EMIT_LAG: self._now_ms() - time_ms}
+        at = batch.column(self._column)[batch.num_rows - 1]
+        if at.is_valid:
+            self._last = at, fetched_ms, self._now_ms()
+
+    @property
+    def metrics(self) -> Mapping[str, int]:
+        """Those of the last batch whose last row has an event time."""
+        if self._last is None:
+            return {}
+        at, fetched_ms, emitted_ms = self._last
+        time_ms = times_ms(pa.array([at], at.type))[0].as_py()
+        return {FETCH_LAG: fetched_ms - time_ms, EMIT_LAG: emitted_ms - time_ms}
 
 
 class ReadCounter:

@@ -21,6 +21,7 @@ build-backend = "setuptools.build_meta"
 [project]
 name = "$name"
 version = "0.1.0"
+readme = "README.md"
 requires-python = ">=3.11"
 dependencies = ["headwater"]
 
@@ -119,6 +120,30 @@ class Test$cls(testing.SourceTests):
 '''
 
 
+_README: Final = """\
+# $name
+
+A source for [headwater](https://pypi.org/project/headwater/): lines of the text files in a folder, until you
+replace what reads files by your own system.
+
+```python
+spark.readStream.format("headwater").option("source", "$name").option("folder", "/data").load()
+```
+
+Install it on the driver and on every executor, and start Spark again. `pytest` holds it against the
+contracts.
+"""
+
+_GITIGNORE: Final = """\
+__pycache__/
+.pytest_cache/
+.venv/
+build/
+dist/
+*.egg-info/
+"""
+
+
 def new_source(name: str, parent: Path) -> Path:
     """Write the project of a new source, and return its folder.
 
@@ -152,6 +177,8 @@ def new_source(name: str, parent: Path) -> Path:
     folder.mkdir()
     (folder / "tests").mkdir()
     for file, template in (
+        ("README.md", _README),
+        (".gitignore", _GITIGNORE),
         ("pyproject.toml", _PYPROJECT),
         (f"{module}.py", _SOURCE),
         (f"tests/test_{module}.py", _TEST),

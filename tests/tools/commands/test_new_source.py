@@ -19,6 +19,8 @@ def test_the_skeleton_passes_its_own_tests(tmp_path: Path, capsys: pytest.Captur
     assert f"{tmp_path}/my-source is ready" in capsys.readouterr().out
     project = tmp_path / "my-source"
     assert 'my-source = "my_source:MySource"' in (project / "pyproject.toml").read_text()
+    assert '.option("source", "my-source")' in (project / "README.md").read_text()
+    assert "__pycache__/" in (project / ".gitignore").read_text()
     environment = {"PYTHONPATH": str(ROOT), "PATH": ""}
     command = [sys.executable, "-m", "pytest", "-q", "-W", "error", "-p", "no:cacheprovider"]
     done = subprocess.run(

@@ -65,8 +65,8 @@ class OffsetOptions(Spec):
 
     topics: frozenset[str] | None = option(
         "subscribe",
-        "Topics to read, with commas between them. One of subscribe, subscribePattern and assign is "
-        "required.",
+        "Topics to read, with commas between them; white space around a name does not count. One of "
+        "subscribe, subscribePattern and assign is required.",
         default=None,
         parse=_topics,
         argument="topics",

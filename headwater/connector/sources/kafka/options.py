@@ -286,6 +286,11 @@ KAFKA_OPTIONS: Final = OptionTable(
         ),
     ],
     prefixes=("kafka.",),
+    others=(
+        "kafka.bootstrap.servers (required)\n"
+        "    The brokers, as host:port with commas between them. Other properties of\n"
+        "    Kafka's clients have such names, too."
+    ),
     other_words={
         **dict.fromkeys(("topic", "topics", "topicname"), "subscribe"),
         **dict.fromkeys(("pattern", "topicpattern", "topicspattern"), "subscribePattern"),
