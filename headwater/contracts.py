@@ -5,6 +5,9 @@ Each class states when it is called, how often, and in which process and thread.
 
 from __future__ import annotations
 
+import importlib
+from typing import TYPE_CHECKING
+
 from headwater.connector.sources.user_sources import FromOptions
 from headwater.core.barrier_reader import BarrierSplitReader, EpochRecord, EpochRecordEmitter, EpochRecords
 from headwater.core.barrier_source import BarrierSource
@@ -30,6 +33,12 @@ from headwater.core.split import Split, SplitPath, SplitRange
 from headwater.readers.runtime.staging.staged_client import Delivery, StagedClient
 from headwater.readers.runtime.staging.staged_source import StagedSource
 
+if TYPE_CHECKING:
+    from headwater.connector.sources.files.source import FilesSource
+    from headwater.connector.sources.kafka.source import KafkaSource
+    from headwater.enumerators.files.split import FileSplit, FileStatus
+    from headwater.enumerators.kafka.split import KafkaPartitionSplit
+
 __all__ = [
     "Barrier",
     "BarrierSource",
@@ -44,9 +53,14 @@ __all__ = [
     "EpochRecord",
     "EpochRecordEmitter",
     "EpochRecords",
+    "FileSplit",
+    "FileStatus",
+    "FilesSource",
     "FoundSplit",
     "FromOptions",
     "JsonValue",
+    "KafkaPartitionSplit",
+    "KafkaSource",
     "KeptSplit",
     "LossReporter",
     "PartEnd",
@@ -67,3 +81,21 @@ __all__ = [
     "StagedClient",
     "StagedSource",
 ]
+
+_SHIPPED = {
+    "FileSplit": "headwater.enumerators.files.split",
+    "FileStatus": "headwater.enumerators.files.split",
+    "FilesSource": "headwater.connector.sources.files.source",
+    "KafkaPartitionSplit": "headwater.enumerators.kafka.split",
+    "KafkaSource": "headwater.connector.sources.kafka.source",
+}
+"""Parts of shipped sources, which only those need who go on from one."""
+
+
+if not TYPE_CHECKING:  # with it, type checkers would accept any name
+
+    def __getattr__(name: str) -> object:
+        """Load a part of a shipped source on first use (PEP 562). Any thread."""
+        if name not in _SHIPPED:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(importlib.import_module(_SHIPPED[name]), name)

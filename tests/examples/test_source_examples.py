@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 
 from examples import (
     folder_tree_source,
+    manifest_files_source,
     object_events_source,
     outbox_source,
     paged_api_source,
@@ -175,6 +176,7 @@ def test_each_example_runs(
     outbox_source.main(spark)
     postgres_source.main(spark, postgres.conninfo)
     work_queue_source.main(spark)
+    manifest_files_source.main(spark)
     printed = capsys.readouterr().out.splitlines()
     assert printed == [
         "250 items",
@@ -190,6 +192,8 @@ def test_each_example_runs(
         "2 rows",
         "100 messages, 0 left",
         "200 messages, 0 left",
+        "files 1 3",
+        "files 1 3 7",
     ]
 
 

@@ -532,10 +532,39 @@ class Staged(hw.contracts.StagedSource[Shelf]):
         return {path: Shelf(path[0]) for path in paths}
 
 
+class ChosenFiles(hw.contracts.FilesSource):
+    """Files, behind an enumerator of one's own."""
+
+    name = "chosen-files"
+    OPTIONS = (hw.options.Option("chosen", hw.options.names, (), "Which."),)
+
+    def create_enumerator(
+        self, context: hw.contracts.PlannedSplitEnumeratorContext[hw.contracts.FileSplit, int]
+    ) -> hw.contracts.PlannedSplitEnumerator[hw.contracts.FileSplit, int]:
+        status = hw.contracts.FileStatus("/a", 5, 1_000)
+        context.assign_splits({("0",): (hw.contracts.FileSplit("0", status), len(self.options["chosen"]))})
+        return super().create_enumerator(context)
+
+
+class ChosenPartitions(hw.contracts.KafkaSource):
+    """Kafka, behind an enumerator of one's own."""
+
+    name = "chosen-partitions"
+
+    def create_enumerator(
+        self, context: hw.contracts.PlannedSplitEnumeratorContext[hw.contracts.KafkaPartitionSplit, int]
+    ) -> hw.contracts.PlannedSplitEnumerator[hw.contracts.KafkaPartitionSplit, int]:
+        split = hw.contracts.KafkaPartitionSplit("orders", 3)
+        context.assign_splits({split.path: (split, 0)})
+        return super().create_enumerator(context)
+
+
 emitter: hw.contracts.EpochRecordEmitter = hw.contracts.EpochRecordEmitter()
 limit = hw.contracts.Barrier(rows=1_000)
 hw.register(spark, Shelves)
 hw.register(spark, Staged)
+hw.register(spark, ChosenFiles)
+hw.register(spark, ChosenPartitions)
 
 
 def what_both_modes_share(

@@ -9,6 +9,7 @@
 * `mqtt`: the MQTT source: its options, and how it is put together;
 * `registry`: from the ``source`` option to the class that makes the source, and to its options;
 * `simple`: sources in the small form as sources of the full form: one class for each mode;
+* `shipped`: headwater's own sources with an enumerator of a user's before their reader;
 * `source_options`: the options that sources of users have beside their own;
 * `spark_schema`: Arrow schemas to Spark schemas, and the check that a source yields the schema that Spark
   plans with;

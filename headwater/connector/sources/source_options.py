@@ -138,6 +138,16 @@ def option_table(
     return OptionTable((*own, *rows))
 
 
+def with_own(own: Sequence[Option[Any]], shipped: OptionTable, source: str) -> OptionTable:
+    """Return the options of a shipped source, behind those of a user's that goes on from it.
+
+    Raises:
+        ContractError: something declared is no option, or has the name of another one.
+    """
+    _check_own(own, shipped.rows, source)
+    return OptionTable((*own, *shipped.rows))
+
+
 def _check_own(own: Sequence[Any], others: Sequence[Option[Any]], source: str) -> None:
     names = _TAKEN | {row.name.lower() for row in others}
     for row in own:

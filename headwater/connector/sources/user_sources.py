@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, TypeAlias, cast, runtime_checkable
 
 from headwater.connector.options import OptionTable, ParsedOptions
@@ -14,6 +14,7 @@ from headwater.connector.sources.configured import (
     ConfiguredPlannedSource,
     ConfiguredSource,
 )
+from headwater.connector.sources.shipped import ShippedSource
 from headwater.core.abilities import FindsTimestamps, Heads, PushesFilters
 from headwater.core.barrier_source import BarrierSource
 from headwater.core.errors import OptionError
@@ -65,6 +66,10 @@ def options_of_class(source: SourceClass) -> OptionTable:
 
     _check_class(source)
     own = cast("Any", source).OPTIONS
+    if issubclass(source, ShippedSource):
+        from headwater.connector.sources.source_options import with_own
+
+        return with_own(own, source.shipped_options(), source.__name__)
     if issubclass(source, SimpleSource):
         return option_table(
             own,
@@ -104,7 +109,10 @@ class UserSource:
             RETRY_DEADLINE,
         )
 
-        parsed = options_of_class(self.source).parse(options, boundedness)
+        table = options_of_class(self.source)
+        if issubclass(self.source, ShippedSource):
+            return self._shipped(options, boundedness)
+        parsed = table.parse(options, boundedness)
         source = self._make(parsed, boundedness)
         backoff = Backoff(deadline_ms=parsed[RETRY_DEADLINE])
         # A source that takes no filters does not have this option.
@@ -140,6 +148,18 @@ class UserSource:
             backoff=backoff,
             push_filters=push_filters,
         )
+
+    def _shipped(self, options: Mapping[str, str], boundedness: Boundedness | None) -> ConfiguredSource:
+        """Make the shipped source, and of it the user's."""
+        kind = cast("type[ShippedSource]", self.source)
+        own = OptionTable(kind.OPTIONS)
+        theirs = {key: value for key, value in options.items() if own.spelling(key) is None}
+        values = own.parse({key: options[key] for key in options.keys() - theirs}, boundedness)
+        configured = kind.configure(theirs, boundedness)
+        # An object of the class that the user wrote, with the fields of the shipped one.
+        settings = {each.name: getattr(configured.source, each.name) for each in fields(cast("Any", kind))}
+        made = kind(**{**settings, "options": values.by_name()})
+        return replace(configured, source=cast("Any", made))
 
     def _make(
         self, parsed: ParsedOptions, boundedness: Boundedness | None
@@ -187,6 +207,14 @@ def _check_class(source: object) -> None:
         raise misfit("source", expected, source, hint)
     if not isinstance(getattr(source, "name", None), str) or not source.name:
         raise OptionError(f"the class {source.__name__} needs a name: name = 'my-source'", option="source")
+    if issubclass(source, ShippedSource):
+        if source.name == source.shipped:
+            raise OptionError(
+                f"the class {source.__name__} needs a name of its own, not {source.shipped!r}: its offsets "
+                "are not those of the shipped source",
+                option="source",
+            )
+        return
     if not issubclass(source, SimpleSource) and not (
         hasattr(source, "OPTIONS") and hasattr(source, "from_options")
     ):

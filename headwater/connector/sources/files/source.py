@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from headwater.connector.compat import spark_fields
 from headwater.connector.cpus import available_cpus
+from headwater.connector.options import OptionTable
 from headwater.connector.planned.admission import ReadLimits
 from headwater.connector.planned.options import planning_hints, target_duration
 from headwater.connector.sources.configured import ConfiguredPlannedSource
@@ -40,8 +41,9 @@ from headwater.connector.sources.files.schema_options import (
     with_drift,
 )
 from headwater.connector.sources.files.task_settings import settings_in_task
+from headwater.connector.sources.shipped import ShippedSource
 from headwater.core.clock import SystemClock
-from headwater.core.enumerator import Checkpoint, PlannedSplitEnumeratorContext
+from headwater.core.enumerator import Checkpoint, PlannedSplitEnumerator, PlannedSplitEnumeratorContext
 from headwater.core.errors import OptionError
 from headwater.core.jsons import JsonValue
 from headwater.core.options import Option
@@ -74,7 +76,7 @@ _BACKOFF: Final = Backoff(deadline_ms=120_000)
 
 
 @dataclass(frozen=True, kw_only=True)
-class FilesSource(PlannedSource[FileBlock, FileSplit, int]):
+class FilesSource(ShippedSource, PlannedSource[FileBlock, FileSplit, int]):
     """Files as splits, byte offsets as positions.
 
     Attributes:
@@ -87,6 +89,7 @@ class FilesSource(PlannedSource[FileBlock, FileSplit, int]):
     """
 
     name: ClassVar[str] = "files"
+    shipped: ClassVar[str] = "files"
     bounded_splits: ClassVar[bool] = True
 
     files: FilesSettings
@@ -95,6 +98,14 @@ class FilesSource(PlannedSource[FileBlock, FileSplit, int]):
     columns: tuple[str, ...] | None = None
     metadata: bool = False
     infers_as_stream: bool = False
+
+    @staticmethod
+    def shipped_options() -> OptionTable:
+        return FILES_OPTIONS
+
+    @staticmethod
+    def configure(options: Mapping[str, str], boundedness: Boundedness | None) -> ConfiguredPlannedSource:
+        return configure_files(options, boundedness)
 
     @property
     def boundedness(self) -> Boundedness:
@@ -182,14 +193,14 @@ class FilesSource(PlannedSource[FileBlock, FileSplit, int]):
 
     def create_enumerator(
         self, context: PlannedSplitEnumeratorContext[FileSplit, int]
-    ) -> FileSplitEnumerator:
+    ) -> PlannedSplitEnumerator[FileSplit, int]:
         return FileSplitEnumerator(context, self.files)
 
     def restore_enumerator(
         self,
         context: PlannedSplitEnumeratorContext[FileSplit, int],
         checkpoint: Checkpoint[FileSplit, int],
-    ) -> FileSplitEnumerator:
+    ) -> PlannedSplitEnumerator[FileSplit, int]:
         """The first `refresh` shows the checkpoint to a new enumerator: nothing else is needed."""
         return self.create_enumerator(context)
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from headwater.connector.formats.options import BAD_RECORDS_PATH, SCHEMA_EVOLUTION
 from headwater.connector.formats.session_settings import with_session_zone
 from headwater.connector.formats.settings import PartSettings, bad_records_location, part_settings
-from headwater.connector.options import ParsedOptions
+from headwater.connector.options import OptionTable, ParsedOptions
 from headwater.connector.planned.event_time_options import alignment_settings, watched_column
 from headwater.connector.planned.options import planning_hints, read_limits
 from headwater.connector.sources.configured import ConfiguredPlannedSource
@@ -26,6 +26,7 @@ from headwater.connector.sources.kafka.options import (
 )
 from headwater.connector.sources.kafka.schema_sample import SchemaSample
 from headwater.connector.sources.kafka.split_serializer import KafkaSplitSerializer, spark_starts
+from headwater.connector.sources.shipped import ShippedSource
 from headwater.core.emitter import RecordEmitter
 from headwater.core.enumerator import Checkpoint, PlannedSplitEnumerator, PlannedSplitEnumeratorContext
 from headwater.core.errors import OptionError
@@ -55,7 +56,7 @@ _NEEDED_FOR = "the kafka source"
 
 
 @dataclass(frozen=True, kw_only=True)
-class KafkaSource(KafkaSplitSerializer, PlannedSource["RecordSet", KafkaPartitionSplit, int]):
+class KafkaSource(ShippedSource, KafkaSplitSerializer, PlannedSource["RecordSet", KafkaPartitionSplit, int]):
     """Partitions as splits, offsets as positions, Spark's Kafka schema as rows.
 
     Attributes:
@@ -70,6 +71,8 @@ class KafkaSource(KafkaSplitSerializer, PlannedSource["RecordSet", KafkaPartitio
         mode: a batch or a stream.
     """
 
+    shipped: ClassVar[str] = "kafka"
+
     lookup: LookupSettings
     columns: tuple[str, ...]
     parts: Mapping[str, DecodedPart]
@@ -79,6 +82,14 @@ class KafkaSource(KafkaSplitSerializer, PlannedSource["RecordSet", KafkaPartitio
     reading: KafkaReadSettings
     alignment: AlignmentSettings | None
     mode: Boundedness
+
+    @staticmethod
+    def shipped_options() -> OptionTable:
+        return KAFKA_OPTIONS
+
+    @staticmethod
+    def configure(options: Mapping[str, str], boundedness: Boundedness | None) -> ConfiguredPlannedSource:
+        return configure_kafka(options, boundedness)
 
     @property
     def boundedness(self) -> Boundedness:
