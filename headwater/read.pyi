@@ -211,9 +211,10 @@ def files(
             and not of one. Default: `false`. (``mergeSchema``)
         avro_schema: Avro: a schema in JSON to read files with, by Avro's rules of resolution: fields that
             they lack get its defaults. Default: each file's own. (``avroSchema``)
-        max_inflated_block_bytes: Avro: a compressed block that is larger than this when it is
-            decompressed is an error. A Python worker needs about three times as much memory as its
-            largest block. Default: `268435456`. (``maxInflatedBlockBytes``)
+        max_inflated_block_bytes: Avro, ORC: a compressed block that is larger than this when it is
+            decompressed is an error, and a stripe that takes three times as much, and 64 times its bytes
+            in the file. A Python worker needs about three times as much memory as its largest block.
+            Default: `268435456`. (``maxInflatedBlockBytes``)
         ignore_extension: Only `true`: pathGlobFilter=*.avro leaves out files of other names. Default:
             `true`. (``ignoreExtension``)
         positional_field_matching: Only `false`: fields are found by their names; rename columns after

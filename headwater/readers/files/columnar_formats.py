@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import resource
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, cast
@@ -176,6 +177,18 @@ def named_errors(status: FileStatus, kind: str) -> Iterator[None]:
     except (pa.ArrowException, EOFError, OSError, UnicodeDecodeError) as error:
         if isinstance(error, OSError) and (type(error) is not OSError or error.errno is not None):
             raise  # of the file system
+        if (
+            isinstance(error, MemoryError)
+            and resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
+        ):
+            # The file may be right: so it is never skipped as a damaged one is. Without a limit no right file
+            # asks for more than there is.
+            raise SourceError(
+                f"this {kind} file takes more memory than a Python worker may have "
+                f"(spark.executor.pyspark.memory): {error}",
+                source="files",
+                split=status.url,
+            ) from error
         if _NOT_OF_ARROW.search(str(error)):
             # Spark may well read it: so it is never skipped as a damaged file is.
             raise SourceError(

@@ -9,18 +9,24 @@ from __future__ import annotations
 import io
 import json
 import os
+import resource
 import shutil
 import sys
+import threading
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import IO, Any, Final, cast
 
 import pyarrow as pa
 from pyarrow import orc
 
-from headwater.readers.files.decoder_process import NUMBER, RANGE, DecoderMessage, receive, send
+from headwater.readers.files.decoder_process import NUMBER, RANGE, TOO_LARGE, DecoderMessage, receive, send
 from headwater.readers.files.parquet_statistics import read_bounds
 
 _BATCH_ROWS: Final = 32_768
+_WATCH_S: Final = 0.01
+_STATM: Final = Path("/proc/self/statm")
 
 
 class _AskedFile(io.RawIOBase):
@@ -75,8 +81,10 @@ def main() -> None:
             elif message is DecoderMessage.FOOTER:
                 send(answers, DecoderMessage.STATISTICS, read_bounds(content))
             else:
-                number, columns = json.loads(content.to_pybytes())
-                for rows in _parts(_stripe(source, number, columns)):
+                number, columns, most_bytes = json.loads(content.to_pybytes())
+                with _memory_within(most_bytes):
+                    stripe = _stripe(source, number, columns)
+                for rows in _parts(stripe):
                     send(answers, DecoderMessage.ROWS, rows)
                 send(answers, DecoderMessage.END)
         except (pa.ArrowException, OSError, EOFError, ValueError) as error:
@@ -85,6 +93,42 @@ def main() -> None:
             send(answers, DecoderMessage.FAILED, str(error).encode())
     # The reader is gone, and cannot remove it.
     shutil.rmtree(sys.argv[1], ignore_errors=True)
+
+
+@contextmanager
+def _memory_within(most_bytes: int) -> Iterator[None]:
+    """End this process if it takes so much more memory than it has, as far as the system tells that.
+
+    A limit of the system would do the same sooner, but libraries take what it refuses for memory.
+    """
+    most = _resident_bytes() + most_bytes
+    done = threading.Event()
+    watch = threading.Thread(target=_watch, args=(done, most), daemon=True)
+    watch.start()
+    try:
+        yield
+        _end_above(most)
+    finally:
+        done.set()
+        watch.join()
+
+
+def _watch(done: threading.Event, most: int) -> None:
+    while not done.wait(_WATCH_S):
+        _end_above(most)
+
+
+def _end_above(most: int) -> None:
+    if _resident_bytes() > most:
+        os._exit(TOO_LARGE)
+
+
+def _resident_bytes() -> int:
+    """Return how much memory this process has; 0 where only other systems than Linux know it."""
+    try:
+        return int(_STATM.read_text().split()[1]) * resource.getpagesize()
+    except FileNotFoundError:
+        return 0
 
 
 def _stripe(source: Any, number: int, columns: list[str]) -> pa.RecordBatch:

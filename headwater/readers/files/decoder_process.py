@@ -26,6 +26,7 @@ from typing import IO, Any, Final
 import pyarrow as pa
 
 from headwater.core.errors import CorruptRecordError, SourceError, TransientSourceError
+from headwater.readers.compression import LargeBlockError
 
 
 class DecoderMessage(IntEnum):
@@ -34,7 +35,7 @@ class DecoderMessage(IntEnum):
     OPEN = 1
     """A file of ORC begins. Holds its size (`NUMBER`)."""
     STRIPE = 2
-    """A stripe is wanted. Holds its number, and the names of the columns, in JSON."""
+    """A stripe is wanted. Holds its number, the columns, and the most memory that it may take, in JSON."""
     BYTES = 3
     """Answers `READ`."""
     FOOTER = 4
@@ -98,6 +99,8 @@ _OF_THE_FILE: Final = frozenset(
 )
 """By these a decoder ends itself. Others come from outside, as SIGKILL does where memory is short."""
 _PIPE_BYTES: Final = 1 << 20
+TOO_LARGE: Final = 77
+"""The exit code of a process that takes more memory than it may."""
 _ZONE_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9:_+-]*(/[A-Za-z0-9][A-Za-z0-9:_+-]*)*")
 _MOST_ZONE_NAME: Final = 100
 _NEW_NAMES: Final = {
@@ -192,13 +195,15 @@ class DecoderProcess:
         Raises:
             DecoderProcessEndedError: the process has ended.
             pa.ArrowInvalid: the file cannot be read.
+            LargeBlockError: the process has ended, because the stripe takes more memory than it may.
             OSError: of the file system.
         """
         while not self.is_idle:
             try:
                 message, content = receive(self._answers)
             except EOFError:
-                raise DecoderProcessEndedError(self._process.wait()) from None
+                code = self._process.wait()
+                raise (LargeBlockError() if code == TOO_LARGE else DecoderProcessEndedError(code)) from None
             if message is DecoderMessage.READ:
                 self.last_read, size = RANGE.unpack(content)
                 file.seek(self.last_read)

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from headwater.core.errors import CorruptRecordError, SourceError
 from headwater.enumerators.files.split import FileStatus
+from headwater.readers.compression import LargeBlockError
 from headwater.readers.files.column_types import ColumnConversion, ColumnPlan, UnfitTypeError
 from headwater.readers.files.columnar_formats import ColumnarFormat, named_errors, shares, spark_type
 from headwater.readers.files.decoder_process import (
@@ -31,6 +32,10 @@ from headwater.readers.files.spark_notes import noted_orc_type
 from headwater.readers.formats.values.time_zones import zone_of
 
 _OLD: Final = RebaseModes(datetime="LEGACY")
+_SHARE_OF_MEMORY: Final = 3
+"""A stripe may take so many times the size that a block may have: as much as a worker needs for a block."""
+_MOST_GROWTH: Final = 64
+"""And so many times its bytes in the file, whatever the option says: large stripes are no bombs."""
 _COUNTED_FROM: Final = datetime(2015, 1, 1)  # noqa: DTZ001 - by the writer's clock
 _FAR_TIME: Final = "out of range for nanosecond"
 """Stands in pyarrow's error where a timestamp is before 1677 or after 2262: it holds nanoseconds."""
@@ -70,7 +75,7 @@ class OrcFormat(ColumnarFormat):
                     plan = plan_of(source.zone_of(number))
                 # With no column one is read all the same, so that the number of rows is known.
                 read = [name for name in spelled if spelled[name] in plan.names] or source.schema.names[:1]
-                for part in source.rows(number, read):
+                for part in source.rows(number, read, self.settings.most_inflated_bytes):
                     with named_errors(status, "orc"):
                         batch = plan.converted(
                             part.rename_columns([spelled[name] for name in part.schema.names])
@@ -120,19 +125,35 @@ class _OrcFile:
             self._process.know_zone(zone or "GMT")
         return zone
 
-    def rows(self, stripe: int, columns: list[str]) -> Iterator[pa.RecordBatch]:
+    def rows(self, stripe: int, columns: list[str], most_inflated_bytes: int) -> Iterator[pa.RecordBatch]:
         """Yield some columns of a stripe, a part of it at a time.
+
+        Args:
+            stripe: its number.
+            columns: their names.
+            most_inflated_bytes: the option.
 
         Raises:
             CorruptRecordError: the stripe is damaged.
-            SourceError: it has timestamps that pyarrow does not hold. This is no damage, and never skipped.
+            SourceError: it has timestamps that pyarrow does not hold, or is too large when it is decoded.
+                This is no damage, and never skipped.
         """
+        size = min(self._tail.data_sizes[stripe], self._status.size_bytes)
+        most = max(_SHARE_OF_MEMORY * most_inflated_bytes, _MOST_GROWTH * size)
         with self._damage(self._name(stripe)):
-            self._process.ask(DecoderMessage.STRIPE, json.dumps([stripe, columns]).encode())
+            self._process.ask(DecoderMessage.STRIPE, json.dumps([stripe, columns, most]).encode())
             try:
                 for message, content in self._process.answers(self._file):
                     if message is DecoderMessage.ROWS:
                         yield from pa.ipc.open_stream(content)
+            except LargeBlockError as error:
+                raise SourceError(
+                    f"{self._name(stripe)} takes more than {most} bytes when it is decoded. Whole stripes "
+                    "are held in memory, so option 'maxInflatedBlockBytes' bounds them, at three times its "
+                    "value: raise it if there is memory for that beside each Python worker",
+                    source="files",
+                    split=self._status.url,
+                ) from error
             except pa.ArrowInvalid as error:
                 # A stripe is decoded whole, so no row of it was handed over.
                 if _FAR_TIME not in str(error):

@@ -71,6 +71,8 @@ class OrcTail:
             raise ValueError(_NOT_ORC)
         self.footers = [_footer_place(stripe) for stripe in stripes]
         """Where the footers of the stripes begin and end, in the file's order."""
+        self.data_sizes = [_number(stripe, _DATA_SIZE) for stripe in stripes]
+        """How many bytes of data the stripes have in the file."""
         self.is_proleptic = _number(footer, _CALENDAR) == _PROLEPTIC
         """Whether dates are by the Gregorian calendar, also before 1582."""
 

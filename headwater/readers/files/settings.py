@@ -209,8 +209,9 @@ class ReadSettings(Spec):
     )
     most_inflated_bytes: int = option(
         "maxInflatedBlockBytes",
-        "Avro: a compressed block that is larger than this when it is decompressed is an error. A Python "
-        "worker needs about three times as much memory as its largest block.",
+        "Avro, ORC: a compressed block that is larger than this when it is decompressed is an error, and a "
+        "stripe that takes three times as much, and 64 times its bytes in the file. A Python worker needs "
+        "about three times as much memory as its largest block.",
         default=256 << 20,
         parse=integer(1),
         kind="whole_number",

@@ -8,6 +8,8 @@ from __future__ import annotations
 import datetime as dt
 import json
 import random
+import subprocess
+import sys
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -325,6 +327,37 @@ def test_an_offset_that_leads_out_of_its_buffer_is_damage_wherever_it_stands(
         read(path, settings("arrow", schema))
     assert read(path, settings("arrow", schema, ignore_corrupt=True)) == []
     assert read(path, settings("arrow", NUMBERS)) == [{"n": 1}, {"n": 2}]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux keeps this limit")
+@pytest.mark.parametrize("kind", ["parquet", "arrow"])
+def test_a_file_that_takes_more_memory_than_a_worker_may_have_is_no_damage(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    table = pa.table({"b": pa.array([bytes(1 << 29)] * 2)})
+    if kind == "parquet":
+        pq.write_table(table, path, compression="zstd", use_dictionary=False, write_statistics=False)
+    else:
+        options = pa.ipc.IpcWriteOptions(compression="zstd")
+        with (
+            pa.OSFile(str(path), "wb") as file,
+            pa.ipc.new_file(file, table.schema, options=options) as writer,
+        ):
+            writer.write_table(table)
+    del table
+    # As Spark bounds its workers.
+    program = f"""
+import resource
+import pyarrow as pa
+from tests.readers.files.reading import read, settings
+how = settings({kind!r}, pa.schema([("b", pa.binary())]), ignore_corrupt=True)
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + (200 << 20),) * 2)
+read({str(path)!r}, how)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (
+        "SourceError: this " + kind + " file takes more memory than a Python worker may have" in done.stderr
+    )
 
 
 def test_a_mutated_arrow_file_is_read_or_damage(tmp_path: Path, rng: random.Random) -> None:

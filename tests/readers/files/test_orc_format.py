@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import io
+import sys
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import date, datetime
 from pathlib import Path
+from typing import Any
 from zoneinfo import ZoneInfo, available_timezones
 
 import pyarrow as pa
@@ -73,3 +77,31 @@ def test_a_filter_goes_by_the_day_that_is_meant_in_a_file_of_the_old_calendar(
     for value in (day, date(1970, 1, 1)):
         how = settings("orc", pa.schema([("d", pa.date32())]), filters=(("d", "==", value),))
         assert read(path, how) == [{"d": value}]
+
+
+ONES = 1 << 22
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells the memory of a process")
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: pa.nulls(ONES, pa.int64()).fill_null(7),
+        lambda: pa.nulls(ONES, pa.string()).fill_null("x" * 10),
+        lambda: pa.ListArray.from_arrays(pa.array([0, ONES], pa.int32()), pa.nulls(ONES, pa.int64())),
+    ],
+    ids=["numbers", "texts", "a list"],
+)
+def test_a_stripe_that_becomes_larger_than_it_may_is_refused_by_name_and_the_next_file_is_read(
+    tmp_path: Path, make: Callable[[], pa.Array[Any]]
+) -> None:
+    path = tmp_path / "f.orc"
+    column = make()
+    orc.write_table(pa.table({"a": column}), path, compression="ZSTD")
+    how = settings("orc", pa.schema([("a", column.type)]), ignore_corrupt=True)
+    with pytest.raises(SourceError, match="option 'maxInflatedBlockBytes' bounds them") as error:
+        read(path, replace(how, most_inflated_bytes=1 << 20))
+    assert not isinstance(error.value, CorruptRecordError)
+    assert error.value.split == f"file://{path}"
+    orc.write_table(pa.table({"a": column[:1].slice(0, 0)}), path)
+    assert read(path, how) == []
