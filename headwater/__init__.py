@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     )
     from headwater.core.abilities import (
         Acknowledges,
+        EndsAtRecords,
         EstimatesSizes,
         FindsTimestamps,
         Heads,
@@ -59,6 +60,7 @@ __all__ = [
     "Acknowledges",
     "AskAgain",
     "Board",
+    "EndsAtRecords",
     "EstimatesSizes",
     "FindsTimestamps",
     "Finished",
@@ -116,6 +118,7 @@ _HOMES = {
     ),
     "headwater.core.abilities": (
         "Acknowledges",
+        "EndsAtRecords",
         "EstimatesSizes",
         "FindsTimestamps",
         "Heads",

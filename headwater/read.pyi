@@ -675,6 +675,7 @@ def kafka(
     bad_records_path: str | None = None,
     bad_records_storage_options: str | Mapping[str, Any] | None = None,
     fail_on_data_loss: bool | None = None,
+    stop_at_record: str | Mapping[str, Any] | None = None,
     min_partitions: int | None = None,
     max_records_per_partition: int | None = None,
     parallelism: int | None = None,
@@ -816,6 +817,10 @@ def kafka(
         fail_on_data_loss: Whether records that are gone before they were read fail the query; otherwise a
             warning names what is missing, and a stream counts it (`hw.LagListener`). Default: `true`.
             (``failOnDataLoss``)
+        stop_at_record: A partition ends at the first record that has these values, JSON by column:
+            `{"key": "end"}`, `{"headers.kind": "end"}`, with `valueFormat` `{"value.kind": "end"}`.
+            Neither that record nor one behind it is read, also after a restart; when all partitions have
+            ended, a batch and an AvailableNow run end. (``stopAtRecord``)
         min_partitions: Cut large partitions until a batch has about so many tasks. (``minPartitions``)
         max_records_per_partition: No task is planned for more records than this.
             (``maxRecordsPerPartition``)

@@ -814,6 +814,7 @@ def kafka(
     bad_records_storage_options: str | Mapping[str, Any] | None = None,
     schema_evolution: bool | None = None,
     fail_on_data_loss: bool | None = None,
+    stop_at_record: str | Mapping[str, Any] | None = None,
     accept_new_topic_ids: bool | None = None,
     min_partitions: int | None = None,
     max_records_per_partition: int | None = None,
@@ -966,6 +967,10 @@ def kafka(
         fail_on_data_loss: Whether records that are gone before they were read fail the query; otherwise a
             warning names what is missing, and a stream counts it (`hw.LagListener`). Default: `true`.
             (``failOnDataLoss``)
+        stop_at_record: A partition ends at the first record that has these values, JSON by column:
+            `{"key": "end"}`, `{"headers.kind": "end"}`, with `valueFormat` `{"value.kind": "end"}`.
+            Neither that record nor one behind it is read, also after a restart; when all partitions have
+            ended, a batch and an AvailableNow run end. (``stopAtRecord``)
         accept_new_topic_ids: For one start, after a move to a mirrored cluster that keeps the offsets of
             records: a topic that has another id than in the checkpoint is the same one, and goes on at
             its positions. Default: `false`. (``acceptNewTopicIds``)

@@ -7,8 +7,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from headwater.core.abilities import EstimatesSizes, FindsTimestamps, Heads, Retires
+from headwater.core.abilities import EndsAtRecords, EstimatesSizes, FindsTimestamps, Heads, Retires
 from headwater.core.options import Option, integer, text
 from headwater.core.simple_source import Finished, NamedSplit, Page, SimpleSource
 from headwater.testing import MemorySystem
@@ -48,6 +49,19 @@ class LogSource(SimpleSource, Heads, FindsTimestamps, EstimatesSizes):
         for at in range(0, len(rows), 4):
             page = rows[at : at + 4]
             yield Page([(split.name, number) for number in page], position + at + len(page))
+
+
+END = 99
+"""The number of the record at which the logs of some sources end."""
+
+
+class EndingLogSource(LogSource, EndsAtRecords):
+    """A log ends at the record `END`."""
+
+    name = "ending-logs"
+
+    def is_end(self, rows: pa.RecordBatch) -> pa.BooleanArray:
+        return pc.equal(rows.column("number"), pa.scalar(END))
 
 
 class HidingSource(LogSource, Retires):
@@ -136,3 +150,12 @@ class TailSource(SimpleSource):
                 children,
             )
         return Finished() if rows and rows[-1] is None else None
+
+
+class EndingTailSource(TailSource, EndsAtRecords):
+    """A tail ends at the record `END`; its author writes rows, and looks at each."""
+
+    name = "ending-tails"
+
+    def is_end(self, rows: pa.RecordBatch) -> list[bool]:
+        return [row["number"] == END for row in rows.to_pylist()]

@@ -6,7 +6,7 @@ A source that has the method has the ability; inheriting the class adds the desc
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from headwater.core.jsons import JsonValue
@@ -84,6 +84,28 @@ class EstimatesSizes(Protocol):
         """Return about how many bytes a record has.
 
         A pure function, no I/O: the same for a batch that is planned again. Planned mode only.
+        """
+
+
+@runtime_checkable
+class EndsAtRecords(Protocol):
+    """A record says that its split ends there, such as an end-of-day marker (FLIP-208).
+
+    Neither that record nor one behind it is emitted, in a batch read or a stream; the split's position is
+    right behind it, where each record moves the position by one, else behind its page. It is not read again,
+    also after a restart. When all splits have ended there is nothing more to read: a batch and an
+    AvailableNow run end, and another stream waits for new splits.
+    """
+
+    @abstractmethod
+    def is_end(self, rows: pa.RecordBatch) -> pa.BooleanArray | Sequence[bool]:
+        """Return for each of these rows whether it is the last one of its split.
+
+        In a task, on the thread of `read`, for each page, with the rows that ``read`` yielded (before they
+        are decoded). A pure function: the same rows end when they are read again. Null is no.
+
+        Evaluate whole columns: ``pc.equal(rows["kind"], "end")``. A source that filters rows
+        (`PushesFilters`) must still yield these.
         """
 
 

@@ -41,6 +41,8 @@ class EpochRecord:
         events: for the enumerator (FLIP-27 ``SourceEvent``): small JSON values. They take effect with the
             position: they arrive once the epoch is complete, once each, in order, however the epoch is cut.
         pending: how many records the split has behind these, if the outside tells it; for metrics.
+        is_end: whether a record behind these rows said that the split ends (FLIP-208). It is finished with
+            them: the reader calls it so in the same answer.
     """
 
     rows: pa.RecordBatch
@@ -48,6 +50,7 @@ class EpochRecord:
     found: tuple[FoundSplit, ...] = ()
     events: tuple[JsonValue, ...] = ()
     pending: int | None = None
+    is_end: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +88,7 @@ class EpochRecordEmitter(RecordEmitter[EpochRecord, Any, Any]):
 
     def emit(self, record: EpochRecord, state: SplitState[Any, Any]) -> Iterator[pa.RecordBatch]:
         state.position = record.position
+        state.has_ended = record.is_end
         if record.rows.num_rows:
             yield record.rows
 

@@ -23,14 +23,17 @@ class SplitState(Generic[SplitT, PositionT]):
         split: the split that is read.
         position: the next record to emit. Only the emitter advances it.
         stop: the first record not to emit.
+        has_ended: whether a record said that the split ends: no record behind it is emitted, ever. Only the
+            emitter sets it, with the position right behind that record (`PlannedSource.end_condition`).
     """
 
-    __slots__ = ("position", "split", "stop")
+    __slots__ = ("has_ended", "position", "split", "stop")
 
     def __init__(self, assigned: SplitRange[SplitT, PositionT]) -> None:
         self.split: SplitT = assigned.split
         self.position: PositionT = assigned.start
         self.stop: PositionT = assigned.stop
+        self.has_ended = False
 
 
 class RecordEmitter(ABC, Generic[RecordT, SplitT, PositionT]):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -40,12 +41,16 @@ class Checkpoint(Generic[SplitT, PositionT]):
         positions: of every live split, the next record to read.
         state: the result of the enumerator's ``snapshot_state`` when this checkpoint was planned.
         kept: the splits that are out of sight, by path; none of them is live. Always empty in barrier mode.
+        ended: those of the live splits that ended at a record (`PlannedSource.end_condition`): nothing of
+            them is read any more, whatever their heads are, so nothing of them can be lost. To assign them or
+            to set them aside changes nothing. Always empty in barrier mode, where such splits leave.
     """
 
     splits: Mapping[SplitPath, SplitT]
     positions: Mapping[SplitPath, PositionT]
     state: JsonValue
     kept: Mapping[SplitPath, KeptSplit[SplitT, PositionT]] = field(default_factory=dict)
+    ended: AbstractSet[SplitPath] = frozenset()
 
 
 class SplitEnumeratorContext(ABC, Generic[SplitT, PositionT]):

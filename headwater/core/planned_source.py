@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Self, TypeAlias
 
 from headwater.core.enumerator import Checkpoint, PlannedSplitEnumerator, PlannedSplitEnumeratorContext
-from headwater.core.errors import OptionError
-from headwater.core.jsons import JsonValue
+from headwater.core.errors import OffsetError, OptionError
+from headwater.core.jsons import JsonValue, dumps
 from headwater.core.reader import RecordT
 from headwater.core.source import Source
 from headwater.core.split import PositionT, SplitPath, SplitRange, SplitT
@@ -200,6 +200,35 @@ class PlannedSource(Source[RecordT, SplitT, PositionT]):
         """
         return DEFAULT_ROW_BYTES
 
+    @property
+    def end_condition(self) -> JsonValue:
+        """What makes a record the end of its split (FLIP-208), as small JSON; None, by default: nothing does.
+
+        The record says it, so a task finds out: the emitters of `create_emitter` evaluate it, and set
+        `SplitState.has_ended`. Neither that record nor one behind it is emitted. The answer must be a pure
+        function of the records from the beginning of a range: the driver may ask again by reading it, and a
+        replay must end at the same record. So a range of such a source is never `cut`.
+
+        It is logged with each batch. Another condition is another end: splits that ended by the logged one
+        go on then, right behind their last record.
+        """
+        return None
+
+    def ending_at(self, condition: JsonValue) -> Self:
+        """Return the source whose splits end by a condition that it has logged; None: they do not end.
+
+        For batches that were planned with it. A pure function, no I/O.
+
+        Raises:
+            OffsetError: it is no condition of this source.
+        """
+        if condition != self.end_condition:
+            raise OffsetError(
+                f"the checkpoint's last batch ended splits of source {self.name!r} by {dumps(condition)}, "
+                "which this version of the source does not know: go back to the one that wrote it"
+            )
+        return self
+
     def leave_open(
         self, piece: SplitRange[SplitT, PositionT], whole: SplitRange[SplitT, PositionT]
     ) -> SplitRange[SplitT, PositionT]:
@@ -225,8 +254,10 @@ class PlannedSource(Source[RecordT, SplitT, PositionT]):
         """Cut one range for several tasks: into at most ``pieces`` ranges of about the same size.
 
         Together they are the whole. The same cut for the same arguments, always: a batch that is read again
-        reads the same rows.
+        reads the same rows. A range that a record may end stays whole: a later piece does not see it.
         """
+        if self.end_condition is not None:
+            return [whole]
         rows = self.rows_between(whole.start, whole.stop)
         pieces = max(1, min(pieces, rows))
         starts = [self.position_after(whole.start, rows * i // pieces, whole.stop) for i in range(pieces)]

@@ -86,6 +86,14 @@ class SplitReader(ABC, Generic[RecordT, SplitT, PositionT]):
             SourceError: anything else the outside system says.
         """
 
+    def handle_splits_removal(self, removed: Sequence[SplitPath]) -> None:
+        """Read no further in splits that are not finished (FLIP-27 ``SplitsRemoval``); does not block.
+
+        Called in planned mode when a record said that a split ends (`SplitState.has_ended`). Whatever later
+        fetches give of such a split is left out, so that doing nothing, the default, is right. A path that is
+        not assigned, or just finished, is ignored.
+        """
+
     def wake_up(self) -> None:
         """Make a blocked `fetch` return soon.
 

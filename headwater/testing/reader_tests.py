@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import threading
 from contextlib import closing
+from dataclasses import replace
 from typing import Any
 
+import pyarrow as pa
+
+from headwater.connector.sources.simple import BarrierSimpleSource, PlannedSimpleSource
+from headwater.core.abilities import EndsAtRecords
 from headwater.core.barrier_reader import BarrierSplitReader
 from headwater.core.barrier_source import BarrierSource
 from headwater.core.emitter import RecordEmitter
@@ -89,6 +94,33 @@ class ReaderTests(Subject):
                     f"up to {position!r} of {span.split.split_id} there are {rows} rows, not {len(again)}",
                 )
 
+    def test_a_split_ends_at_the_record_that_says_so(self) -> None:
+        with self.readable() as configured:
+            source = configured.source
+            if not isinstance(source, PlannedSimpleSource | BarrierSimpleSource) or source.decoding:
+                return
+            user = source.user
+            if not isinstance(user, EndsAtRecords):
+                return
+            endless = replace(source, settings=replace(source.settings, ends_at_records=False))
+            ends = 0
+            for span in self.ranges(configured):
+                rows = read_range(endless, span).rows
+                says = _ends_of(user, rows, source)
+                keeps(
+                    EndsAtRecords.is_end,
+                    says == [end for row in rows for end in _ends_of(user, [row], source)],
+                    f"says of each row of {span.split.split_id} the same, whatever rows are beside it",
+                )
+                before = says.index(True) if True in says else len(rows)
+                ends += before < len(rows)
+                keeps(
+                    EndsAtRecords.is_end,
+                    read_range(source, span).rows == rows[:before],
+                    f"ends {span.split.split_id} behind {before} rows: these come, and no others",
+                )
+            assert ends, "options() must make a split with a record of which is_end says that it is the end"
+
     def test_an_empty_range_is_finished_without_rows(self) -> None:
         with self.readable() as configured:
             span = self.some_range(configured)
@@ -163,6 +195,14 @@ class ReaderTests(Subject):
                     not spoken,
                     f"later fetches give nothing of {span.split.split_id}",
                 )
+
+
+def _ends_of(
+    user: EndsAtRecords, rows: list[dict[str, Any]], source: PlannedSimpleSource | BarrierSimpleSource
+) -> list[bool]:
+    """Return which rows a source says are the end of their split; none of no rows."""
+    answer: Any = user.is_end(pa.RecordBatch.from_pylist(rows, source.schema())) if rows else []
+    return list(map(bool, answer.to_pylist() if isinstance(answer, pa.Array) else answer))
 
 
 def _wake_before_fetch(reader: SplitReader[Any, Any, Any]) -> SplitReader[Any, Any, Any]:

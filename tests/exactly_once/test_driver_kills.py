@@ -15,7 +15,7 @@ import pytest
 
 from local_kafka import LocalKafka
 from tests.exactly_once.checkpoint_steps import STEPS, Disk, Step
-from tests.exactly_once.pipeline import Pipeline
+from tests.exactly_once.pipeline import Pipeline, logged
 from tests.exactly_once.processes import Program
 from tests.exactly_once.producing import Producer
 from tests.exactly_once.watching import FolderWatch
@@ -93,6 +93,45 @@ def test_a_driver_killed_at_seeded_points(
                 kafka.add_partitions(topic, PARTITIONS + 1)
                 late = kafka.produce(topic, [b"late"] * 10, keys=[b"-1"] * 10, partition=PARTITIONS)
     everything_once(disk.job, [*producer.written, *((*place, -1) for place in late)])
+
+
+@pytest.mark.crash
+@pytest.mark.slow
+@pytest.mark.timeout(600 + 60 * ROUNDS)
+def test_a_driver_killed_around_the_records_that_end_partitions(
+    pipeline: Make,
+    spark_conf: dict[str, Any],
+    tmp_path: Path,
+    kafka: LocalKafka,
+    *,
+    topic: str,
+    rng: random.Random,
+) -> None:
+    kafka.create_topic(topic, PARTITIONS)
+    ends = {str(partition): rng.randrange(200) for partition in range(PARTITIONS - 1)}
+    for partition in range(PARTITIONS):
+        at = ends.get(str(partition))
+        values = [b"end" if number == at else b"row" for number in range(250)]
+        kafka.produce(topic, values, partition=partition)
+    disk = Disk(pipeline(maxOffsetsPerTrigger=20, stopAtRecord='{"value": "end"}'))
+    disk.make()
+    job = {**disk.job.job(spark_conf), "master": "local[2]", "trigger": {}}
+    for number in range(ROUNDS):
+        # One batch at the least in each round, and fewer than there are in all rounds together.
+        fatal = rng.randrange(MOST_EVENTS // 5, MOST_EVENTS // 2)
+        with FolderWatch(disk.folders) as watch, Program("driver.py", job, tmp_path / "log") as driver:
+            watch.wait_for(fatal, driver.check)
+            driver.kill()
+        print(f"round {number + 1} of {ROUNDS}: killed at file event {fatal}: {disk}", flush=True)
+    for _ in range(2):
+        disk.job.drain()
+        kafka.produce(topic, [b"behind"], partition=0)
+    due = [(partition, at) for partition in range(PARTITIONS) for at in range(ends.get(str(partition), 250))]
+    assert disk.job.rows("partition", "offset") == sorted(due)
+    offset = logged(disk.job.checkpoint, disk.job.batch_ids()[-1])
+    behind = {partition: at + 1 for partition, at in ends.items()}
+    assert offset["ends"]["splits"] == {topic: behind}
+    assert offset["positions"] == {topic: {**behind, str(PARTITIONS - 1): 250}}
 
 
 def everything_once(job: Pipeline, written: list[tuple[int, int, int]]) -> None:

@@ -10,7 +10,6 @@ import pytest
 from tests.parity.golden.answers import Answers, Case, Mode
 from tests.parity.golden.fixtures import (
     answers,
-    at_length,
     draws,
     new_answers,
     parametrize_draws,
@@ -20,7 +19,7 @@ from tests.parity.golden.fixtures import (
 )
 from tests.parity.parity import Parity
 
-__all__ = ["answers", "at_length", "draws", "new_answers", "seed", "settings"]
+__all__ = ["answers", "draws", "new_answers", "seed", "settings"]
 
 pytest_collection_modifyitems = select_cases
 pytest_generate_tests = parametrize_draws

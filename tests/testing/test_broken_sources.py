@@ -165,6 +165,33 @@ ENUMERATORS: list[tuple[type[Any], str]] = [
 ]
 
 
+def ending(is_end: Callable[..., Any]) -> type[LogSource]:
+    return type("Broken", (LogSource,), {"is_end": is_end})
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [True, [True], None, ["no"] * 4, pa.array([1, 2, 3, 4])],
+    ids=["bool", "one", "none", "text", "numbers"],
+)
+def test_an_end_that_is_not_yes_or_no_for_each_row_is_refused(answer: Any) -> None:
+    with pytest.raises(
+        ContractError, match=r"is_end of split 'a' .* must return yes or no for each of 4 rows"
+    ):
+        engine(ending(lambda *_: answer), world()).run()
+
+
+def test_the_suites_find_an_end_that_depends_on_other_rows() -> None:
+    class Tests(SourceTests):
+        source = ending(lambda _, rows: [number == len(rows) - 1 for number in range(len(rows))])
+
+        def options(self) -> Mapping[str, str]:
+            return world()
+
+    with pytest.raises(BrokenContractError, match="whatever rows are beside it"):
+        Tests().test_a_split_ends_at_the_record_that_says_so()
+
+
 @pytest.mark.parametrize(("source", "said"), ENUMERATORS)
 def test_a_wrong_answer_on_the_driver_is_never_logged(source: type[Any], said: str) -> None:
     query = engine(source, world())

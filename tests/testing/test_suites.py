@@ -20,7 +20,14 @@ from headwater.testing import (
     Step,
     scripted,
 )
-from tests.simple_sources import HidingSource, LogSource, TailSource
+from tests.simple_sources import (
+    END,
+    EndingLogSource,
+    EndingTailSource,
+    HidingSource,
+    LogSource,
+    TailSource,
+)
 
 
 class TestPlanned(SourceTests):
@@ -82,6 +89,27 @@ class TestBarrier(SourceTests):
         system = MemorySystem()
         for number in range(count):
             system.append(f"log-{number:04}", range(2))
+        return {"system": system.name}
+
+
+class TestPlannedEnding(TestPlanned):
+    source = EndingLogSource
+
+    def options(self) -> Mapping[str, str]:
+        system = MemorySystem()
+        system.append("a", [*range(10), END, 10, END])
+        system.append("b", range(3))
+        return {"system": system.name}
+
+
+class TestBarrierEnding(TestBarrier):
+    source = EndingTailSource
+
+    def options(self) -> Mapping[str, str]:
+        system = MemorySystem()
+        system.append("a", [1, 2, 3, -1, 4, END, 5])
+        system.append("b", [1, None])
+        system.append("child1", [7, 8, 9, END, 10])
         return {"system": system.name}
 
 

@@ -125,7 +125,8 @@ class PlannedRoundContext(RoundContext[SplitT, PositionT], PlannedSplitEnumerato
         self._lost_splits = []
 
     def assign_splits(self, starts: Mapping[SplitPath, tuple[SplitT, PositionT]]) -> None:
-        super().assign_splits(starts)
+        ended = self._ended()
+        super().assign_splits({path: start for path, start in starts.items() if path not in ended})
         self._unavailable.difference_update(starts)
 
     def retire_splits(self, paths: Sequence[SplitPath], reason: str) -> None:
@@ -133,7 +134,7 @@ class PlannedRoundContext(RoundContext[SplitT, PositionT], PlannedSplitEnumerato
         self._unavailable.difference_update(paths)
 
     def keep_splits(self, paths: Sequence[SplitPath], reason: str) -> None:
-        for path in paths:
+        for path in [path for path in paths if path not in self._ended()]:
             self._assigned.pop(path, None)
             self._retired.discard(path)
             self._unavailable.add(path)
@@ -151,6 +152,10 @@ class PlannedRoundContext(RoundContext[SplitT, PositionT], PlannedSplitEnumerato
 
     def _left(self) -> AbstractSet[SplitPath]:
         return self._retired | self._unavailable
+
+    def _ended(self) -> AbstractSet[SplitPath]:
+        """Return the splits that ended at a record: they stay as they are until they are retired."""
+        return self._before.ended if self._before is not None else frozenset()
 
     def losses(self) -> Sequence[tuple[SplitPath, PositionT, PositionT]]:
         """Return the losses of this round: the split, the first record, and the first after them."""

@@ -15,6 +15,7 @@
 * `report_listener`: reports of tasks to the driver: records that are lost, bytes that were read, event times
   of a column;
 * `shares`: shares of a budget: among splits in proportion to their backlog, among groups of splits by weight;
+* `split_ends`: splits that end at a record, as the driver of planned mode knows them (FLIP-208);
 * `task_count`: how many tasks a micro-batch gets, learnt from how long those before it took;
 * `task_losses`: losses that tasks reported, until an offset counts them.
 """

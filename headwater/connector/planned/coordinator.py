@@ -16,12 +16,14 @@ from headwater.connector.coordination.round_context import PlannedRoundContext
 from headwater.connector.planned.admission import Admission, AvailableNowTarget, ReadLimits, all_bounded
 from headwater.connector.planned.batch_sizing import BatchSizing
 from headwater.connector.planned.offsets import (
+    LoggedEnds,
     PlannedOffset,
     PlannedOffsetCodec,
     adopted_batch,
     within_limits,
 )
 from headwater.connector.planned.planning import PlanningHints, ReadTask, plan_tasks
+from headwater.connector.planned.split_ends import SplitEnds
 from headwater.connector.planned.task_count import TaskCounts
 from headwater.connector.planned.task_losses import TaskLosses
 from headwater.connector.time_column import check_time_column
@@ -67,6 +69,8 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
     5. It becomes unavailable: the next offset keeps its position, and no batch reads it, until the enumerator
        assigns it there again.
     6. The enumerator retires it: it is missing from the next offset.
+    7. A record has ended it (`PlannedSource.end_condition`): the next offset moves its position back to right
+       behind that record, where it stays.
 
     Args:
         source: the source.
@@ -99,6 +103,7 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
         self._context = context
         self._wall_ms = wall_ms
         self._task_losses = TaskLosses()
+        self._split_ends = SplitEnds(source)
         self._report_listener: ReportListener | None = None
         self._watched = watched
         self._column_times: ColumnTimes | None = None
@@ -139,15 +144,17 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
     def plan_next(self, start: JsonObject, *, limited: bool) -> JsonObject:
         """See `SourceCoordinator.plan_next`.
 
-        Nothing to do: no record to read, no split that is new, leaves, is replaced or begins elsewhere, and
-        no loss. A new split without records is logged, since from now on its lost records are a loss; but
-        one that is read once and whole is not, since it has no positions. A split that is unavailable, or
-        available again, waits for the next batch: the next discovery finds the same.
+        Nothing to do: no record to read, no split that is new, leaves, is replaced or begins elsewhere, no
+        loss, and none that ended at a record. A new split without records is logged, since from now on its
+        lost records are a loss; but one that is read once and whole is not, since it has no positions. A
+        split that is unavailable, or available again, waits for the next batch: the next discovery finds
+        the same.
         """
         self._task_counts.committed(start)
         if self._sizing is not None:
             self._sizing.committed(start)
-        start_offset = self._decoded(start)
+        logged_offset = self._decoded(start)
+        start_offset, moved = self._split_ends.settled(logged_offset) if logged_offset else (None, {})
         task_losses = self._task_losses.waiting(start)
         request = self._request(limited=limited)
         self._look(start, start_offset, request)
@@ -163,6 +170,7 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
             not rows
             and start_offset
             and not start_offset.adopted
+            and not moved
             and losses == start_offset.losses
             and not self._context.changes(start_offset.checkpoint())
             and (self._source.bounded_splits or not self._context.finds(start_offset.checkpoint()))
@@ -170,12 +178,18 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
             if self._available_now.is_on:
                 self._driver.request(lambda enumerator: enumerator.notify_end_of_input())
             return start
+        assigned = [offset.splits[path] for path in offset.starts]
         offset = replace(
-            offset, kept=self._kept(start_offset), losses=losses, schema=self._source.logged_schema
+            offset,
+            starts={**moved, **offset.starts},
+            kept=self._kept(start_offset),
+            losses=losses,
+            schema=self._source.logged_schema,
         )
+        offset = replace(offset, ends=self._ends(start_offset, offset))
         end = self._codec.encode(offset)
         self._task_losses.planned(end, len(task_losses))
-        self._driver.record_plan(end, [offset.splits[path] for path in offset.starts])
+        self._driver.record_plan(end, assigned)
         if self._sizing is not None:
             self._sizing.planned(end, offset.splits, rows)
         return end
@@ -208,7 +222,8 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
                 tuple(
                     self._source.leave_open(split_range, wholes[split_range.split.path])
                     for split_range in task.ranges
-                )
+                ),
+                ends_by=self._source.end_condition,
             )
             for task in planned
         ]
@@ -227,8 +242,9 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
             for part, size in zip(ranges, row_bytes, strict=True)
         }
         self._metrics.begin_batch()
-        return plan_tasks(
-            self._source,
+        ends_by = end_offset.ends.condition if end_offset.ends is not None else None
+        tasks = plan_tasks(
+            self._source.ending_at(ends_by),
             ranges,
             row_bytes,
             self._hints,
@@ -236,6 +252,7 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
             reports_to=self._reports_to(),
             times=self._times,
         )
+        return tasks if ends_by is None else [replace(task, ends_by=ends_by) for task in tasks]
 
     def add_task_losses(self, losses: Iterable[LostRange]) -> None:
         """Take losses that tasks found (`LostRange.found` is ``task``). Any thread.
@@ -263,7 +280,8 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
 
     def commit(self, end: JsonObject) -> None:
         end_offset = self._codec.decode(end)
-        if end_offset is not None:
+        # Where splits may end, positions are known by the next plan only, which tells the enumerator first.
+        if end_offset is not None and end_offset.ends is None:
             self._driver.notify_complete(end, end_offset.checkpoint())
 
     def close(self) -> None:
@@ -299,7 +317,7 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
                 from headwater.connector.planned.report_listener import ColumnTimes
 
                 self._column_times = ColumnTimes(self._watched, self._source.name)
-            self._report_listener = ReportListener(self._take_report, self._take_read)
+            self._report_listener = ReportListener(self._take_report, self._take_read, self._split_ends.add)
         address = self._report_listener.address
         if address is None or self._column_times is None:
             return address
@@ -356,7 +374,10 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
         On the coordinator thread.
         """
         splits, positions = self._context.live(start_offset.checkpoint() if start_offset else None)
-        self._heads = enumerator.heads()
+        ended = start_offset.ended if start_offset else frozenset()
+        heads = enumerator.heads()
+        # Nothing of a split that ended at a record is behind it.
+        self._heads = {path: head for path, head in heads.items() if path not in ended} if ended else heads
         state = enumerator.snapshot_state()
         ends = self._available_now.ends(self._heads, splits)
         bounds = enumerator.bounds()
@@ -417,6 +438,27 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
             UNASSIGNED_SPLITS: unassigned.count,
             BACKLOG: int(unassigned.goes_on or (is_read and is_behind)),
         }
+
+    def _ends(
+        self,
+        start_offset: PlannedOffset[SplitT, PositionT] | None,
+        offset: PlannedOffset[SplitT, PositionT],
+    ) -> LoggedEnds[PositionT] | None:
+        """Return the ``ends`` of the next offset. On Spark's thread, after the round."""
+        condition = self._source.end_condition
+        if condition is None:
+            return None
+        ended = start_offset.ended & offset.splits.keys() if start_offset else frozenset[SplitPath]()
+        since = start_offset.positions if start_offset else {}
+        return LoggedEnds(
+            condition,
+            ended,
+            {
+                path: since[path]
+                for path, position in offset.positions.items()
+                if path in since and path not in offset.starts and since[path] != position
+            },
+        )
 
     def _kept(
         self, start_offset: PlannedOffset[SplitT, PositionT] | None

@@ -2,7 +2,8 @@
 
 A person can read it, and paste its ``positions`` as Kafka's ``startingOffsets``::
 
-    {"kept": {"returns": {"0": {"position": 7, "since_ms": 1795000000000, "split": {...}}}},
+    {"ends": {"condition": {"key": "end"}, "since": {"orders": {"0": 90}}, "splits": {"orders": {"1": 80}}},
+     "kept": {"returns": {"0": {"position": 7, "since_ms": 1795000000000, "split": {...}}}},
      "losses": {"at_least_rows": 0, "ranges": [{"found": "planning", "first": 10, "split": "orders-1",
      "time_ms": 1795000000000, "until": 30}], "rows": 20},
      "positions": {"orders": {"0": 120, "1": 80}}, "source": "kafka", "splits": {...},
@@ -12,6 +13,10 @@ A person can read it, and paste its ``positions`` as Kafka's ``startingOffsets``
 * ``starts``: of every split that the offset before did not hold, the position BEFORE this batch. Spark logs
   only ends, and the first batch has none before it: with the start inside the end, a replayed batch needs
   nothing but the log;
+* ``ends``: of a source whose splits may end at a record (`PlannedSource.end_condition`): by which condition
+  this batch is read; the splits that have ended, with their positions, which are right behind that record;
+  and ``since``: where the ranges of this batch begin, as far as ``starts`` does not say it. From these the
+  next plan finds out which splits ended in this batch. Absent where splits do not end;
 * ``kept``: of every split that is unavailable, the position at which it goes on later, its own definition,
   and since when. Absent if there is none;
 * ``losses``: the losses of the query up to this batch (`Losses`), with ``splits`` if whole splits were not
@@ -25,6 +30,7 @@ Version 1 had neither ``kept`` nor ``losses``.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from typing import Any, ClassVar, Final, Generic, Protocol, cast
@@ -42,6 +48,15 @@ from headwater.core.split import PositionT, SplitPath, SplitRange, SplitT
 MOST_KEPT: Final = 10_000
 KEPT_MS: Final = 30 * 24 * 60 * 60 * 1000
 log = logger_of(__name__)
+
+
+@dataclass(frozen=True)
+class LoggedEnds(Generic[PositionT]):
+    """The ``ends`` of an offset. See the module's description."""
+
+    condition: JsonValue
+    splits: AbstractSet[SplitPath] = frozenset()
+    since: Mapping[SplitPath, PositionT] = field(default_factory=dict)
 
 
 class AdoptingSplitSerializer(SplitSerializer, Protocol):
@@ -64,11 +79,26 @@ class PlannedOffset(Generic[SplitT, PositionT]):
     kept: Mapping[SplitPath, KeptSplit[SplitT, PositionT]] = field(default_factory=dict)
     losses: Losses = NO_LOSSES
     schema: JsonValue = None
+    ends: LoggedEnds[PositionT] | None = None
     adopted: bool = False
+
+    @property
+    def ended(self) -> AbstractSet[SplitPath]:
+        """The splits that have ended at a record, as far as this offset knows."""
+        return self.ends.splits if self.ends is not None else frozenset()
 
     def checkpoint(self) -> Checkpoint[SplitT, PositionT]:
         """Return the part of this offset that an enumerator may see."""
-        return Checkpoint(self.splits, self.positions, self.state, self.kept)
+        return Checkpoint(self.splits, self.positions, self.state, self.kept, self.ended)
+
+    def ranges_of(self, ends: LoggedEnds[PositionT]) -> list[SplitRange[SplitT, PositionT]]:
+        """Return the ranges of the batch that ends here, those in which splits may have ended."""
+        starts = {**ends.since, **self.starts}
+        return [
+            SplitRange(self.splits[path], start, self.positions[path])
+            for path, start in sorted(starts.items(), key=_path)
+            if path not in ends.splits and start != self.positions[path]
+        ]
 
     def ranges_since(
         self, start_offset: PlannedOffset[SplitT, PositionT] | None
@@ -133,6 +163,8 @@ class PlannedOffsetCodec(OffsetCodec[PlannedOffset[SplitT, PositionT]], Generic[
             fields["losses"] = offset.losses.to_json()
         if offset.schema is not None:
             fields["schema"] = offset.schema
+        if offset.ends is not None:
+            fields["ends"] = self._ends_to_json(offset.ends, offset.positions)
         return fields
 
     def _adopt(self, raw: JsonValue) -> PlannedOffset[SplitT, PositionT]:
@@ -152,8 +184,26 @@ class PlannedOffsetCodec(OffsetCodec[PlannedOffset[SplitT, PositionT]], Generic[
             for path, entry in flatten(raw.get("kept", {}), self._source).items()
         }
         losses = Losses.from_json(raw["losses"]) if "losses" in raw else NO_LOSSES
+        ends = self._ends_from_json(raw["ends"]) if "ends" in raw else None
         return PlannedOffset(
-            splits, positions, starts, raw.get("state"), unavailable, losses, raw.get("schema")
+            splits, positions, starts, raw.get("state"), unavailable, losses, raw.get("schema"), ends
+        )
+
+    def _ends_to_json(
+        self, ends: LoggedEnds[PositionT], positions: Mapping[SplitPath, PositionT]
+    ) -> JsonObject:
+        fields: JsonObject = {"condition": ends.condition}
+        if ends.splits:
+            fields["splits"] = nest({path: positions[path] for path in sorted(ends.splits)})
+        if ends.since:
+            fields["since"] = nest(ends.since)
+        return fields
+
+    def _ends_from_json(self, raw: dict[str, Any]) -> LoggedEnds[PositionT]:
+        return LoggedEnds(
+            raw["condition"],
+            frozenset(flatten(raw.get("splits", {}), self._source)),
+            flatten(raw.get("since", {}), self._source),
         )
 
     def _kept_to_json(self, entry: KeptSplit[SplitT, PositionT]) -> JsonObject:

@@ -155,12 +155,26 @@ def target_duration(options: ParsedOptions) -> TargetDuration | None:
     )
 
 
-def planning_hints(options: ParsedOptions, spec: type[PlanningHints] = PlanningHints) -> PlanningHints:
+def planning_hints(
+    options: ParsedOptions, spec: type[PlanningHints] = PlanningHints, *, may_end: bool = False
+) -> PlanningHints:
     """Return how a batch is cut into tasks.
 
     Args:
         options: of a table with those of the spec.
         spec: how the source calls them.
+        may_end: whether a record may end its split (`PlannedSource.end_condition`).
+
+    Raises:
+        OptionError: the user asks for pieces of splits that a record may end.
     """
     hints = options.of(spec)
+    cuts = {"min_tasks": hints.min_tasks > 1, "max_rows_per_task": hints.max_rows_per_task is not None}
+    for name, is_asked in cuts.items():
+        if may_end and is_asked:
+            raise spec.refusal(
+                name,
+                "cuts splits, and those of this query end at records (stopAtRecord, is_end): a piece does "
+                "not see the end in the piece before. Leave it out",
+            )
     return replace(hints, parallelism=hints.parallelism or known_parallelism())

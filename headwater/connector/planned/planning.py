@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol
 
 from headwater.connector.coordination.dealing import SplitTimes, deal
 from headwater.connector.cpus import available_cpus
+from headwater.core.jsons import JsonValue
 from headwater.core.options import Spec, integer, option
 from headwater.core.planned_source import DEFAULT_ROW_BYTES, PlannedSource
 from headwater.core.split import PositionT, SplitRange, SplitT
@@ -43,10 +44,12 @@ class ReadTask(Generic[SplitT, PositionT]):
     Attributes:
         ranges: in this order where the source reads one split after the other.
         reports_to: where the task reports lost records and its rows; None: nowhere.
+        ends_by: the condition by which a record ends a split in this batch (`PlannedSource.end_condition`).
     """
 
     ranges: tuple[SplitRange[SplitT, PositionT], ...]
     reports_to: ReportAddress | None = None
+    ends_by: JsonValue = None
 
 
 class PlanningHints(Spec):

@@ -8,7 +8,7 @@ import secrets
 import socket
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -17,10 +17,12 @@ from headwater.core.redaction import logger_of
 from headwater.readers.runtime.loss_reports import LoggedRanges, LossReport, answer_to, decode
 from headwater.readers.runtime.task_reports import (
     MOST_DATAGRAM_BYTES,
+    RangeEnd,
     ReadReport,
     ReportAddress,
     ReportSockets,
     TimesAsked,
+    decode_ends,
 )
 
 log = logger_of(__name__)
@@ -47,6 +49,7 @@ class ReportListener:
     Args:
         take: called with each new range, on the listener's thread.
         take_read: called with the report of each attempt at a task on its rows, on the listener's thread.
+        take_ends: called with reports on splits that ended, or did not, on the listener's thread.
 
     Attributes:
         address: where it listens; None if the system or the user does not allow it, and tasks log their
@@ -57,9 +60,11 @@ class ReportListener:
         self,
         take: Callable[[LossReport], None],
         take_read: Callable[[ReadReport], None] = lambda _: None,
+        take_ends: Callable[[Sequence[RangeEnd]], None] = lambda _: None,
     ) -> None:
         self._take = take
         self._take_read = take_read
+        self._take_ends = take_ends
         self._told = LoggedRanges()
         self._attempts: deque[str] = deque(maxlen=_MOST_ATTEMPTS)
         self._token = secrets.token_bytes(32)
@@ -100,6 +105,10 @@ class ReportListener:
             read = ReadReport.decode(datagram, self._token)
             if read is not None:
                 self._count(read)
+                continue
+            ends = decode_ends(datagram, self._token)
+            if ends is not None:
+                self._take_ends(ends)
                 continue
             report = decode(datagram, self._token)
             if report is None:

@@ -115,7 +115,7 @@ class ConfiguredPlannedSource(ConfiguredSource):
 
         if not isinstance(task, ReadTask):
             raise ContractError(f"a task that was not planned in planned mode: {task!r}")
-        return read_ranges(self.source, task.ranges, task.reports_to)
+        return read_ranges(self.source.ending_at(task.ends_by), task.ranges, task.reports_to)
 
     def read_limit(self) -> ReadLimit:
         from pyspark.sql.streaming import datasource as spark

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from headwater.connector.formats.options import SCHEMA_EVOLUTION
 from headwater.connector.options import ParsedOptions
-from headwater.connector.planned.event_time_options import alignment_settings
+from headwater.connector.planned.event_time_options import AlignmentOptions, alignment_settings
 from headwater.connector.planned.options import read_limits
 from headwater.connector.sources.source_options import (
     CONNECTIONS,
@@ -17,7 +17,14 @@ from headwater.connector.sources.source_options import (
     RETRY_DEADLINE,
     STARTING_TIMESTAMP,
 )
-from headwater.core.abilities import EstimatesSizes, FindsTimestamps, Heads, InfersSchema, PushesFilters
+from headwater.core.abilities import (
+    EndsAtRecords,
+    EstimatesSizes,
+    FindsTimestamps,
+    Heads,
+    InfersSchema,
+    PushesFilters,
+)
 from headwater.core.barrier_reader import EpochRecord
 from headwater.core.barrier_source import BarrierSource
 from headwater.core.clock import SystemClock
@@ -167,6 +174,15 @@ class PlannedSimpleSource(_SimpleForm, PlannedSource[EpochRecord, NamedSplit, An
 
     alignment: AlignmentSettings | None = None
 
+    @property
+    def end_condition(self) -> JsonValue:
+        return True if self.settings.ends_at_records else None
+
+    def ending_at(self, condition: JsonValue) -> PlannedSimpleSource:
+        if condition is None and self.settings.ends_at_records:
+            return replace(self, settings=replace(self.settings, ends_at_records=False))
+        return super().ending_at(condition)
+
     def create_enumerator(
         self, context: PlannedSplitEnumeratorContext[NamedSplit, Any]
     ) -> PlannedSimpleSplitEnumerator:
@@ -251,6 +267,7 @@ def full_form(
     settings = SimpleReadSettings(
         is_planned=is_planned,
         follows_growth=mode is Boundedness.CONTINUOUS_UNBOUNDED and not is_planned,
+        ends_at_records=isinstance(user, EndsAtRecords),
         read_timeout_ms=parsed[READ_TIMEOUT],
         retry_deadline_ms=parsed[RETRY_DEADLINE],
     )
@@ -261,6 +278,12 @@ def full_form(
     evolution = parsed.get(SCHEMA_EVOLUTION)
     if is_planned:
         alignment = alignment_settings(parsed, read_limits(parsed))
+        if alignment is not None and settings.ends_at_records:
+            raise AlignmentOptions.refusal(
+                "max_skew_ms",
+                f"source {user.name!r} ends splits at records (is_end): the others would wait for the time "
+                "of one that has ended",
+            )
         return PlannedSimpleSource(
             user, settings, mode, timestamp_ms, decoding, evolution, alignment=alignment
         )

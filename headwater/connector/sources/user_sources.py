@@ -143,7 +143,7 @@ class UserSource:
         return ConfiguredPlannedSource(
             source=source,
             limits=read_limits(parsed),
-            hints=planning_hints(parsed),
+            hints=planning_hints(parsed, may_end=source.end_condition is not None),
             watched=watched_column(parsed),
             backoff=backoff,
             push_filters=push_filters,

@@ -54,6 +54,8 @@ class QueryLag:
         metrics: of all sources together in this run, by Flink's names: ``numRecordsInErrors``,
             ``pendingRecords``, ``isProcessingBacklog`` and so on (docs/operations.md), and the counters of
             plugins (``hw.count``).
+        has_ended: whether a record has ended every split (``stopAtRecord``, ``is_end``): until new splits are
+            found, nothing more will come. Of sources in planned mode.
     """
 
     query: str
@@ -68,6 +70,7 @@ class QueryLag:
     unread: tuple[str, ...] = ()
     late_rows: int = 0
     metrics: Mapping[str, int] = field(default_factory=dict)
+    has_ended: bool = False
 
     @property
     def total(self) -> int:
@@ -125,6 +128,7 @@ class QueryLag:
             "late_rows": self.late_rows,
             "late_in_column": self.late_in_column,
             "metrics": dict(self.metrics),
+            "has_ended": self.has_ended,
         }
 
     def __str__(self) -> str:
@@ -136,6 +140,7 @@ class QueryLag:
             + self._in_errors()
             + self._event_time()
             + self._lost()
+            + (", ended" if self.has_ended else "")
         )
 
     def _in_errors(self) -> str:
@@ -298,7 +303,13 @@ def lag_of(
         unread=tuple(split for split, front_ms in fronts_ms.items() if front_ms is None),
         late_rows=sum(map(_late_rows, ends)),
         metrics=joined(latest.get("metrics", {}) for _, latest in offsets if latest is not None),
+        has_ended=all(map(_has_ended, ends)),
     )
+
+
+def _has_ended(end: dict[str, Any]) -> bool:
+    ended = dict(leaves(end.get("ends", {}).get("splits", {})))
+    return bool(ended) and ended.keys() == positions_by_split(end).keys()
 
 
 def _lags(end: dict[str, Any], latest: dict[str, Any]) -> dict[str, int]:

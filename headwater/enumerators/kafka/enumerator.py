@@ -108,11 +108,14 @@ class KafkaSplitEnumerator(PlannedSplitEnumerator[KafkaPartitionSplit, int]):
 
     def refresh(self, checkpoint: Checkpoint[KafkaPartitionSplit, int] | None) -> None:
         logged = LoggedPartitions.of(checkpoint)
+        ended = checkpoint.ended if checkpoint is not None else frozenset[SplitPath]()
+        # Those that ended at a record are known, and nothing of them can be lost any more.
+        unended = logged.without(ended)
         if self._alignment is not None:
             self._alignment.begin_round(checkpoint.state if checkpoint is not None else None)
         self._context.call_async(
-            lambda: self._lookup.look(logged.splits, logged.positions, first=checkpoint is None),
-            lambda view: self._handle(view, logged, checkpoint),
+            lambda: self._lookup.look(logged.splits, unended.positions, first=checkpoint is None),
+            lambda view: self._handle(view.without(ended), unended, checkpoint),
             what="partitions and offsets of Kafka",
         )
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from headwater.core.split import Split, SplitPath, SplitRange
 from headwater.enumerators.kafka.client.metadata import EARLIEST, LATEST
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,3 +116,21 @@ class ClusterView:
     earliest: Mapping[SplitPath, int] = field(default_factory=dict)
     cluster_id: str | None = None
     accepted: AbstractSet[SplitPath] = frozenset()
+
+    def without(self, paths: AbstractSet[SplitPath]) -> ClusterView:
+        """Return the same without some partitions: it does not call them new, lost or short either."""
+        if not paths:
+            return self
+
+        def rest(of: Mapping[SplitPath, T]) -> dict[SplitPath, T]:
+            return {path: value for path, value in of.items() if path not in paths}
+
+        return replace(
+            self,
+            splits=rest(self.splits),
+            starts=rest(self.starts),
+            heads=rest(self.heads),
+            short=rest(self.short),
+            earliest=rest(self.earliest),
+            accepted=self.accepted - paths,
+        )

@@ -83,8 +83,8 @@ class SimpleSplitEnumerator(SplitEnumerator[NamedSplit, Any]):
             )
 
     def _finished(self, checkpoint: Checkpoint[NamedSplit, Any] | None) -> set[SplitPath]:
-        """Return the splits that were read to their end for good, and must not begin again: none."""
-        return set()
+        """Return the splits that were read to their end for good, and must not begin again."""
+        return set(checkpoint.ended) if checkpoint is not None else set()
 
     def _heads_of(
         self, splits: Mapping[SplitPath, NamedSplit], positions: Mapping[SplitPath, Any]
@@ -112,7 +112,9 @@ class SimpleSplitEnumerator(SplitEnumerator[NamedSplit, Any]):
         }
         positions = {**(checkpoint.positions if checkpoint else {}), **starts}
         retired = self._retired(splits, checkpoint) if checkpoint else ()
-        return Discovery(splits, starts, self._heads_of(splits, positions), retired)
+        # Nothing is read any more of a split that ended at a record: it may end anywhere.
+        read = {path: split for path, split in splits.items() if path not in finished}
+        return Discovery(splits, starts, self._heads_of(read, positions), retired)
 
     def _acknowledge(self, positions: Mapping[str, JsonValue]) -> None:
         """Tell the source the finished splits. On the worker thread."""

@@ -169,9 +169,9 @@ class PlannedSimpleSplitEnumerator(SimpleSplitEnumerator, PlannedSplitEnumerator
         super()._settle(discovery, checkpoint)
         self._found = tuple(discovery.starts) if checkpoint is not None and checkpoint.splits else ()
         self._context.retire_splits(discovery.retired, "the source says that it is gone for good")
-        logged = checkpoint.splits if checkpoint else {}
+        unread = checkpoint.splits.keys() - checkpoint.ended if checkpoint else ()
         away = [
-            path for path in sorted(logged) if path not in discovery.splits and path not in discovery.retired
+            path for path in sorted(unread) if path not in discovery.splits and path not in discovery.retired
         ]
         if away and not discovery.splits:
             # As if the source had not answered: what stays in the checkpoint is not set aside either.

@@ -54,6 +54,7 @@ class DecodingEmitter(RecordEmitter[EpochRecord, Any, Any]):
     def emit(self, record: EpochRecord, state: SplitState[Any, Any]) -> Iterator[pa.RecordBatch]:
         batch = self._decoded(record.rows, state) if record.rows.num_rows else None
         state.position = record.position
+        state.has_ended = record.is_end
         if batch is not None:
             yield batch
 

@@ -5,7 +5,8 @@ brokers of a task), `leaders`, `loss_detector` (time-outs and losses), `split_re
 
 Decoding, from the ground up: `layout` (memory that Python and machine code share), `kernel` (the compiled
 code), `record_set` (headers of batches, checksums, aborted transactions), `codecs`, `chunks`,
-`legacy`, `columns` (schema and arrays), `decoded_columns`, `bad_records`, `rows`, `emitter`.
+`legacy`, `columns` (schema and arrays), `decoded_columns`, `bad_records`, `rows`, `emitter`,
+`ending_emitter` (``stopAtRecord``).
 
 * `faults`: errors for damaged bytes, and for records that Spark cannot hold;
 * `settings`: how tasks read Kafka, as the options say it.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from headwater.core.options import Spec, boolean, integer, option, positive_duration_ms
+from headwater.readers.runtime.end_condition import OPTION, EndCondition, end_condition
 
 _MOST_INFLATED_BYTES: Final = 2_000_000_000
 """Arrow's offsets have 31 bits, and a batch may share its chunk with smaller ones."""
@@ -36,6 +37,16 @@ class KafkaReadSettings(Spec):
         kind="whole_number",
         shown_default="`1073741824`",
         after="groupIdPrefix",
+    )
+    stop_at: EndCondition | None = option(
+        OPTION,
+        'A partition ends at the first record that has these values, JSON by column: `{"key": "end"}`, '
+        '`{"headers.kind": "end"}`, with `valueFormat` `{"value.kind": "end"}`. Neither that record nor '
+        "one behind it is read, also after a restart; when all partitions have ended, a batch and an "
+        "AvailableNow run end.",
+        default=None,
+        parse=end_condition,
+        kind="json",
     )
     poll_timeout_ms: int = option(
         "kafkaConsumer.pollTimeoutMs",

@@ -103,6 +103,11 @@ class KafkaSplitReader(SplitReader[RecordSet, KafkaPartitionSplit, int]):
             {each.split.topic for each in added if isinstance(each, OpenRange)}, older_than_ms=_FRESH_MS
         )
 
+    def handle_splits_removal(self, removed: Sequence[SplitPath]) -> None:
+        # An answer that is on its way finds no cursor, and is dropped (`_is_current`).
+        for path in removed:
+            self._cursors.pop(path, None)
+
     def fetch(self) -> RecordsWithSplitIds[RecordSet]:
         if self._empty or not self._cursors:
             finished = frozenset(self._empty)

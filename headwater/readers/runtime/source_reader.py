@@ -3,30 +3,32 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import Any
 
 import pyarrow as pa
 
-from headwater.core.emitter import SplitState
+from headwater.core.emitter import RecordEmitter, SplitState
 from headwater.core.errors import ContractError
-from headwater.core.source import Source
+from headwater.core.planned_source import PlannedSource
 from headwater.core.split import SplitPath, SplitRange
 from headwater.readers.runtime.batches import check_schema
 from headwater.readers.runtime.loss_reports import LossReports
-from headwater.readers.runtime.task_reports import ReadCounter, ReportAddress
+from headwater.readers.runtime.task_reports import RangeEnd, ReadCounter, ReportAddress, report_ends
 
 
 def read_ranges(
-    source: Source[Any, Any, Any],
+    source: PlannedSource[Any, Any, Any],
     ranges: Sequence[SplitRange[Any, Any]],
     reports_to: ReportAddress | None = None,
+    take_end: Callable[[RangeEnd], None] | None = None,
 ) -> Generator[pa.RecordBatch, None, None]:
     """Yield the rows of these ranges.
 
     Each record comes once, the splits in any order, the records of a split in theirs. Of several ranges of
-    one split each is read after the one before.
+    one split each is read after the one before. A range ends early behind a record that says so
+    (`PlannedSource.end_condition`).
 
     Runs on an executor, inside one task, on its thread. Everything is closed when the iterator ends, also
     when it is left early (LIMIT) or fails.
@@ -34,8 +36,9 @@ def read_ranges(
     Args:
         source: the source.
         ranges: of its splits.
-        reports_to: whom to tell of records that are gone, and at the end how much was read; None in a batch
-            read, where nothing is counted.
+        reports_to: whom to tell of records that are gone, and at the end how much was read, and which splits
+            ended; None in a batch read, where nothing is counted.
+        take_end: called with each range when it is read, if splits may end at records.
 
     Raises:
         SourceError: the errors of reader and emitter.
@@ -43,24 +46,30 @@ def read_ranges(
             were there; or a batch does not have the source's schema.
     """
     losses = LossReports(reports_to)
+    ends: list[RangeEnd] = []
     with closing(ReadCounter(reports_to, source.time_column)) as counter:
         for wave in _waves(ranges):
-            with closing(_read(source, wave, losses, counter)) as batches:
+            with closing(_read(source, wave, losses, counter, take_end or ends.append)) as batches:
                 for batch in batches:
                     counter.add(batch)
                     yield batch
+    # Only where all is read: a task that is left early does not know.
+    if ends and reports_to is not None:
+        report_ends(ends, reports_to)
 
 
 def _read(
-    source: Source[Any, Any, Any],
+    source: PlannedSource[Any, Any, Any],
     ranges: Sequence[SplitRange[Any, Any]],
     losses: LossReports,
     counter: ReadCounter,
+    take_end: Callable[[RangeEnd], None],
 ) -> Generator[pa.RecordBatch, None, None]:
     """Yield the rows of ranges of different splits, through one reader."""
     schema = source.schema()
     emitter = source.create_emitter()
     states = {split_range.split.path: SplitState(split_range) for split_range in ranges}
+    ended: dict[SplitPath, SplitState[Any, Any]] = {}
     with closing(source.create_reader()) as reader:
         reader.report_losses_to(losses)
         emitter.report_losses_to(losses)
@@ -71,19 +80,41 @@ def _read(
             counter.fetched({*fetched.records, *fetched.finished}, time.monotonic() - began)
             states.update((path, SplitState(split_range)) for path, split_range in fetched.bound.items())
             for path, records in fetched.records.items():
-                if path not in states:
-                    raise ContractError(
-                        f"SplitReader.fetch returned records of split {'-'.join(path)}, which it was not "
-                        "given or has finished"
-                    )
-                for record in records:
-                    for batch in emitter.emit(record, states[path]):
-                        yield check_schema(source, schema, batch, path)
+                state = _state_of(path, states, ended)
+                for batch in _emitted(emitter, records, state):
+                    yield check_schema(source, schema, batch, path)
+                if state.has_ended and path in states:
+                    ended[path] = states.pop(path)
+                    reader.handle_splits_removal([path])
             # After the records: a split is finished behind its last one.
-            for path in fetched.finished:
+            for path in fetched.finished - ended.keys():
                 del states[path]
         for batch in emitter.flush():
             yield check_schema(source, schema, batch, ())
+    if source.end_condition is not None:
+        for each in ranges:
+            end = [ended[each.split.path].position] if each.split.path in ended else None
+            take_end(RangeEnd(each.split.path, each.start, each.stop, end))
+
+
+def _state_of(path: SplitPath, *states_of: Mapping[SplitPath, SplitState[Any, Any]]) -> SplitState[Any, Any]:
+    for states in states_of:
+        if path in states:
+            return states[path]
+    raise ContractError(
+        f"SplitReader.fetch returned records of split {'-'.join(path)}, which it was not given or has "
+        "finished"
+    )
+
+
+def _emitted(
+    emitter: RecordEmitter[Any, Any, Any], records: Sequence[Any], state: SplitState[Any, Any]
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of records up to the one that ends their split."""
+    for record in records:
+        if state.has_ended:
+            return
+        yield from emitter.emit(record, state)
 
 
 def _waves(ranges: Sequence[SplitRange[Any, Any]]) -> list[list[SplitRange[Any, Any]]]:

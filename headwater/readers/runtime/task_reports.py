@@ -14,13 +14,14 @@ import time
 import uuid
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, astuple, dataclass, field
 from operator import itemgetter
 from typing import Any, Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headwater.core.jsons import JsonValue
 from headwater.core.metrics import BYTES_IN, COUNTERS, EMIT_LAG, FETCH_LAG
 from headwater.core.split import SplitPath
 from headwater.readers.runtime.batches import times_ms
@@ -28,6 +29,8 @@ from headwater.readers.runtime.batches import times_ms
 MOST_DATAGRAM_BYTES = 8_192
 _DIGEST_BYTES = 32
 _MOST_TIMES_BYTES = 5_000
+_MOST_ENDS = 20
+"""How many ends of splits a datagram holds; each path may have 300 bytes. A larger one is not sent."""
 
 
 def wall_ms() -> int:
@@ -147,6 +150,43 @@ class EventTimeLags:
         at, fetched_ms, emitted_ms = self._last
         time_ms = times_ms(pa.array([at], at.type))[0].as_py()
         return {FETCH_LAG: fetched_ms - time_ms, EMIT_LAG: emitted_ms - time_ms}
+
+
+@dataclass(frozen=True, slots=True)
+class RangeEnd:
+    """Whether a record in a range of a batch ended its split (`PlannedSource.end_condition`).
+
+    A fact about the range, whoever has read it.
+
+    Attributes:
+        path: of the split.
+        start: of the range.
+        stop: of the range.
+        end: the position right behind the record that ended the split, in a list; None: none did.
+    """
+
+    path: SplitPath
+    start: JsonValue
+    stop: JsonValue
+    end: list[JsonValue] | None
+
+
+def report_ends(ends: Sequence[RangeEnd], address: ReportAddress) -> None:
+    """Tell the driver which splits ended. Never raises, never waits: it can find out by itself."""
+    with suppress(OSError), ReportSockets(address) as sockets:
+        for first in range(0, len(ends), _MOST_ENDS):
+            content = json.dumps([astuple(end) for end in ends[first : first + _MOST_ENDS]]).encode()
+            sockets.send(sealed(b"ends", content, address.token))
+
+
+def decode_ends(datagram: bytes, token: bytes) -> list[RangeEnd] | None:
+    """Return the ends that `report_ends` told; None for anything else."""
+    content = unsealed(b"ends", datagram, token)
+    if content is None:
+        return None
+    with suppress(ValueError, TypeError):
+        return [RangeEnd(tuple(path), *rest) for path, *rest in json.loads(content)]
+    return None
 
 
 class ReadCounter:

@@ -11,6 +11,7 @@ from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 
+from headwater.core.abilities import EndsAtRecords
 from headwater.core.barrier_reader import EpochRecord
 from headwater.core.epoch import FoundSplit
 from headwater.core.errors import ContractError
@@ -21,6 +22,7 @@ from headwater.core.simple_source import AskAgain, Finished, NamedSplit, Page, S
 from headwater.core.split import SplitRange
 from headwater.readers.python_values.columns import RecordColumns
 from headwater.readers.python_values.members import Misfit
+from headwater.readers.runtime.end_condition import first_end
 
 log = logger_of(__name__)
 
@@ -39,6 +41,7 @@ class SplitPages:
         schema: of all rows.
         assigned: the range to read. A stop of None: to the end of the records.
         is_planned: whether the stop comes from a plan, not from an earlier reading.
+        ends_at_records: whether the source is asked which record ends the split (`EndsAtRecords`).
     """
 
     def __init__(
@@ -48,10 +51,12 @@ class SplitPages:
         assigned: SplitRange[NamedSplit, Any],
         *,
         is_planned: bool,
+        ends_at_records: bool = False,
     ) -> None:
         self._source = source
         self._schema = schema
         self._is_planned = is_planned
+        self._ends_at_records = ends_at_records
         self.split = assigned.split
         self.position = assigned.start
         self.stop = assigned.stop
@@ -140,10 +145,41 @@ class SplitPages:
         if page.children and self._is_planned:
             raise self.broken("found splits, which needs barrier mode: a source without Heads")
         rows, position = self._cut(self._rows(page), page.position)
+        end = self._end_in(rows) if self._ends_at_records else None
+        if end is not None:
+            if type(position) is int and position - self.position == rows.num_rows:
+                position = self.position + end + 1
+            rows = rows.slice(0, end)
         self.position = position
         if page.pending is not None and type(page.pending) is not int:
             raise self.broken(f"must say how many records are pending as an int, not {page.pending!r}")
-        return EpochRecord(rows, position, self._found(page.children), pending=page.pending)
+        is_end = end is not None
+        pending = None if is_end else page.pending
+        return EpochRecord(rows, position, self._found(page.children), pending=pending, is_end=is_end)
+
+    def _end_in(self, rows: pa.RecordBatch) -> int | None:
+        """Return the first row that ends the split, as the source says; None if none does.
+
+        Raises:
+            ContractError: it does not say yes or no for each row.
+        """
+        if not rows.num_rows:
+            return None
+        source = self._source
+        assert isinstance(source, EndsAtRecords), "only such a source is asked"
+        with self._calling("is_end", self.position):
+            answer: Any = source.is_end(rows)
+        try:
+            mask: Any = answer if isinstance(answer, pa.Array) else pa.array(answer, pa.bool_())
+        except (pa.ArrowException, TypeError, ValueError):
+            mask = None
+        if mask is None or mask.type != pa.bool_() or len(mask) != rows.num_rows:
+            raise ContractError(
+                f"EndsAtRecords.is_end: {type(source).__name__}.is_end of split {self.split.name!r} of "
+                f"source {source.name!r} must return yes or no for each of {rows.num_rows} rows, not "
+                f"{answer!r}"
+            )
+        return first_end(mask)
 
     def _rows(self, page: Page) -> pa.RecordBatch:
         """Return the rows of a page as a record batch of the source's schema."""

@@ -14,10 +14,12 @@ class SimpleReadSettings:
         follows_growth: whether a split that has nothing more now may have more later: in a stream in barrier
             mode.
         read_timeout_ms: how long the source may take to yield or to return.
+        ends_at_records: whether a record may say that its split ends (`EndsAtRecords`).
         retry_deadline_ms: how long a call that fails for a passing reason is repeated.
     """
 
     is_planned: bool
     follows_growth: bool
+    ends_at_records: bool
     read_timeout_ms: int
     retry_deadline_ms: int

@@ -90,7 +90,11 @@ class SimpleSplitReader(BarrierSplitReader[NamedSplit, Any]):
     def handle_splits_changes(self, added: Sequence[SplitRange[NamedSplit, Any]]) -> None:
         for each in added:
             self._open[each.split.path] = SplitPages(
-                self._source, self._schema, each, is_planned=self._settings.is_planned
+                self._source,
+                self._schema,
+                each,
+                is_planned=self._settings.is_planned,
+                ends_at_records=self._settings.ends_at_records,
             )
 
     def handle_splits_removal(self, removed: Sequence[SplitPath]) -> None:
@@ -196,8 +200,10 @@ class SimpleSplitReader(BarrierSplitReader[NamedSplit, Any]):
         if not isinstance(batch, EpochRecord):
             return self._end(pages, batch, {})
         # In planned mode a page without rows is nothing: the position after the batch is known already.
-        has_news = batch.rows.num_rows > 0 or not self._settings.is_planned
+        has_news = batch.rows.num_rows > 0 or batch.is_end or not self._settings.is_planned
         records = {pages.split.path: [batch]} if has_news else {}
+        if batch.is_end:
+            return self._end(pages, Finished(), records)
         return self._end(pages, None, records) if pages.is_at_stop else EpochRecords(records)
 
     def _waits_of(self, pages: SplitPages) -> _Waits:

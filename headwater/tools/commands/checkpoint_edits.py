@@ -22,7 +22,7 @@ from headwater.tools.commands.logged_positions import (
     positions_by_source,
 )
 from headwater.tools.commands.offset_log import VOID, OffsetLogEntry
-from headwater.tools.commands.spark_checkpoint import CheckpointError, SparkCheckpoint
+from headwater.tools.commands.spark_checkpoint import CheckpointError, SparkCheckpoint, refuse_ends
 from headwater.tools.commands.text_table import text_table
 
 _WIDEST = 300
@@ -106,6 +106,7 @@ def _skip(checkpoint: SparkCheckpoint, arguments: argparse.Namespace) -> Iterato
     name = _source(arguments.source, batches[logged[-1]])
     for entry in batches.values():
         require_positions(name, entry.offsets[name])
+        refuse_ends(name, entry.offsets[name])
     beginning = _beginning(name, arguments.split, batches, committed)
     if not isinstance(beginning.position, int):
         raise CheckpointError(f"{arguments.split} is at {beginning.position!r}, which is no number")
@@ -264,8 +265,20 @@ def without_starts(logged: str) -> str:
     value = _parsed(logged)
     if not (isinstance(value, dict) and "starts" in value):
         return logged
+    rest = {name: part for name, part in value.items() if name != "starts"}
+    ends = value.get("ends")
+    if isinstance(ends, dict):
+        # The next plan looks at the ranges of that batch, from where they began: a record may have ended one.
+        rest["ends"] = {**ends, "since": _merged(ends.get("since", {}), value["starts"])}
     # As PySpark writes what a source returns.
-    return json.dumps({name: part for name, part in value.items() if name != "starts"})
+    return json.dumps(rest)
+
+
+def _merged(nested: JsonValue, other: JsonValue) -> JsonValue:
+    if not isinstance(nested, dict) or not isinstance(other, dict):
+        return other
+    shared = {name: _merged(nested[name], other[name]) for name in nested.keys() & other.keys()}
+    return dict(sorted({**nested, **other, **shared}.items()))
 
 
 def with_position(logged: str, split: str, position: int) -> str:

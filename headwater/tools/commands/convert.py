@@ -28,6 +28,7 @@ from headwater.tools.commands.spark_checkpoint import (
     CheckpointError,
     PendingBatchError,
     SparkCheckpoint,
+    refuse_ends,
 )
 
 _FORMATS: Final = {
@@ -152,6 +153,8 @@ def convert(
     changed = {}
     for batch_id, entry in entries.items():
         to_convert = [name for name in names if _form(entry, name) is _OPPOSITE[to]]
+        for name in to_convert:
+            refuse_ends(name, entry.offsets[name])
         conversions = {name: _converted(entry.offsets[name], to, unavailable) for name in to_convert}
         if conversions:
             changed[batch_id] = entry.with_offsets(

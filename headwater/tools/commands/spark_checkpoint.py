@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import struct
 import zlib
 from collections.abc import Mapping
@@ -195,3 +196,21 @@ def checksum_file(content: bytes) -> bytes:
     return (
         _MAGIC + struct.pack(">i", _CHUNK_BYTES) + b"".join(struct.pack(">I", zlib.crc32(c)) for c in chunks)
     )
+
+
+def refuse_ends(name: str, logged: str) -> None:
+    """Refuse to change single positions of a source whose splits end at records.
+
+    Raises:
+        CheckpointError: the offset does not say yet whether records ended splits in its batch.
+    """
+    try:
+        value: object = json.loads(logged)
+    except ValueError:
+        return
+    if isinstance(value, dict) and "ends" in value:
+        raise CheckpointError(
+            f"source {name} ends splits at records (stopAtRecord, is_end), and whether one did in the last "
+            "batch is found out when the next one is planned: start the query without that, let it commit a "
+            "batch, and try again"
+        )

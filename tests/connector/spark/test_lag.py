@@ -51,6 +51,7 @@ def test_lag_is_the_heads_less_what_was_read_by_partition_and_in_total() -> None
             "late_rows": 0,
             "late_in_column": 0,
             "metrics": {},
+            "has_ended": False,
         }
     }
     assert str(listener) == "orders: batch 7, 1,234 rows/s, lag 20 (orders-0 20)"
@@ -190,3 +191,21 @@ def test_lag_in_barrier_mode_is_as_the_outside_tells_it() -> None:
     lag = lag_of("orders", 7, 5.0, [(end, {"source": "queue", "version": 1, "lags": {"a": 7, "b": 0}})])
     assert lag is not None
     assert (lag.total, lag.splits) == (7, {"a": 7, "b": 0})
+
+
+@pytest.mark.parametrize(
+    ("ended", "has_ended"),
+    [({}, False), ({"orders": {"0": 10}}, False), ({"orders": {"0": 10, "1": 3}}, True)],
+)
+def test_a_query_has_ended_when_records_have_ended_all_of_its_splits(
+    ended: dict[str, Any], has_ended: bool
+) -> None:
+    ends = {"condition": {"key": "end"}, "splits": ended}
+    end = {"source": "kafka", "positions": {"orders": {"0": 10, "1": 3}}, "ends": ends}
+    for offsets in ([(end, None)], [(end, end), (end, None)]):
+        lag = lag_of("orders", 7, 5.0, offsets)
+        assert lag is not None
+        assert lag.has_ended == has_ended
+    lag = lag_of("orders", 7, 5.0, [(end, None), ({"source": "http"}, None)])
+    assert lag is not None
+    assert not lag.has_ended

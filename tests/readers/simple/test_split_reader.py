@@ -87,6 +87,7 @@ def reader_of(
     settings = SimpleReadSettings(
         is_planned=is_planned,
         follows_growth=follows_growth,
+        ends_at_records=False,
         read_timeout_ms=READ_TIMEOUT_MS,
         retry_deadline_ms=1_000,
     )

@@ -114,6 +114,41 @@ def test_a_rewind_makes_the_last_two_batches_end_where_the_earlier_one_did(query
     assert ["starts" in logged(query, batch) for batch in range(3)] == [True, False, False]
 
 
+@pytest.fixture
+def ending(tmp_path: Path) -> Path:
+    """Two batches with ``stopAtRecord``; whether a record ended a partition in them is not known yet."""
+    condition = {"condition": {"key": "end"}}
+    return written(
+        tmp_path / "ending",
+        planned(
+            {"a": {"0": 10, "1": 4}}, starts={"a": {"0": 3}}, ends={**condition, "since": {"a": {"1": 2}}}
+        ),
+        planned({"a": {"0": 20, "1": 4}}, ends={**condition, "since": {"a": {"0": 10}}}),
+        committed=2,
+    )
+
+
+def test_a_rewind_says_where_the_batch_began_in_which_a_record_may_have_ended_a_split(ending: Path) -> None:
+    assert edit("rewind", ending, "--to-batch", 0, "--yes") == 0
+    assert logged(ending, 1)["ends"] == {"condition": {"key": "end"}, "since": {"a": {"0": 3, "1": 2}}}
+    assert "starts" not in logged(ending, 1)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("skip", "--split", "a-0", "--to", 25, "--yes"), ("convert", "--to", "spark-kafka")],
+    ids=["skip", "convert"],
+)
+def test_positions_that_a_record_may_move_back_are_not_changed_by_hand(
+    ending: Path, arguments: tuple[object, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = content(ending)
+    command, *options = arguments
+    assert edit(command, ending, *options) == 1
+    assert "stopAtRecord" in capsys.readouterr().err
+    assert content(ending) == before
+
+
 def test_the_copy_undoes_it_with_the_command_that_is_printed(
     query: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

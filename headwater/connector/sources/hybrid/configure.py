@@ -224,6 +224,11 @@ def _part(name: str, options: Mapping[str, str], boundedness: Boundedness | None
         )
     if isinstance(configured.source, HybridSource):
         raise OptionError("is a chain itself: name all parts in one", option=f"{name}.source")
+    if configured.source.end_condition is not None:
+        raise OptionError(
+            "ends splits at records (stopAtRecord, is_end), which parts of a chain cannot: read it by itself",
+            option=f"{name}.source",
+        )
     return configured
 
 

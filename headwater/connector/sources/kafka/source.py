@@ -17,6 +17,7 @@ from headwater.connector.sources.configured import ConfiguredPlannedSource
 from headwater.connector.sources.kafka.offset_options import OffsetOptions
 from headwater.connector.sources.kafka.options import (
     KAFKA_OPTIONS,
+    KAFKA_TYPE,
     KafkaLimitOptions,
     KafkaPlanningHints,
     check_topics,
@@ -31,7 +32,7 @@ from headwater.core.emitter import RecordEmitter
 from headwater.core.enumerator import Checkpoint, PlannedSplitEnumerator, PlannedSplitEnumeratorContext
 from headwater.core.errors import OptionError
 from headwater.core.imports import importing, require
-from headwater.core.jsons import JsonValue
+from headwater.core.jsons import JsonValue, dumps
 from headwater.core.planned_source import DEFAULT_ROW_BYTES, PartEnd, PlannedSource
 from headwater.core.reader import SplitReader
 from headwater.core.retry import Backoff
@@ -46,6 +47,7 @@ from headwater.enumerators.kafka.split import KafkaPartitionSplit, OpenRange
 from headwater.readers.formats.bad_records import BadRecordsLocation, block_start
 from headwater.readers.formats.format import DecodedPart
 from headwater.readers.kafka.settings import KafkaReadSettings
+from headwater.readers.runtime.end_condition import OPTION, end_condition
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -175,13 +177,34 @@ class KafkaSource(ShippedSource, KafkaSplitSerializer, PlannedSource["RecordSet"
     def create_emitter(self) -> RecordEmitter[RecordSet, KafkaPartitionSplit, int]:
         with importing(_NEEDED_FOR, extra="kafka"):
             from headwater.readers.kafka.emitter import KafkaRecordEmitter
-        return KafkaRecordEmitter(
+        parts = {name: with_session_zone(part) for name, part in self.parts.items()}
+        condition = self.reading.stop_at
+        check_crcs = self.lookup.client.check_crcs
+        rows = KafkaRecordEmitter(
             self.columns,
-            parts={name: with_session_zone(part) for name, part in self.parts.items()},
+            parts=parts,
             bad_records=self.bad_records,
-            check_crcs=self.lookup.client.check_crcs,
+            # Once: bytes that are damaged must not look like an end either.
+            check_crcs=check_crcs and condition is None,
             settings=self.reading,
         )
+        if condition is None:
+            return rows
+        from headwater.readers.kafka.ending_emitter import EndingEmitter, parts_to_look_at
+
+        columns, seen = parts_to_look_at(condition, parts)
+        finder = KafkaRecordEmitter(columns, parts=seen, check_crcs=check_crcs, settings=self.reading)
+        return EndingEmitter(rows, finder, condition)
+
+    @property
+    def end_condition(self) -> JsonValue:
+        return self.reading.stop_at.to_json() if self.reading.stop_at is not None else None
+
+    def ending_at(self, condition: JsonValue) -> KafkaSource:
+        if condition == self.end_condition:
+            return self
+        stop_at = None if condition is None else end_condition(dumps(condition))
+        return replace(self, reading=replace(self.reading, stop_at=stop_at))
 
     def _enumerator(
         self, context: PlannedSplitEnumeratorContext[KafkaPartitionSplit, int], state: JsonValue
@@ -238,7 +261,7 @@ class KafkaSource(ShippedSource, KafkaSplitSerializer, PlannedSource["RecordSet"
     ) -> Sequence[SplitRange[KafkaPartitionSplit, int]]:
         """Where bad records go to files, cut between the blocks of these only: see `BadRecordFiles`."""
         cut = super().cut(whole, pieces)
-        if self.bad_records is None:
+        if self.bad_records is None or len(cut) == 1:
             return cut
         inner = {block_start(piece.start) for piece in cut}
         borders = sorted({whole.start, whole.stop, *(at for at in inner if at > whole.start)})
@@ -258,6 +281,32 @@ def _bad_records(options: ParsedOptions, parts: Mapping[str, PartSettings]) -> B
             option=BAD_RECORDS_PATH.name,
         )
     return location
+
+
+def _check_end(source: KafkaSource) -> None:
+    """Check that records can have the values of ``stopAtRecord``, and that nothing contradicts it.
+
+    Raises:
+        OptionError: they cannot, or something does.
+    """
+    condition = source.reading.stop_at
+    if condition is None:
+        return
+    if source.alignment is not None:
+        raise OptionError(
+            "cannot be used with maxEventTimeSkew: the others would wait for the time of a partition that "
+            "has ended",
+            option=OPTION,
+        )
+    from headwater.readers.kafka.columns import row_schema
+    from headwater.readers.kafka.ending_emitter import parts_to_look_at
+
+    if unknown := [name for name in condition.columns if name not in KAFKA_TYPE.names]:
+        raise OptionError(
+            f"{unknown[0]!r} is not a column of the kafka source; there are {', '.join(KAFKA_TYPE.names)}",
+            option=OPTION,
+        )
+    condition.check(row_schema(*parts_to_look_at(condition, source.parts)))
 
 
 def configure_kafka(options: Mapping[str, str], boundedness: Boundedness | None) -> ConfiguredPlannedSource:
@@ -307,10 +356,13 @@ def configure_kafka(options: Mapping[str, str], boundedness: Boundedness | None)
         alignment=alignment,
         mode=boundedness or Boundedness.BOUNDED,
     )
+    if boundedness is not None:
+        # Before the mode is known, nothing is decoded: columns have no fields yet.
+        _check_end(source)
     return ConfiguredPlannedSource(
         source=source,
         limits=limits,
-        hints=planning_hints(parsed, KafkaPlanningHints),
+        hints=planning_hints(parsed, KafkaPlanningHints, may_end=source.end_condition is not None),
         watched=watched_column(parsed),
         # The driver goes on asking for as long as the retries that the user allows may take.
         backoff=Backoff(

@@ -136,6 +136,9 @@ class EmitterNode:
         self.progress.add_events(fetched.record.events)
         for split in fetched.record.found:
             self.add_found(split)
+        if fetched.record.is_end:
+            # With the record, not with the reader's word behind it: the epoch may be cut between the two.
+            self._end_at_record(fetched.path, position)
         batch = _whole(batches)
         if batch is not None:
             self.lags.emitted(batch, fetched.fetched_ms)
@@ -163,6 +166,10 @@ class EmitterNode:
 
     def _done(self, path: SplitPath, status: SplitStatus, delay_ms: int | None) -> None:
         self.progress.done(path, status, delay_ms)
+
+    def _end_at_record(self, path: SplitPath, position: JsonValue) -> None:
+        """Note that a record before this position ended its split."""
+        self._done(path, SplitStatus.FINISHED, None)
 
     def _check(self, start: JsonValue, end: JsonValue, path: SplitPath, *, has_rows: bool) -> None:
         goes_back = isinstance(start, int) and isinstance(end, int) and end < start

@@ -195,6 +195,11 @@ class ReplayNode(EmitterNode):
             self._replay.check_end(path, state.position, finished=status is SplitStatus.FINISHED)
         super()._done(path, status, delay_ms)
 
+    def _end_at_record(self, path: SplitPath, position: JsonValue) -> None:
+        if not self._replay.is_at_stop(path, position):
+            self._replay.check_end(path, position, finished=True)
+        self.progress.done(path, SplitStatus.FINISHED)
+
 
 class SecondReading(EpochReader):
     """Reads each split up to where it stands in a known state, wherever the task's barrier is.

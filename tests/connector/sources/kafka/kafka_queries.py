@@ -20,7 +20,6 @@ from headwater.connector.sources.configured import ConfiguredPlannedSource
 from headwater.connector.sources.kafka.source import KafkaSource, configure_kafka
 from headwater.core.jsons import JsonObject
 from headwater.core.source import Boundedness
-from headwater.readers.runtime.source_reader import read_ranges
 
 
 def configure(
@@ -156,10 +155,9 @@ def _coordinator(configured: ConfiguredPlannedSource) -> PlannedCoordinator[Any,
 
 def _read(configured: ConfiguredPlannedSource, tasks: Sequence[ReadTask[Any, Any]]) -> pa.Table:
     """Read tasks as an executor would: from pickles."""
-    source, tasks = pickle.loads(pickle.dumps((configured.source, tasks)))
+    executor, tasks = pickle.loads(pickle.dumps((configured, tasks)))
     return pa.Table.from_batches(
-        [rows for task in tasks for rows in read_ranges(source, task.ranges, task.reports_to)],
-        source.schema(),
+        [rows for task in tasks for rows in executor.read_task(task)], executor.source.schema()
     )
 
 
