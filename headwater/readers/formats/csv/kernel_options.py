@@ -38,7 +38,8 @@ class KernelOptions:
         # At a record's end these have effects that depend on single characters.
         plain = plain and dialect.escape != "" and dialect.escape_escape in {None, dialect.escape}
         trims = dialect.ignore_leading or dialect.ignore_trailing
-        table[layout.OPTION_PLAIN] = plain and not trims and dialect.max_characters < 0
+        if plain and dialect.max_characters < 0:
+            table[layout.OPTION_PLAIN] = layout.PLAIN_TRIMMED if trims else layout.PLAIN
         times = replace(options, time_fallback=dialect.time_fallback)
         table[layout.OPTION_DATE_FALLBACK] = times.date_fallback
         table[layout.OPTION_TIMESTAMP_FALLBACK] = times.timestamp_fallback

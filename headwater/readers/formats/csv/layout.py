@@ -99,7 +99,10 @@ OPTION_MOST_COLUMNS = 11
 OPTION_MOST_CHARACTERS = 12
 """-1 for any number."""
 OPTION_PLAIN = 13
-"""1 if ordinary records may be cut many bytes at a time: special characters are ASCII, and no other rules."""
+"""Whether ordinary records may be cut many bytes at a time: special characters are ASCII, no other rules."""
+PLAIN = 1
+PLAIN_TRIMMED = 2
+"""They may, and white space around values is left out as the options say."""
 OPTION_DATE_FALLBACK = 14
 """1 if dates that do not fit their pattern are read as Spark casts text."""
 OPTION_TIMESTAMP_FALLBACK = 15

@@ -17,7 +17,7 @@ from headwater.readers.formats.columns.kernel.text import append_text
 from headwater.readers.formats.csv import layout as L
 from headwater.readers.formats.csv.kernel.cells import put_cell
 from headwater.readers.formats.csv.kernel.machine import NOTHING, RECORD_READ, exact_record
-from headwater.readers.formats.csv.kernel.plain_tokens import plain_record
+from headwater.readers.formats.csv.kernel.plain_tokens import plain_record, trimmed_record
 from headwater.readers.formats.csv.kernel.reader import newline, option
 from headwater.readers.kernels.memory import (
     called,
@@ -38,7 +38,8 @@ _CARRIAGE_RETURN = 13
 def _tokens(state: int) -> int:
     """Cut the next record. Return `RECORD_READ` or `NOTHING`."""
     put(state, L.FATAL, 0)
-    if option(state, L.OPTION_PLAIN) == 1 and plain_record(state):
+    plain = option(state, L.OPTION_PLAIN)
+    if (plain == L.PLAIN and plain_record(state)) or (plain == L.PLAIN_TRIMMED and trimmed_record(state)):
         put(state, L.SAW_END, 0)
         return int64(RECORD_READ)
     return exact_record(state)

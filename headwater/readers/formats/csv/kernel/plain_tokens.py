@@ -1,7 +1,7 @@
 """An ordinary record cut into values, many bytes at a time.
 
-A value is ordinary if it stands without quotes, or in quotes with none and no escaped quote between them.
-Any other record is read by `machine`, which takes single values as a whole as univocity does.
+A value is ordinary if it stands without quotes, or in quotes with none between them but escaped ones. Any
+other record is read by `machine`, which takes single values as a whole as univocity does.
 """
 
 from __future__ import annotations
@@ -16,13 +16,16 @@ from headwater.readers.formats.csv.kernel.reader import (
 )
 from headwater.readers.kernels.memory import (
     CHUNK_BYTES,
+    always_inlined,
     any_of_three,
     called,
+    copy_bytes,
     get,
     inlined,
     int64,
     load_byte,
     put,
+    store_byte,
     store_int64,
     trailing_zeros,
 )
@@ -43,13 +46,70 @@ def _find(at: int, end: int, one: int, two: int, three: int) -> int:
 @called
 def plain_record(state: int) -> bool:
     """Cut the record that begins here into tokens. Return False, and do nothing, if it is not ordinary."""
+    return _plain_record(state, False)
+
+
+@called
+def trimmed_record(state: int) -> bool:
+    """Do the same where white space before values or behind them is left out."""
+    return _plain_record(state, True)
+
+
+@called
+def _without_escapes(
+    at: int, begin: int, end: int, options: int, special: int, to: int, limit: int
+) -> tuple[int, int]:
+    """Put a quoted value together whose first escape or doubled quote is here.
+
+    Return where its closing quote is and the text ends, 0 if it is not ordinary.
+    """
+    quote = get(options, L.OPTION_QUOTE)
+    escape = get(options, L.OPTION_ESCAPE)
+    escape_escape = get(options, L.OPTION_ESCAPE_ESCAPE)
+    while at < end:
+        byte = load_byte(at)
+        following = load_byte(at + 1)
+        is_escape = byte == escape and at + 1 < end
+        is_doubled = is_escape and (following == quote or (following == escape_escape != 0))
+        if byte != quote and not is_escape:
+            break
+        size = at - begin
+        if to + size >= limit:
+            break
+        if byte == quote and not is_doubled:
+            copy_bytes(to, begin, size)
+            return at, to + size
+        if is_doubled:
+            copy_bytes(to, begin, size)
+            store_byte(to + size, following)
+            to += size + 1
+            begin = at + 2
+            at += 1
+        at = _find(at + 1, end, quote, escape, special)
+    return int64(0), to
+
+
+@inlined
+def _behind_white(at: int, end: int, separator: int, newline: int, line_end: int, quote: int) -> int:
+    """Return where white space before a value ends."""
+    while at < end:
+        byte = load_byte(at)
+        if byte > SPACE_CHARACTER or byte in (separator, newline, line_end, quote):
+            break
+        at += 1
+    return at
+
+
+@always_inlined
+def _plain_record(state: int, trims: bool) -> bool:
     at = get(state, L.AT)
     end = get(state, L.END)
     options = get(state, L.OPTIONS)
     separator = get(options, L.OPTION_SEPARATOR)
     quote = get(options, L.OPTION_QUOTE)
     escape = get(options, L.OPTION_ESCAPE)
-    escape_escape = get(options, L.OPTION_ESCAPE_ESCAPE)
+    leading = trims and get(options, L.OPTION_LEADING) == 1
+    trailing = trims and get(options, L.OPTION_TRAILING) == 1
     line_end = get(options, L.OPTION_LINE_END)
     line_end_two = get(options, L.OPTION_LINE_END_TWO)
     # A line end inside of quotes may become another one.
@@ -59,25 +119,33 @@ def plain_record(state: int) -> bool:
     keeps_line_ends = get(options, L.OPTION_NORMALIZE_QUOTED) == 0
     after_quote = newline if keeps_line_ends else line_end
     stream = get(state, L.STREAM) == 1
-    token = get(state, L.TOKENS)
+    tokens = get(state, L.TOKENS)
+    token = tokens
     last = token + L.TOKEN_BYTES * get(options, L.OPTION_MOST_COLUMNS)
+    text = get(state, L.SCRATCH)
     first = at
     if at >= end or load_byte(at) == get(options, L.OPTION_COMMENT):
         return False
     while True:
         if token == last:
             return False
+        if leading:
+            at = _behind_white(at, end, separator, newline, line_end, quote)
         if at < end and load_byte(at) == quote:
             begin = at + 1
             at = _find(begin, end, quote, escape, special)
-            while at < end and load_byte(at) == escape and escape != quote:
-                following = load_byte(at + 1)
-                if at + 1 >= end or following == quote or following == escape_escape:
+            if at < end and load_byte(at) == escape and (escape != quote or load_byte(at + 1) == quote):
+                limit = get(state, L.SCRATCH) + get(state, L.SCRATCH_SIZE)
+                at, text_end = _without_escapes(at, begin, end, options, special, text, limit)
+                if at == 0:
                     return False
-                at = _find(at + 1, end, quote, escape, special)
-            if at >= end or load_byte(at) != quote:
+                begin = text
+                size = text_end - text
+                text = text_end
+            elif at >= end or load_byte(at) != quote:
                 return False
-            size = at - begin
+            else:
+                size = at - begin
             begin = begin if size > 0 else int64(L.EMPTY_TOKEN)
             at += 1
             if at < end and load_byte(at) != separator and load_byte(at) != after_quote:
@@ -86,6 +154,12 @@ def plain_record(state: int) -> bool:
             begin = at
             at = min(_find(at, end, separator, newline, line_end), end)
             size = at - begin
+            if trailing:
+                while size > 0 and load_byte(begin + size - 1) <= SPACE_CHARACTER:
+                    size -= 1
+            # The input's end, or that of a line of white space, is another matter.
+            if trims and size == 0 and (at >= end or (load_byte(at) != separator and token == tokens)):
+                return False
             begin = begin if size > 0 else int64(L.NULL_TOKEN)
         store_int64(token, begin)
         store_int64(token + 8, size)
@@ -106,7 +180,7 @@ def plain_record(state: int) -> bool:
                 return False
             at += 1
         break
-    put(state, L.TOKEN_COUNT, (token - get(state, L.TOKENS)) // L.TOKEN_BYTES)
+    put(state, L.TOKEN_COUNT, (token - tokens) // L.TOKEN_BYTES)
     put(state, L.RECORD, first)
     put(state, L.AT, at)
     put(get(state, L.READER), L.CHARACTER, newline)
