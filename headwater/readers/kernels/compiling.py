@@ -19,6 +19,7 @@ from numba.extending import intrinsic
 from numba.np import arrayobj
 
 from headwater.core.redaction import logger_of
+from headwater.readers.kernels.memory import RARE
 
 log = logger_of(__name__)
 
@@ -95,6 +96,12 @@ def _machine_code(name: str, library: Any) -> bytes:
     for defined in (*whole.functions, *whole.global_variables):
         if defined.name != name and not defined.is_declaration:
             defined.linkage = "internal"
+    for function in RARE:
+        for overload in function.overloads.values():
+            with contextlib.suppress(NameError):  # another kernel's
+                rare = whole.get_function(overload.fndesc.llvm_func_name)
+                rare.add_function_attribute("noinline")
+                rare.add_function_attribute("cold")
     tuning = llvm.create_pipeline_tuning_options(speed_level=3)
     # Loops end after a few turns. To be ready for many makes the code larger and slower.
     tuning.loop_vectorization = False

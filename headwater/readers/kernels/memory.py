@@ -38,6 +38,9 @@ _OPTIONS: Any = {
     "no_rewrites": True,
 }
 
+RARE: list[Any] = []
+"""All functions of `rare`."""
+
 CHUNK_BYTES = 32
 """How many bytes `copy_chunk` and `plain_text` take at once. They may lie beyond the end of a value."""
 
@@ -59,6 +62,15 @@ def always_inlined(function: F) -> F:
 def called(function: F) -> F:
     """Compile a function once, to be called: for long or rare code."""
     return cast("F", numba.njit(inline="never", **_OPTIONS)(function))
+
+
+def rare(function: F) -> F:
+    """Compile a function that is hardly ever called, out of the way of its callers.
+
+    LLVM keeps its code apart, and the registers of its callers for what is done each time.
+    """
+    RARE.append(compiled := numba.njit(inline="never", **_OPTIONS)(function))
+    return cast("F", compiled)
 
 
 def _load(kind: Any, stored: Any, widen: str | None = None) -> Callable[..., Any]:

@@ -36,6 +36,7 @@ _ROOT: Final = 0
 _AFTER_NAME: Final = b'"' + bytes(40)
 
 _BUFFERS: Final = slice(layout.NODE_VALUES, layout.NODE_DATA + 1)
+_FILLED: Final = slice(layout.NODE_ENTRIES, layout.NODE_DATA_SIZE + 1)
 
 _BITS: Final = {
     layout.TYPE_BOOLEAN: 1,
@@ -105,14 +106,19 @@ class ColumnTable:
         self._codes: list[int] = self.nodes[:, layout.NODE_TYPE].tolist()
         self._parents = [node.parent for node in described]
         self._children = [range(node.first_child, node.first_child + node.children) for node in described]
+        self._is_never_null = [
+            layout.TYPE_MAP in {self._codes[above], self._codes[self._parents[above]]}
+            and at == self._children[above][0]
+            for at, above in enumerate(self._parents)
+        ]
         self._counted_by = np.array([node.counted_by for node in described], np.intp)
         self._per_row: list[int] = np.flatnonzero(self._counted_by == _ROOT).tolist()
         self._with_data = np.array([code in _WITH_DATA for code in self._codes], np.bool_)
         self._with_offsets = [at for at, code in enumerate(self._codes) if code in _WITH_OFFSETS]
         self._pool = pool
         self._region: ByteArray | None = None
-        self._last_entries: Int64Array = np.zeros(len(described), np.int64)
-        self._last_data: Int64Array = np.zeros(len(described), np.int64)
+        self._last_filled: Int64Array = np.zeros((len(described), 2), np.int64)
+        """Entries and size of the data of each node at the end of the last batch."""
         self._is_divided = False
         self._places: Int64Array = np.zeros((len(described), 3), np.int64)
         """Where the buffers begin in the region: values, validity, data."""
@@ -163,25 +169,26 @@ class ColumnTable:
         begin = address(self._region)
         rows = self.nodes.tolist()
         columns = [self._array(at, region, begin, rows) for at in self._children[_ROOT]]
-        if self.nodes[:, layout.NODE_OWNED].any():
+        if any(node[layout.NODE_OWNED] for node in rows):
             self._is_divided = False
-        self._last_entries = self.nodes[:, layout.NODE_ENTRIES].copy()
-        self._last_data = self.nodes[:, layout.NODE_DATA_SIZE].copy()
-        # The arrays own the buffers now.
-        self.nodes[:, [layout.NODE_ENTRIES, layout.NODE_DATA_SIZE, layout.NODE_OWNED]] = 0
+            # The arrays own the buffers now.
+            self.nodes[:, layout.NODE_OWNED] = 0
+        self._last_filled = self.nodes[:, _FILLED].copy()
+        self.nodes[:, _FILLED] = 0
         self._region = None
         return columns
 
     def _divide(self, rows: int, size: int) -> None:
         """Divide the next region by what these rows may need and the last ones did, with a margin."""
         least = max(_LEAST_ENTRIES, min(1024, _SPARE_ENTRIES // len(self._codes)))
-        entries = np.maximum(self._last_entries + self._last_entries // 4, least)
+        last_entries, last_data = self._last_filled.T
+        entries = np.maximum(last_entries + last_entries // 4, least)
         entries[_ROOT] = max(entries[_ROOT], rows + rows // 8)
         entries = np.minimum(entries[self._counted_by], layout.MOST)
         columns = max(int(self._with_data.sum()), 1)
         share = min(size + size // 4, _DATA_FACTOR * size // columns)
         least = max(_LEAST_DATA, min(1 << 14, _SPARE_DATA // columns), share)
-        data = np.maximum(self._last_data + self._last_data // 4, least)
+        data = np.maximum(last_data + last_data // 4, least)
         data = np.where(self._with_data, np.minimum(data, layout.MOST), 0)
         self.nodes[:, layout.NODE_MOST_ENTRIES] = entries
         self.nodes[:, layout.NODE_MOST_DATA] = data
@@ -214,23 +221,20 @@ class ColumnTable:
     def _array(self, at: int, region: pa.Buffer, begin: int, rows: Sequence[Sequence[int]]) -> pa.Array[Any]:
         """Return a node as an array, given its region, where that begins, and the rows of the table."""
         node = rows[at]
-
-        def buffer(field: int, size: int) -> pa.Buffer:
-            if node[layout.NODE_OWNED] >> (field - layout.NODE_VALUES) & 1:
-                return pa.foreign_buffer(node[field], size, _Allocation(node[field]))
-            return region.slice(node[field] - begin, size)
-
         code = self._codes[at]
         entries = node[layout.NODE_ENTRIES]
-        parts: list[pa.Buffer | None] = [buffer(layout.NODE_VALIDITY, (entries + 7) // 8)]
+        sizes = [(layout.NODE_VALIDITY, entries + 7 >> 3)]
         if code != layout.TYPE_STRUCT:
             bits = node[layout.NODE_VALUE_BITS] * (entries + (code in _WITH_OFFSETS))
-            parts.append(buffer(layout.NODE_VALUES, (bits + 7) // 8))
+            sizes.append((layout.NODE_VALUES, bits + 7 >> 3))
         if code in _WITH_DATA:
-            parts.append(buffer(layout.NODE_DATA, node[layout.NODE_DATA_SIZE]))
-        above = self._parents[at]
-        is_key = self._codes[self._parents[above]] == layout.TYPE_MAP and at == self._children[above][0]
-        if is_key or self._codes[above] == layout.TYPE_MAP:
+            sizes.append((layout.NODE_DATA, node[layout.NODE_DATA_SIZE]))
+        parts: list[pa.Buffer | None]
+        if node[layout.NODE_OWNED]:
+            parts = [_buffer(node, field, size, region, begin) for field, size in sizes]
+        else:
+            parts = [region.slice(node[field] - begin, size) for field, size in sizes]
+        if self._is_never_null[at]:
             # Entries and keys of maps are never null. Up to version 25 Arrow ends the process where that is
             # still to be counted.
             parts[0] = None
@@ -239,6 +243,13 @@ class ColumnTable:
             parts[1], children = with_last_of_keys(entries, parts[1], children)
         # Nulls are counted when someone asks.
         return pa.Array.from_buffers(self._types[at], entries, parts, -1, children=children or None)
+
+
+def _buffer(node: Sequence[int], field: int, size: int, region: pa.Buffer, begin: int) -> pa.Buffer:
+    """Return a buffer of a node, which may be memory of its own."""
+    if node[layout.NODE_OWNED] >> (field - layout.NODE_VALUES) & 1:
+        return pa.foreign_buffer(node[field], size, _Allocation(node[field]))
+    return region.slice(node[field] - begin, size)
 
 
 class _Allocation:

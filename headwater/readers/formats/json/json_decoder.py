@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import re
 from collections.abc import Iterator
 from typing import Final
@@ -10,11 +11,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from headwater.readers.formats.columns import layout as columns
 from headwater.readers.formats.format import BadValues, FormatOptions, Spans
 from headwater.readers.formats.json import layout
 from headwater.readers.formats.json.documents import Rewriting
 from headwater.readers.formats.text_decoder import TextDecoder
-from headwater.readers.kernels.arrays import address
+from headwater.readers.kernels.arrays import Int64Array, address
 from headwater.readers.kernels.cache import Kernel
 
 KERNEL: Final = Kernel(
@@ -22,6 +24,7 @@ KERNEL: Final = Kernel(
 )
 
 _SPACE: Final = 0x20
+_WORD: Final = (1 << 64) - 1
 _SPECIAL_NAME: Final = re.compile(r'["\\\x00-\x1f]')
 
 _REASONS: Final = {
@@ -62,6 +65,9 @@ class JsonDecoder(TextDecoder):
         self._state[layout.STATE_NO_SPECIALS] = int(not specials)
         self._state[layout.STATE_DATE_FALLBACK] = int(options.date_fallback)
         self._state[layout.STATE_TIMESTAMP_FALLBACK] = int(options.timestamp_fallback)
+        self._index = _name_index(self._table.nodes, len(self._fields))
+        self._state[layout.STATE_NAME_INDEX] = address(self._index)
+        self._state[layout.STATE_NAME_MASK] = self._index.size - 1
         plain = not any(_SPECIAL_NAME.search(name) for name in _names(fields))
         self._state[layout.STATE_PLAIN_NAMES] = int(plain)
 
@@ -95,6 +101,29 @@ def _are_blank(spans: Spans) -> npt.NDArray[np.bool_]:
     for row in np.flatnonzero((spans.sizes > 0) & (first <= _SPACE)).tolist():
         blank[row] = not (spans.value(row) or b"").strip(b" \t\n\r")
     return blank
+
+
+def _name_index(nodes: Int64Array, fields_of_root: int) -> Int64Array:
+    """Return the index of names in wide structs, as `layout.STATE_NAME_INDEX` describes it."""
+    rows = nodes.tolist()
+    fields = [
+        (parent, child)
+        for parent, row in enumerate(rows)
+        if row[columns.NODE_TYPE] == columns.TYPE_STRUCT
+        for count in [row[columns.NODE_CHILDREN] if parent > 0 else fields_of_root]
+        if count > layout.FEW_FIELDS
+        for child in range(row[columns.NODE_FIRST_CHILD], row[columns.NODE_FIRST_CHILD] + count)
+    ]
+    index = np.zeros(2 << len(fields).bit_length(), np.int64)
+    for parent, child in fields:
+        place = parent + 1
+        for byte in ctypes.string_at(rows[child][columns.NODE_NAME], rows[child][columns.NODE_NAME_SIZE]):
+            place = (place ^ byte) * layout.NAME_FACTOR & _WORD
+        place = (place >> layout.NAME_SHIFT) % index.size
+        while index[place]:
+            place = (place + 1) % index.size
+        index[place] = address(nodes) + child * nodes.strides[0]
+    return index
 
 
 def _depth(kind: pa.DataType) -> int:

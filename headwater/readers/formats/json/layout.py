@@ -15,6 +15,13 @@ STATE_STACK = 11
 """The address of the frames of open containers, `FRAME_BYTES` each, as deep as the schema."""
 STATE_LEVELS = 12
 """The address of `LEVEL_BYTES` bytes, for the kinds of open containers that are skipped."""
+STATE_NAME_INDEX = 13
+"""The address of the index of names in wide structs: addresses of their nodes, 0 for none.
+
+A node stands at the place that `NAME_FACTOR` makes of its parent and name, or behind it.
+"""
+STATE_NAME_MASK = 14
+"""The size of the index, a power of 2, less 1."""
 STATE_PLAIN_NAMES = 18
 """1 if no name in the schema has a character that JSON escapes: names are compared as they stand."""
 STATE_REASON = 17
@@ -51,6 +58,13 @@ MOST_DEPTH = 1000
 """How deep values may be nested: as in Jackson."""
 MOST_NUMBER_BYTES = 1000
 """How long a number may be: as in Jackson."""
+
+FEW_FIELDS = 16
+"""Up to this number of fields in a struct a name is compared with each; else it is looked up in the index."""
+NAME_FACTOR = 0x2545F4914F6CDD1D
+"""By this a number is multiplied after each byte of a name has changed it; it begins as the parent's."""
+NAME_SHIFT = 40
+"""Which bits of that are the place in the index."""
 
 FRAME_NODE = 0
 FRAME_NEXT = 1

@@ -5,7 +5,9 @@ from __future__ import annotations
 import base64
 import json
 import math
+import random
 import struct
+import time
 from datetime import UTC, datetime
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
@@ -18,7 +20,7 @@ from hypothesis import strategies as st
 from headwater.core.errors import OptionError
 from headwater.readers.formats.format import FormatOptions
 from headwater.readers.formats.json.json_format import JsonValueFormat
-from tests.readers.formats.json.json_values import CORRUPT, decode, spans
+from tests.readers.formats.json.json_values import CORRUPT, Decoded, decode, spans
 
 LONG = {"a": pa.int64()}
 STRING = {"a": pa.string()}
@@ -369,3 +371,48 @@ def test_hostile_bytes_never_break_a_column(data: st.DataObject) -> None:
         )
         value[at : at + data.draw(st.integers(0, 3))] = piece
     decode(schema, [bytes(value), good, bytes(value)], corrupt=CORRUPT)
+
+
+@pytest.mark.parametrize("special", [[], ['quo"ted']], ids=["plain names", "names with escapes"])
+@pytest.mark.parametrize("escaped", [False, True])
+def test_fields_of_wide_structs_come_in_any_order_and_beside_unknown_ones(
+    special: list[str], escaped: bool, rng: random.Random
+) -> None:
+    names = [*special, *(f"é{at}" if at % 3 else f"column {at}" for at in range(300))]
+    schema = {**dict.fromkeys(names, pa.int64()), "inner": pa.struct([(name, pa.int64()) for name in names])}
+    rows: list[dict[str, Any]] = []
+    for _ in range(5):
+        inner = {name: at for at, name in enumerate(rng.sample(names, 100))}
+        rows.append({**{name: -at for at, name in enumerate(rng.sample(names, 280))}, "inner": inner})
+    unknown = {f"no {at}": at for at in range(300)}
+    texts = []
+    for row in rows:
+        members = [*row.items(), *unknown.items()]
+        rng.shuffle(members)
+        texts.append(json.dumps({**dict(members), "inner": row["inner"] | unknown}, ensure_ascii=escaped))
+        # Of fields with one name the last one counts.
+        texts[-1] = texts[-1].removesuffix("}") + ',"column 0":7}'
+        row["column 0"] = 7
+    decoded = decode(schema, texts)
+    nulls = dict.fromkeys(names)
+    assert decoded == Decoded([{**row, "inner": nulls | row["inner"]} for row in rows], {})
+
+
+def test_fields_in_another_order_take_time_by_their_bytes_and_not_by_the_width(rng: random.Random) -> None:
+    names = [f"column {at}" for at in range(8_000)]
+    made = JsonValueFormat(
+        pa.schema([(name, pa.int64()) for name in names]).serialize().to_pybytes(), FormatOptions()
+    )
+
+    def seconds(order: list[str]) -> float:
+        values = spans([json.dumps(dict.fromkeys(order, 1)).encode()] * 2)
+        decoder = made.decoder()
+        samples = []
+        for _ in range(3):
+            began = time.thread_time()
+            assert decoder.append(values) is None
+            samples.append(time.thread_time() - began)
+        return min(samples)
+
+    # Were each name compared with all others, it would take some hundred times as long.
+    assert seconds(rng.sample(names, len(names))) < 30 * seconds(names)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from headwater.readers.formats.columns import layout as T
 from headwater.readers.formats.columns.kernel.nodes import NODE_BYTES, below, node_at, stop
-from headwater.readers.kernels.memory import called, copy_bytes, get, inlined, int64, put, reallocate
+from headwater.readers.kernels.memory import copy_bytes, get, inlined, int64, put, rare, reallocate
 
 
 @inlined
@@ -30,13 +30,13 @@ def has_room_up_to(node: int, end: int) -> bool:
     return end <= get(node, T.NODE_MOST_DATA) or _more_data(node, end)
 
 
-@inlined
+@rare
 def no_room(nodes: int, node: int, state: int) -> int:
     """Note that a node can hold no more, and return `STOPPED`."""
     return stop(state, T.STOP_NO_ROOM, (node - nodes) // NODE_BYTES)
 
 
-@called
+@rare
 def more_entries(nodes: int, node: int) -> bool:
     """Double the room for entries of a node, and of the nodes below that have an entry for each of its."""
     room = get(node, T.NODE_MOST_ENTRIES)
@@ -57,7 +57,7 @@ def more_entries(nodes: int, node: int) -> bool:
     return True
 
 
-@called
+@rare
 def _move_entries(node: int, entries: int) -> bool:
     room = get(node, T.NODE_MOST_ENTRIES)
     bits = get(node, T.NODE_VALUE_BITS)
@@ -75,7 +75,7 @@ def _bytes(bits: int) -> int:
     return (bits + 7 >> 3) + 4
 
 
-@called
+@rare
 def _more_data(node: int, end: int) -> bool:
     room = get(node, T.NODE_MOST_DATA)
     larger = min(max(2 * room, end), T.MOST)
@@ -85,7 +85,7 @@ def _more_data(node: int, end: int) -> bool:
     return True
 
 
-@called
+@rare
 def _move(node: int, field: int, size: int, larger: int) -> bool:
     """Move a buffer with all its bytes into larger memory. Return False if the system has none."""
     owned = get(node, T.NODE_OWNED)

@@ -16,7 +16,7 @@ from headwater.readers.formats.columns.kernel.nodes import (
 from headwater.readers.formats.columns.kernel.room import has_room, no_room
 from headwater.readers.formats.columns.kernel.text import append_text
 from headwater.readers.formats.json import layout as L
-from headwater.readers.formats.json.kernel.frames import close_struct
+from headwater.readers.formats.json.kernel.frames import close_struct, fields_end
 from headwater.readers.formats.json.kernel.objects import put_object
 from headwater.readers.formats.json.kernel.rescue import begin_rescue, end_rescue
 from headwater.readers.formats.json.kernel.scanner import skip_space
@@ -25,15 +25,14 @@ from headwater.readers.kernels.memory import called, get, inlined, int64, load_b
 
 
 @inlined
-def _null_row(nodes: int, count: int) -> None:
+def _null_row(nodes: int, state: int) -> None:
     append_value(nodes)
-    close_struct(nodes, nodes, count)
+    close_struct(nodes, nodes, fields_end(nodes, nodes, state))
 
 
 @called
 def _row(nodes: int, at: int, size: int, state: int) -> int:
     """Decode one value into the next row. Return `TAKEN` or `STOPPED`."""
-    count = get(state, L.STATE_FIELDS_OF_ROOT)
     put(state, L.STATE_REASON, 0)
     begin_rescue(state)
     row = get(nodes, T.NODE_ENTRIES)
@@ -42,7 +41,7 @@ def _row(nodes: int, at: int, size: int, state: int) -> int:
     end = at + max(size, 0)
     first = skip_space(at, end)
     if first == end:
-        _null_row(nodes, count)
+        _null_row(nodes, state)
     elif load_byte(first) == C.OPEN_OBJECT:
         put(state, L.STATE_PASSED_COUNT, 0)
         status = put_object(nodes, first, end, state)
@@ -53,11 +52,11 @@ def _row(nodes: int, at: int, size: int, state: int) -> int:
             return status
         if status == SYNTAX:
             truncate(nodes, nodes, row)
-            _null_row(nodes, count)
+            _null_row(nodes, state)
             begin_rescue(state)
             put(state, L.STATE_REASON, L.REASON_NOT_JSON)
     else:
-        _null_row(nodes, count)
+        _null_row(nodes, state)
         put(state, L.STATE_REASON, L.REASON_NOT_AN_OBJECT)
     if get(state, L.STATE_RESCUE) != 0:
         end_rescue(nodes, state)

@@ -8,7 +8,7 @@ from headwater.readers.formats.json import layout as L
 from headwater.readers.formats.json.kernel.scanner import skip_string
 from headwater.readers.formats.json.kernel.strings import unescaped
 from headwater.readers.formats.values.kernel import characters as C
-from headwater.readers.kernels.memory import called, get, inlined, int64, load_byte, load_int64, put
+from headwater.readers.kernels.memory import called, get, inlined, int64, load_byte, load_int64, put, rare
 
 
 @inlined
@@ -26,17 +26,22 @@ def open_frame(nodes: int, node: int, kind: int, frame: int) -> None:
 
 
 @inlined
-def close_struct(nodes: int, node: int, count: int) -> None:
-    """Make nulls of the fields that the object did not have."""
+def close_struct(nodes: int, node: int, end: int) -> None:
+    """Make nulls of the fields that the object did not have. They end before the node ``end``."""
     entries = get(node, T.NODE_ENTRIES)
-    child = node_at(nodes, get(node, T.NODE_FIRST_CHILD))
-    for _ in range(count):
+    for child in range(node_at(nodes, get(node, T.NODE_FIRST_CHILD)), end, NODE_BYTES):
         if get(child, T.NODE_ENTRIES) < entries:
             append_null(nodes, child)
-        child += NODE_BYTES
 
 
-@called
+@inlined
+def fields_end(nodes: int, node: int, state: int) -> int:
+    """Return the node behind the last field of a struct; of the root, other columns follow them."""
+    count = get(state, L.STATE_FIELDS_OF_ROOT) if node == nodes else get(node, T.NODE_CHILDREN)
+    return node_at(nodes, get(node, T.NODE_FIRST_CHILD) + count)
+
+
+@rare
 def is_passed(state: int, at: int) -> bool:
     """Return whether the list or map that begins here is known not to fit."""
     for i in range(get(state, L.STATE_PASSED_COUNT)):
@@ -45,7 +50,7 @@ def is_passed(state: int, at: int) -> bool:
     return False
 
 
-@called
+@rare
 def pass_by(state: int, at: int) -> bool:
     """Note a list or map that does not fit, and return whether there was room for that."""
     count = get(state, L.STATE_PASSED_COUNT)
@@ -72,34 +77,56 @@ def is_name(node: int, at: int, end: int) -> bool:
     return (load_int64(name) ^ load_int64(at)) & ((1 << (8 * remaining)) - 1) == 0
 
 
+@inlined
+def _has_name(node: int, text: int, end: int) -> bool:
+    """Return whether a text is a node's name."""
+    if get(node, T.NODE_NAME_SIZE) != end - text:
+        return False
+    name = get(node, T.NODE_NAME)
+    while text < end and load_byte(name) == load_byte(text):
+        name += 1
+        text += 1
+    return text == end
+
+
+@inlined
+def _looked_up(parent: int, text: int, end: int, state: int) -> int:
+    """Return the field of a wide struct with this name, 0 if there is none."""
+    index = get(state, L.STATE_NAME_INDEX)
+    mask = get(state, L.STATE_NAME_MASK)
+    place = parent + 1
+    for at in range(text, end):
+        place = (place ^ load_byte(at)) * L.NAME_FACTOR
+    place = (place >> L.NAME_SHIFT) & mask
+    node = get(index, place)
+    while node != 0 and (get(node, T.NODE_PARENT) != parent or not _has_name(node, text, end)):
+        place = (place + 1) & mask
+        node = get(index, place)
+    return node
+
+
 @called
-def find_field(first: int, count: int, at: int, end: int, state: int) -> tuple[int, int]:
+def find_field(first: int, last: int, at: int, end: int, state: int) -> tuple[int, int]:
     """Return the field whose name begins here with a quotation mark, 0 if there is none, and the name's end.
 
-    The end is 0 if this is no string.
+    The fields are the nodes from ``first`` on, before ``last``. The end is 0 if this is no string.
     """
-    plain = get(state, L.STATE_PLAIN_NAMES) == 1 and load_byte(at) == C.QUOTE
+    few = last - first <= NODE_BYTES * L.FEW_FIELDS
+    plain = few and get(state, L.STATE_PLAIN_NAMES) == 1 and load_byte(at) == C.QUOTE
     if plain:
         # A name that is one of the schema has no escapes: it need not be looked at before.
-        child = first
-        for _ in range(count):
+        for child in range(first, last, NODE_BYTES):
             if is_name(child, at + 1, end):
                 return child, at + get(child, T.NODE_NAME_SIZE) + 2
-            child += NODE_BYTES
     name_end = skip_string(at, end)
     if name_end == 0:
         return int64(0), int64(0)
-    text, last = unescaped(at, name_end, state)
+    text, text_end = unescaped(at, name_end, state)
     if text == 0 or (plain and text == at + 1):
         return int64(0), name_end
-    child = first
-    for _ in range(count):
-        if get(child, T.NODE_NAME_SIZE) == last - text:
-            name = get(child, T.NODE_NAME)
-            i = 0
-            while i < last - text and load_byte(name + i) == load_byte(text + i):
-                i += 1
-            if i == last - text:
-                return child, name_end
-        child += NODE_BYTES
+    if not few:
+        return _looked_up(get(first, T.NODE_PARENT), text, text_end, state), name_end
+    for child in range(first, last, NODE_BYTES):
+        if _has_name(child, text, text_end):
+            return child, name_end
     return int64(0), name_end

@@ -23,6 +23,7 @@ from headwater.readers.formats.columns.kernel.room import has_room, no_room
 from headwater.readers.formats.json import layout as L
 from headwater.readers.formats.json.kernel.frames import (
     close_struct,
+    fields_end,
     find_field,
     frame_at,
     is_name,
@@ -48,13 +49,13 @@ from headwater.readers.formats.json.kernel.scanner import (
 )
 from headwater.readers.formats.values.kernel import characters as C
 from headwater.readers.formats.values.kernel.characters import peek
-from headwater.readers.kernels.memory import called, get, int64, load_byte, put
+from headwater.readers.kernels.memory import called, get, int64, load_byte, put, rare
 from headwater.readers.kernels.utf8 import is_utf8
 
 _NULL = 0x6E
 
 
-@called
+@rare
 def _is_broken_text(at: int, end: int) -> bool:
     """Whether a string begins here that has halves of surrogate pairs as bytes: see `relaxed`."""
     byte = load_byte(at)
@@ -66,13 +67,12 @@ def put_object(nodes: int, at: int, end: int, state: int) -> int:
     """Decode the object that begins here as a row. Return `TAKEN`, `SYNTAX`, `STOPPED` or `AGAIN`."""
     depth = int64(0)
     levels = get(state, L.STATE_LEVELS)
-    root_count = get(state, L.STATE_FIELDS_OF_ROOT)
     plain_names = get(state, L.STATE_PLAIN_NAMES)
     container = nodes
     kind = int64(T.TYPE_STRUCT)
     frame = frame_at(state, 0)
     open_frame(nodes, nodes, T.TYPE_STRUCT, frame)
-    count = root_count
+    last = fields_end(nodes, nodes, state)
     append_value(nodes)
     at = skip_space(at + 1, end)
     empty = peek(at, end) == C.CLOSE_OBJECT
@@ -97,16 +97,11 @@ def put_object(nodes: int, at: int, end: int, state: int) -> int:
                 name = at
                 node = get(frame, L.FRAME_NEXT)
                 # Members mostly come in the order of the schema: the next name is compared first.
-                if (
-                    byte == C.QUOTE
-                    and plain_names == 1
-                    and node < node_at(nodes, get(container, T.NODE_FIRST_CHILD) + count)
-                    and is_name(node, at + 1, end)
-                ):
+                if byte == C.QUOTE and plain_names == 1 and node < last and is_name(node, at + 1, end):
                     at += get(node, T.NODE_NAME_SIZE) + 2
                 elif byte == C.QUOTE or byte == C.APOSTROPHE:
                     first = node_at(nodes, get(container, T.NODE_FIRST_CHILD))
-                    node, at = find_field(first, count, at, end, state)
+                    node, at = find_field(first, last, at, end, state)
                     if at == 0:
                         return int64(SYNTAX)
                 else:
@@ -168,7 +163,7 @@ def put_object(nodes: int, at: int, end: int, state: int) -> int:
                         note_frame(state, depth, at)
                     container = node
                     kind = value_kind
-                    count = get(node, T.NODE_CHILDREN)
+                    last = fields_end(nodes, node, state)
                     if kind == T.TYPE_STRUCT:
                         append_value(node)
                     at = skip_space(at + 1, end)
@@ -207,7 +202,7 @@ def put_object(nodes: int, at: int, end: int, state: int) -> int:
                             node = container
                             container = get(frame, L.FRAME_NODE)
                             kind = get(frame, L.FRAME_KIND)
-                            count = get(container, T.NODE_CHILDREN) if depth > 0 else root_count
+                            last = fields_end(nodes, container, state)
                             if at != 0 and kind == T.TYPE_STRUCT:
                                 truncate(nodes, node, get(container, T.NODE_ENTRIES) - 1)
                         if at == 0:
@@ -229,7 +224,7 @@ def put_object(nodes: int, at: int, end: int, state: int) -> int:
             if rescues:
                 end_frame(state, depth)
             if kind == T.TYPE_STRUCT:
-                close_struct(nodes, container, count)
+                close_struct(nodes, container, last)
                 if depth == 0:
                     return int64(TAKEN)
             else:
@@ -238,4 +233,4 @@ def put_object(nodes: int, at: int, end: int, state: int) -> int:
             frame = frame_at(state, depth)
             container = get(frame, L.FRAME_NODE)
             kind = get(frame, L.FRAME_KIND)
-            count = get(container, T.NODE_CHILDREN) if depth > 0 else root_count
+            last = fields_end(nodes, container, state)

@@ -21,7 +21,7 @@ from headwater.readers.formats.json import layout as L
 from headwater.readers.formats.json.kernel.frames import frame_at
 from headwater.readers.formats.json.kernel.text import TEXT_GROWTH, TEXT_SPARE, put_compact, put_quoted
 from headwater.readers.formats.values.kernel import characters as C
-from headwater.readers.kernels.memory import called, get, inlined, int64, put, store_byte, store_int32
+from headwater.readers.kernels.memory import called, get, inlined, int64, put, rare, store_byte, store_int32
 
 _NULL = 0x6C6C756E
 _NULL_BYTES = 5
@@ -37,7 +37,7 @@ def rescue_column(nodes: int, state: int) -> int:
     return node_at(nodes, get(state, L.STATE_RESCUE))
 
 
-@called
+@rare
 def more_rescue_room(nodes: int, state: int) -> int:
     """Double the room of the column, whose entry may be half written. Return `AGAIN` or `STOPPED`."""
     column = rescue_column(nodes, state)
@@ -53,7 +53,7 @@ def begin_rescue(state: int) -> None:
     put(state, L.STATE_RESCUE_DEPTH, 0)
 
 
-@called
+@rare
 def note_frame(state: int, depth: int, at: int) -> None:
     """Note in a frame that opens where its value begins, and how far the rescued text is."""
     frame = frame_at(state, depth)
@@ -65,7 +65,7 @@ def note_frame(state: int, depth: int, at: int) -> None:
         put(frame, L.FRAME_RESCUE_WRITTEN, get(frame_at(state, open_levels - 1), L.FRAME_WRITTEN))
 
 
-@called
+@rare
 def take_back(state: int, depth: int) -> int:
     """Take back the fields rescued inside of a frame, and return where its value begins."""
     frame = frame_at(state, depth)
@@ -77,7 +77,7 @@ def take_back(state: int, depth: int) -> int:
     return get(frame, L.FRAME_BEGIN)
 
 
-@called
+@rare
 def end_frame(state: int, depth: int) -> None:
     """Write the end of a frame that closes, if anything was rescued inside of it."""
     if get(state, L.STATE_RESCUE_DEPTH) != depth + 1:
@@ -90,7 +90,7 @@ def end_frame(state: int, depth: int) -> None:
     put(state, L.STATE_RESCUE_DEPTH, depth)
 
 
-@called
+@rare
 def rescue(nodes: int, state: int, depth: int, node: int, name: int, at: int, value_end: int) -> bool:
     """Write a field of the struct in a frame, and its value between two places.
 

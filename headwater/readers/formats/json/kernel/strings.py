@@ -19,6 +19,7 @@ from headwater.readers.kernels.memory import (
     load_byte,
     load_int32,
     non_ascii,
+    rare,
 )
 from headwater.readers.kernels.utf8 import REPLACEMENT_GROWTH, put_code_point, sequence
 
@@ -48,7 +49,7 @@ def put_string(nodes: int, node: int, at: int, end: int, state: int) -> tuple[in
     return TAKEN, string_end
 
 
-@called
+@rare
 def _put_sized_string(nodes: int, node: int, at: int, end: int, state: int) -> tuple[int, int]:
     """Write a string that may be too long for the room: its size is looked at before."""
     string_end = skip_string(at, end)
