@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from headwater.readers.formats.csv import layout as L
 from headwater.readers.formats.csv.kernel.reader import (
+    NO_CHARACTER,
     SPACE_CHARACTER,
     add_token,
     character_at,
@@ -199,6 +200,17 @@ def is_line_end(state: int, character: int, following: int, end: int) -> bool:
 
 
 @inlined
+def _text_end(at: int, end: int, one: int, two: int, three: int) -> int:
+    """Return where the first byte is that is beyond ASCII or one of three."""
+    while at < end:
+        byte = load_byte(at)
+        if byte >= 0x80 or byte == one or byte == two or byte == three:
+            break
+        at += 1
+    return at
+
+
+@inlined
 def _fits(state: int, count: int) -> bool:
     return option(state, L.OPTION_MOST_CHARACTERS) < 0 or count <= option(state, L.OPTION_MOST_CHARACTERS)
 
@@ -210,11 +222,18 @@ def plain_unquoted(state: int) -> bool:
     Return False, and take nothing, if nothing ends it.
     """
     separator = option(state, L.OPTION_SEPARATORS + 1)
+    line_end = option(state, L.OPTION_LINE_END)
     first = get(get(state, L.READER), L.HERE)
     end = get(state, L.END)
     at = first
     count = int64(0)
     while True:
+        text = at
+        at = _text_end(at, end, separator, line_end, line_end)
+        count += at - text
+        if at >= end:
+            put(state, L.SAW_END, 1)
+            return False
         character, size = character_at(at, end)
         if character == separator:
             break
@@ -242,6 +261,7 @@ def plain_quoted(state: int) -> bool:
     quote = option(state, L.OPTION_QUOTE)
     escape = option(state, L.OPTION_ESCAPE)
     escape_escape = option(state, L.OPTION_ESCAPE_ESCAPE)
+    line_end = option(state, L.OPTION_LINE_END)
     normalize = get(get(state, L.READER), L.NORMALIZE) == 1
     first = get(state, L.AT)
     end = get(state, L.END)
@@ -249,6 +269,11 @@ def plain_quoted(state: int) -> bool:
     last = quote
     count = int64(0)
     while True:
+        text = at
+        at = _text_end(at, end, quote, escape, line_end)
+        if at > text:
+            last = int64(NO_CHARACTER)
+            count += at - text
         if at >= end:
             put(state, L.SAW_END, 1)
             return False
