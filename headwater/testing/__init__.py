@@ -16,6 +16,7 @@ rows; pytest runs it, and so does every runner that knows ``test_`` methods of p
 * `engine`: Spark's micro-batch loop in this process, without Spark: an offset log, a sink, and crashes on
   demand;
 * `enumerator_tests`: the promises of every enumerator (`headwater.core.enumerator.SplitEnumerator`);
+* `event_tests`: the promises of source events;
 * `making`: a source from its class or name, as Spark's planner process makes it;
 * `offset_tests`: the contracts of splits and positions, which are written into every offset (`Source`,
   `Split`);
@@ -35,6 +36,7 @@ from headwater.testing.checkpoint_tests import CheckpointTests, ScaleTests
 from headwater.testing.contracts import BrokenContractError
 from headwater.testing.engine import CrashError, MicroBatchEngine, Step, count_rows, read_batch
 from headwater.testing.enumerator_tests import EnumeratorTests, RecordingContext
+from headwater.testing.event_tests import EventTests
 from headwater.testing.offset_tests import OffsetTests
 from headwater.testing.option_tests import OptionTests
 from headwater.testing.reader_tests import ReaderTests
@@ -49,6 +51,7 @@ __all__ = [
     "CrashError",
     "End",
     "EnumeratorTests",
+    "EventTests",
     "Fail",
     "Find",
     "ManualClock",

@@ -15,6 +15,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from examples import (
+    budget_source,
     folder_tree_source,
     manifest_files_source,
     object_events_source,
@@ -177,6 +178,7 @@ def test_each_example_runs(
     postgres_source.main(spark, postgres.conninfo)
     work_queue_source.main(spark)
     manifest_files_source.main(spark)
+    budget_source.main(spark)
     printed = capsys.readouterr().out.splitlines()
     assert printed == [
         "250 items",
@@ -194,6 +196,8 @@ def test_each_example_runs(
         "200 messages, 0 left",
         "files 1 3",
         "files 1 3 7",
+        "12 lines of 12",
+        "16 lines of 16",
     ]
 
 

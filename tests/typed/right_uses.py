@@ -599,6 +599,15 @@ class TestQueue(testing.StagedTests):
         return [{"name": options["name"]}]
 
 
+class TestEvents(testing.EventTests):
+    """What readers tell."""
+
+    source = Epochs
+
+    def told(self, state: hw.contracts.JsonValue) -> object:
+        return state
+
+
 class TestParts(
     testing.EnumeratorTests,
     testing.ReaderTests,
