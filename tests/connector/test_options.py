@@ -71,6 +71,11 @@ def test_a_hint_is_short_and_never_a_wild_guess(given: str, hint: str) -> None:
     ("source", "given", "said"),
     [
         ("files", "subscribe", "option 'subscribe': is an option of the source kafka, not of files"),
+        (
+            "mqtt",
+            "stopatrecord",
+            "option 'stopAtRecord': is an option of the source kafka, not of mqtt; here what is behind",
+        ),
         ("files", "kafka.acks", "option 'kafka.acks': is an option of the source kafka, not of files"),
         ("Demo", "clientid", "option 'clientId': is an option of the source mqtt, not of demo"),
         (

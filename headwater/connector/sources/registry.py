@@ -58,6 +58,13 @@ BUILT_IN: Final = {
 """By the values of the option ``source``."""
 
 
+_ONLY_THERE: Final = {
+    "stopAtRecord": "here what is behind a record may be acknowledged already, or comes as a new split: "
+    "filter the rows (`where`), or write a source with `is_end`",
+}
+"""Why the other sources of headwater do not have an option, where people may expect it."""
+
+
 def source_factory(name: str | None) -> SourceFactory:
     """Return the factory of a source.
 
@@ -108,7 +115,8 @@ class _Chosen:
         if not owners:
             return
         message = f"is an option of {_listed(owners)}, not of {self.name}"
-        likely = _table(self.name).likely(key)
+        why = _ONLY_THERE.get(spellings[owners[0]] or "")
+        likely = why if why is not None and is_built_in(self.name) else _table(self.name).likely(key)
         raise OptionError(f"{message}; {likely}" if likely else message, option=spellings[owners[0]])
 
 
