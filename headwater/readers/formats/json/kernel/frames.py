@@ -29,9 +29,12 @@ def open_frame(nodes: int, node: int, kind: int, frame: int) -> None:
 def close_struct(nodes: int, node: int, end: int) -> None:
     """Make nulls of the fields that the object did not have. They end before the node ``end``."""
     entries = get(node, T.NODE_ENTRIES)
-    for child in range(node_at(nodes, get(node, T.NODE_FIRST_CHILD)), end, NODE_BYTES):
+    child = node_at(nodes, get(node, T.NODE_FIRST_CHILD))
+    # No range, which would divide.
+    while child < end:
         if get(child, T.NODE_ENTRIES) < entries:
             append_null(nodes, child)
+        child += NODE_BYTES
 
 
 @inlined
@@ -115,9 +118,11 @@ def find_field(first: int, last: int, at: int, end: int, state: int) -> tuple[in
     plain = few and get(state, L.STATE_PLAIN_NAMES) == 1 and load_byte(at) == C.QUOTE
     if plain:
         # A name that is one of the schema has no escapes: it need not be looked at before.
-        for child in range(first, last, NODE_BYTES):
+        child = first
+        while child < last:
             if is_name(child, at + 1, end):
                 return child, at + get(child, T.NODE_NAME_SIZE) + 2
+            child += NODE_BYTES
     name_end = skip_string(at, end)
     if name_end == 0:
         return int64(0), int64(0)
