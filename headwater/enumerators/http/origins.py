@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Mapping
-from typing import Final, TypeGuard
+from typing import Any, Final, TypeGuard
 from urllib.parse import parse_qsl, quote, urlencode, urljoin, urlsplit, urlunsplit
 
 from headwater.core.clock import Clock
 from headwater.core.jsons import JsonObject, JsonValue
+from headwater.core.options import names
 
 _PORTS: Final = {"http": 80, "https": 443}
 _ORIGIN: Final = "leaveAlone"
@@ -26,6 +28,28 @@ def origin(url: str) -> str:
     if parts.scheme not in _PORTS or not parts.hostname:
         raise ValueError(f"{url[:200]!r} is no http:// or https:// URL")
     return f"{parts.scheme}://{parts.hostname}:{parts.port or _PORTS[parts.scheme]}"
+
+
+def urls(raw: str) -> tuple[str, ...]:
+    """Parse URLs with commas between them.
+
+    Raises:
+        ValueError: one of them is not a URL, or holds a user.
+    """
+    values = names(raw)
+    for url in values:
+        try:
+            origin(url)
+        except ValueError as error:
+            raise ValueError(f"must be http:// or https:// URLs with commas between them: {error}") from error
+        if urlsplit(url).username is not None:
+            raise ValueError("must hold no user and password: give the options username and password")
+    return values
+
+
+def as_written(value: Any) -> str:
+    """Return a value of JSON as it stands in a query or a form."""
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 class OriginWaits:

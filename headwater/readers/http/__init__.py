@@ -4,6 +4,7 @@
   query;
 * `codings`: content codings of an answer (RFC 9110, 8.4.1). A content is whole when its coding says that it
   ends;
+* `credential_settings`: who asks: credentials, and how tokens are got;
 * `credentials`: credentials: requests carry them to the hosts that the user named, and to no other;
 * `incremental`: lists that change, read round by round: each round asks for the changes since the one before;
 * `open_list`: a list while a task reads it: its position, the next page, and the pages that were skipped;

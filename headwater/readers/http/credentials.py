@@ -13,8 +13,9 @@ from headwater.core.errors import AuthenticationError, TransientSourceError
 from headwater.core.redaction import hidden_in, keep_secret, redacted
 from headwater.core.secrets import is_elsewhere, kept_secret, resolved_secret
 from headwater.enumerators.http.origins import origin
+from headwater.readers.http.credential_settings import CredentialSettings, OAuthSettings
 from headwater.readers.http.response import HttpResponse
-from headwater.readers.http.settings import TRANSIENT, CredentialSettings, OAuthSettings
+from headwater.readers.http.settings import TRANSIENT
 
 
 class TokenCache:

@@ -10,11 +10,9 @@ from typing import Any, Final, Literal, TypeAlias, cast
 from urllib.parse import urlsplit
 
 from headwater.core.options import (
-    WHERE_SECRETS_ARE,
     Spec,
     duration_ms,
     integer,
-    json_object,
     names,
     one_of,
     option,
@@ -22,6 +20,7 @@ from headwater.core.options import (
 )
 from headwater.core.secrets import TlsSettings
 from headwater.enumerators.http.origins import origin
+from headwater.readers.http.credential_settings import CredentialSettings
 
 StatusAction: TypeAlias = Literal["read", "fail", "retry", "skip", "finish"]
 """What a status means: a page, an error, ask again, leave the page out, the list ends here."""
@@ -31,29 +30,6 @@ Method: TypeAlias = Literal["GET", "POST"]
 Paging: TypeAlias = Literal["link", "page", "offset"]
 BadPages: TypeAlias = Literal["fail", "skip", "column"]
 _ACTIONS: Final = ("read", "fail", "retry", "skip", "finish")
-_OF_OAUTH: Final = {
-    "client_id": "oauthClientId",
-    "client_secret": "oauthClientSecret",
-    "scope": "oauthScope",
-}
-"""Parameters that have an option of their own."""
-
-
-def urls(raw: str) -> tuple[str, ...]:
-    """Parse URLs with commas between them.
-
-    Raises:
-        ValueError: one of them is not a URL, or holds a user.
-    """
-    values = names(raw)
-    for url in values:
-        try:
-            origin(url)
-        except ValueError as error:
-            raise ValueError(f"must be http:// or https:// URLs with commas between them: {error}") from error
-        if urlsplit(url).username is not None:
-            raise ValueError("must hold no user and password: give the options username and password")
-    return values
 
 
 def _template(raw: str) -> str:
@@ -78,11 +54,6 @@ def _flag(raw: str) -> str:
     return flag
 
 
-def as_written(value: Any) -> str:
-    """Return a value of JSON as it stands in a query or a form."""
-    return value if isinstance(value, str) else json.dumps(value)
-
-
 def _statuses(raw: str) -> Mapping[str, StatusAction]:
     actions: dict[str, StatusAction] = {}
     for pair in names(raw):
@@ -92,18 +63,6 @@ def _statuses(raw: str) -> Mapping[str, StatusAction]:
             raise ValueError(f"must be such as 404=skip,5xx=retry with {', '.join(_ACTIONS)}, not {pair!r}")
         actions[status] = cast("StatusAction", action)
     return actions
-
-
-def _oauth_parameters(raw: str) -> tuple[tuple[str, str], ...]:
-    parameters: list[tuple[str, str]] = []
-    for name, value in json_object(raw).items():
-        if name in _OF_OAUTH:
-            raise ValueError(f"must not have {name!r}: give option {_OF_OAUTH[name]!r}")
-        values = value if isinstance(value, list) else [value]
-        if not all(isinstance(each, str | int | float) for each in values):
-            raise ValueError(f"value of {name!r} must be a string, a number or a list of these")
-        parameters += [(name, as_written(each)) for each in values]
-    return tuple(parameters)
 
 
 class PagingSettings(Spec):
@@ -224,81 +183,6 @@ class PagingSettings(Spec):
     def has_children(self) -> bool:
         """Whether items may name lists."""
         return self.children_field is not None or self.children_url is not None
-
-
-class OAuthSettings(Spec):
-    """How a token is got with client credentials. Hashable: what names the token among those that are kept.
-
-    The values of ``client_id``, ``client_secret`` and ``parameters`` may be as
-    `headwater.core.secrets.resolved_secret` takes them.
-    """
-
-    url: str = option(
-        "oauthTokenUrl",
-        "Where tokens are got (OAuth 2, client credentials); a new one when a request is refused with 401.",
-        default="",
-        parse=lambda raw: urls(raw)[0],
-        shown_default="",
-    )
-    client_id: str = option(
-        "oauthClientId", f"For `oauthTokenUrl`. {WHERE_SECRETS_ARE}", default="", shown_default=""
-    )
-    client_secret: str = option(
-        "oauthClientSecret", f"For `oauthTokenUrl`. {WHERE_SECRETS_ARE}", default="", shown_default=""
-    )
-    scope: str | None = option(
-        "oauthScope", "For `oauthTokenUrl`: what is asked for, with blanks between.", default=None
-    )
-    client_in: Literal["body", "header"] = option(
-        "oauthClientIn",
-        "Where `oauthTokenUrl` wants id and secret: in the `body`, or in a `header` of basic authentication.",
-        default="body",
-        parse=one_of("body", "header"),
-    )
-    parameters: tuple[tuple[str, str], ...] = option(
-        "oauthParams",
-        'JSON: what `oauthTokenUrl` wants beside these, such as `{"audience": "https://api.example.com"}`; a '
-        "list is a parameter that comes several times. A value may be `env:NAME` or `file:PATH`.",
-        default=(),
-        parse=_oauth_parameters,
-        shown_default="",
-        kind="json",
-    )
-
-    def __post_init__(self) -> None:
-        for name, row in self.OPTIONS.items():
-            if not self.url and getattr(self, name) != row.default:
-                raise self.refusal(name, f"requires option {self.OPTIONS['url'].name!r}")
-        for name in ("client_id", "client_secret"):
-            if self.url and not getattr(self, name):
-                raise self.refusal(name, f"is required with option {self.OPTIONS['url'].name!r}")
-
-
-class CredentialSettings(Spec):
-    """Who asks. Every value may be as `headwater.core.secrets.resolved_secret` takes it. Never shown.
-
-    Attributes:
-        headers: sent with each request.
-        parameters: added to the query of each request. They are in no URL that is kept or shown.
-        oauth: how a token is got; None if none is.
-    """
-
-    headers: Mapping[str, str] = field(default_factory=dict)
-    parameters: Mapping[str, str] = field(default_factory=dict)
-    bearer: str | None = option("bearerToken", f"A token. {WHERE_SECRETS_ARE}", default=None)
-    user: str | None = option("username", f"Of basic authentication. {WHERE_SECRETS_ARE}", default=None)
-    password: str | None = option("password", f"Of that user. {WHERE_SECRETS_ARE}", default=None)
-    oauth: OAuthSettings | None = None
-
-    def __post_init__(self) -> None:
-        if self.user is None and self.password is not None:
-            raise self.refusal("password", f"requires option {self.OPTIONS['user'].name!r}")
-        ways = [name for name in ("bearer", "user") if getattr(self, name) is not None]
-        options = [self.OPTIONS[name].name for name in ways]
-        if self.oauth is not None:
-            options.append(self.oauth.OPTIONS["url"].name)
-        if len(options) > 1:
-            raise self.refusal(ways[0], f"does not go with option {options[1]!r}")
 
 
 class HttpSettings(Spec):

@@ -28,10 +28,11 @@ from headwater.core.split import SplitRange
 from headwater.core.state_store import MemoryStateStore
 from headwater.enumerators.http.split import ROOT, HttpSplit, LogPosition, PagePosition
 from headwater.readers.http.client import HttpClient, RequestRate
+from headwater.readers.http.credential_settings import CredentialSettings, OAuthSettings
 from headwater.readers.http.incremental.incremental_reader import IncrementalReader
 from headwater.readers.http.paged_split_reader import PagedSplitReader
 from headwater.readers.http.response import HttpResponse, action_of, wait_ms
-from headwater.readers.http.settings import CredentialSettings, HttpSettings, OAuthSettings
+from headwater.readers.http.settings import HttpSettings
 from headwater.readers.http.split_reader import HttpSplitReader
 from tests.readers.http.scripted import (
     Answer,

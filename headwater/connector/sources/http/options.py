@@ -17,15 +17,9 @@ from headwater.core.options import WHERE_SECRETS_ARE, Option, integer, json_obje
 from headwater.core.retry import Backoff
 from headwater.core.secrets import TlsSettings, is_elsewhere
 from headwater.core.source import Boundedness
-from headwater.enumerators.http.origins import origin, with_parameters
-from headwater.readers.http.settings import (
-    CredentialSettings,
-    HttpSettings,
-    OAuthSettings,
-    PagingSettings,
-    as_written,
-    urls,
-)
+from headwater.enumerators.http.origins import as_written, origin, urls, with_parameters
+from headwater.readers.http.credential_settings import CredentialSettings, OAuthSettings
+from headwater.readers.http.settings import HttpSettings, PagingSettings
 
 _ITEM: Final = "item"
 """The column that a format decodes."""
