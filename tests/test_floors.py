@@ -15,9 +15,9 @@ import re
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -83,11 +83,11 @@ class Module:
     @cached_property
     def imported_modules(self) -> frozenset[str]:
         """Every module of headwater that it imports, also those inside functions and for types only."""
-        modules = set[str]()
+        imported = set[str]()
         for module, names in self.imports:
-            inside = [f"{module}.{name}" for name in names if f"{module}.{name}" in EVERY_MODULE]
-            modules.update(inside or ([module] if module in EVERY_MODULE else []))
-        return frozenset(modules)
+            inside = [f"{module}.{name}" for name in names if f"{module}.{name}" in every_module()]
+            imported.update(inside or ([module] if module in every_module() else []))
+        return frozenset(imported)
 
     @cached_property
     def imports(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
@@ -120,8 +120,16 @@ def modules_of(folder: str) -> Iterator[Module]:
         yield Module(name, ast.parse(file.read_text()))
 
 
-EVERY_MODULE = {module.name: module for module in modules_of("headwater")}
-MODULES = {name: module for name, module in EVERY_MODULE.items() if f"{name}.".split(".")[1] in FLOORS}
+@cache
+def every_module() -> Mapping[str, Module]:
+    """Return all modules of headwater by name. Not while tests are collected: it takes seconds."""
+    return {module.name: module for module in modules_of("headwater")}
+
+
+@cache
+def modules() -> Mapping[str, Module]:
+    """Return those on a floor."""
+    return {name: each for name, each in every_module().items() if f"{name}.".split(".")[1] in FLOORS}
 
 
 def show(offenders: Iterable[str]) -> None:
@@ -155,14 +163,14 @@ def room_of(package: str, module: str) -> str | None:
 
 def test_imports_point_down_from_floor_to_floor() -> None:
     """Nothing imports the tools but the module of the public names, which no floor imports."""
-    assert {FLOORS[module.floor] for module in MODULES.values()} == set(FLOORS)
+    assert {FLOORS[module.floor] for module in modules().values()} == set(FLOORS)
     public = {"headwater", "pyspark_headwater"}
     show(
         f"{module.name} -> {other}"
-        for module in EVERY_MODULE.values()
+        for module in every_module().values()
         for other, _ in module.imports
         if (is_inside("headwater.tools", other) and module.name != "headwater" and not is_a_tool(module))
-        or (module.name in MODULES and (other in public or is_above(other, module.floor)))
+        or (module.name in modules() and (other in public or is_above(other, module.floor)))
     )
 
 
@@ -194,10 +202,10 @@ def test_imports_point_down_from_folder_to_folder_of_a_floor() -> None:
         for number, line in enumerate(lines)
         for folder in line
     }
-    show({folder_of(name) for name in MODULES if name.count(".") > 2} - height.keys())
+    show({folder_of(name) for name in modules() if name.count(".") > 2} - height.keys())
     show(
         f"{module.name} -> {other}"
-        for module, other in arrows(MODULES.values())
+        for module, other in arrows(modules().values())
         if (here := folder_of(module.name)) in height
         and (there := folder_of(other)) in height
         and floor_of(here) == floor_of(there)
@@ -209,7 +217,7 @@ def test_imports_point_down_from_folder_to_folder_of_a_floor() -> None:
 def test_no_imports_go_in_a_circle() -> None:
     """Neither modules nor, inside a package, its rooms: a folder and a module beside it, or two folders."""
     circles = {
-        "modules": circle_in({name: set(module.imported_modules) for name, module in EVERY_MODULE.items()}),
+        "modules": circle_in({name: set(module.imported_modules) for name, module in every_module().items()}),
         **{package: circle_in(rooms) for package, rooms in rooms_of_packages().items()},
     }
     show(f"{place}: {' -> '.join(circle)}" for place, circle in circles.items() if circle)
@@ -218,7 +226,7 @@ def test_no_imports_go_in_a_circle() -> None:
 def rooms_of_packages() -> dict[str, dict[str, set[str]]]:
     """Return for each package which of its rooms import which others of its rooms."""
     packages: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
-    for module, other in arrows(EVERY_MODULE.values()):
+    for module, other in arrows(every_module().values()):
         package = os.path.commonpath([name.replace(".", "/") for name in (module.name, other)]).replace(
             "/", "."
         )
@@ -245,7 +253,7 @@ def system_of(module: str) -> str | None:
 def test_a_system_knows_no_other_system() -> None:
     show(
         f"{module.name} -> {other}"
-        for module, other in arrows(MODULES.values())
+        for module, other in arrows(modules().values())
         if (system := system_of(module.name)) and system_of(other) not in {None, system}
     )
 
@@ -253,7 +261,7 @@ def test_a_system_knows_no_other_system() -> None:
 def test_only_certain_places_know_a_library() -> None:
     show(
         f"{module.name}: {library}"
-        for module in MODULES.values()
+        for module in modules().values()
         for library in sorted(module.packages - libraries_of(module))
         if library in SPARK | KAFKA | MQTT
     )
@@ -269,7 +277,7 @@ def libraries_of(module: Module) -> set[str]:
 def test_one_module_knows_the_versions_of_spark() -> None:
     """Others neither name a version nor use functions of PySpark that are not public."""
     compat = "headwater.connector.compat"
-    others = [module for name, module in EVERY_MODULE.items() if name != compat]
+    others = [module for name, module in every_module().items() if name != compat]
     show(
         f"{module.name}: {found}"
         for module in others
@@ -283,9 +291,9 @@ def test_one_module_knows_the_versions_of_spark() -> None:
 def test_modules_take_no_private_name_from_each_other() -> None:
     show(
         f"{module.name} -> {other}: {name}"
-        for module in MODULES.values()
+        for module in modules().values()
         for other, names in module.imports
-        if other in EVERY_MODULE
+        if other in every_module()
         for name in names
         if name.startswith("_")
     )
@@ -300,7 +308,7 @@ for library in {sorted(KAFKA)}:
 
 def test_what_is_not_kafkas_can_be_imported_without_kafkas_libraries() -> None:
     """As where headwater is installed without extras."""
-    others = (name for name in MODULES if not MODULES[name].in_kafka_place)
+    others = (name for name in modules() if not modules()[name].in_kafka_place)
     names = ["headwater", "pyspark_headwater", *others]
     _run(f"for name in {names}: importlib.import_module(name)")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 
 from headwater.connector.formats.options import FORMATS as ROW_FORMATS
@@ -27,6 +28,7 @@ cut between two epochs.
 """
 
 
+@cache
 def _names() -> dict[str, list[str]]:
     """Return the modules that define each public class or type alias."""
     found = defaultdict(list)
@@ -47,16 +49,13 @@ def _defined(node: ast.AST) -> str | None:
     return None
 
 
-NAMES = _names()
-
-
 def test_no_two_classes_share_a_name() -> None:
-    shared = {name: modules for name, modules in NAMES.items() if len(modules) > 1}
+    shared = {name: modules for name, modules in _names().items() if len(modules) > 1}
     assert not shared
 
 
 def test_no_class_has_the_name_of_a_well_known_one() -> None:
-    found = {name: NAMES[name] for name in NAMES.keys() & WELL_KNOWN}
+    found = {name: _names()[name] for name in _names().keys() & WELL_KNOWN}
     assert not found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.parity.golden.fixtures import (
     answers,
+    at_length,
     draws,
     new_answers,
     parametrize_draws,
@@ -12,7 +13,7 @@ from tests.parity.golden.fixtures import (
     settings,
 )
 
-__all__ = ["answers", "draws", "new_answers", "seed", "settings"]
+__all__ = ["answers", "at_length", "draws", "new_answers", "seed", "settings"]
 
 pytest_collection_modifyitems = select_cases
 pytest_generate_tests = parametrize_draws

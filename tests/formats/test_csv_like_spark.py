@@ -36,9 +36,10 @@ _VALUES = (
 
 @pytest.mark.parametrize("escape", ["\\", '"'])
 def test_text_becomes_what_from_csv_makes_of_it(
-    answers: Answers, settings: Settings, rng: random.Random, escape: str
+    answers: Answers, settings: Settings, rng: random.Random, escape: str, *, at_length: bool
 ) -> None:
-    compare(answers, settings, TEXT, [_text(rng) for _ in range(3_000)], CsvDialect(escape=escape))
+    texts = [_text(rng) for _ in range(250_000 if at_length else 3_000)]
+    compare(answers, settings, TEXT, texts, CsvDialect(escape=escape))
 
 
 def test_values_become_what_from_csv_makes_of_them(
@@ -46,14 +47,6 @@ def test_values_become_what_from_csv_makes_of_them(
 ) -> None:
     records = [",".join(rng.choices(_VALUES, k=rng.choice((7, 7, 7, 6, 8)))) for _ in range(3_000)]
     compare(answers, settings, TYPED, records, CsvDialect())
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("escape", ["\\", '"'])
-def test_much_text_becomes_what_from_csv_makes_of_it(
-    answers: Answers, settings: Settings, rng: random.Random, escape: str
-) -> None:
-    compare(answers, settings, TEXT, [_text(rng) for _ in range(250_000)], CsvDialect(escape=escape))
 
 
 def _text(rng: random.Random) -> str:

@@ -38,17 +38,11 @@ def test_usual_patterns_read_what_from_json_reads(
 
 
 def test_random_patterns_read_what_from_json_reads(
-    answers: Answers, settings: Settings, rng: random.Random
+    answers: Answers, settings: Settings, rng: random.Random, *, at_length: bool
 ) -> None:
-    compare(answers, settings, rng, patterns(rng, 40), texts=60)
-
-
-@pytest.mark.long
-def test_a_million_texts_are_read_as_from_json_reads_them(
-    answers: Answers, settings: Settings, rng: random.Random
-) -> None:
-    for _ in range(50):
-        compare(answers, settings, rng, patterns(rng, 40), texts=500)
+    """A million new texts, where everything runs."""
+    for texts in [500] * 50 if at_length else [60]:
+        compare(answers, settings, rng, patterns(rng, 40), texts=texts)
 
 
 @pytest.mark.parametrize("pattern", ["Y", "w", "u", "E", "yyyyyyy", "MMMMM", "dd'", "{", "]", "SSSSSSSSSS"])

@@ -10,6 +10,7 @@ import pytest
 from tests.parity.golden.answers import Answers, Case, Mode
 from tests.parity.golden.fixtures import (
     answers,
+    at_length,
     draws,
     new_answers,
     parametrize_draws,
@@ -19,7 +20,7 @@ from tests.parity.golden.fixtures import (
 )
 from tests.parity.parity import Parity
 
-__all__ = ["answers", "draws", "new_answers", "seed", "settings"]
+__all__ = ["answers", "at_length", "draws", "new_answers", "seed", "settings"]
 
 pytest_collection_modifyitems = select_cases
 pytest_generate_tests = parametrize_draws

@@ -53,7 +53,9 @@ class Log:
     ends: Mapping[int, int]
 
 
-def write_logs(kafka: LocalKafka, rng: random.Random, prefix: str, appends: int) -> list[Log]:
+def write_logs(
+    kafka: LocalKafka, rng: random.Random, prefix: str, appends: int, *, always_alike: bool = False
+) -> list[Log]:
     """Create topics of all kinds, and write them.
 
     Args:
@@ -61,6 +63,7 @@ def write_logs(kafka: LocalKafka, rng: random.Random, prefix: str, appends: int)
         rng: decides.
         prefix: begins the names of the topics.
         appends: how often something is appended to each topic.
+        always_alike: no topics whose records are others in each run: by the broker's clock, or its cleaner.
     """
 
     def written(kind: str, partitions: int, configs: Mapping[str, str]) -> str:
@@ -74,12 +77,10 @@ def write_logs(kafka: LocalKafka, rng: random.Random, prefix: str, appends: int)
         kafka.delete_records(topic, {each: rng.randint(0, end) for each, end in ends.items() if end})
         return topic
 
-    topics = [
-        written("as-it-is", 3, {}),
-        written("stamped", 2, {"message.timestamp.type": "LogAppendTime"}),
-        cut(written("cut", 4, {})),
-        _compacted(kafka, written("compacted", 1, {"cleanup.policy": "compact", **AT_ONCE})),
-    ]
+    topics = [written("as-it-is", 3, {}), cut(written("cut", 4, {}))]
+    if not always_alike:
+        topics.append(written("stamped", 2, {"message.timestamp.type": "LogAppendTime"}))
+        topics.append(_compacted(kafka, written("compacted", 1, {"cleanup.policy": "compact", **AT_ONCE})))
     return [Log(topic, kafka.start_offsets(topic), kafka.end_offsets(topic)) for topic in topics]
 
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import random
+import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
 
+from local_kafka import LocalKafka
 from tests.parity.generated import batch_options, stream_options, write_logs, write_some
+from tests.parity.golden.answers import Answers, Mode
 from tests.parity.parity import Parity
 from tests.parity.results import Failure, Row, Step
 from tests.parity.sources import ANY_TIME, Source
@@ -40,13 +44,13 @@ def short(row: Row) -> Row:
 
 
 def compare(
-    live_parity: Parity, draws: list[dict[str, Any]], read: Callable[[Source, dict[str, Any]], Any]
+    parity: Parity, draws: list[dict[str, Any]], read: Callable[[Source, dict[str, Any]], Any]
 ) -> None:
     """Read with each of the options, and fail with all differences that there are."""
     differences = []
     for given in draws:
         try:
-            live_parity.same(lambda source: outcome(read(source, given)))  # noqa: B023 - called in this round
+            parity.same(lambda source: outcome(read(source, given)))  # noqa: B023 - called in this round
         except AssertionError as error:
             differences.append(f"{given}\n{error}")
     assert not differences, "\n\n".join(differences)
@@ -61,37 +65,44 @@ def batch(source: Source, given: dict[str, Any]) -> Any:
     return found
 
 
-def test_batch_reads(live_parity: Parity, topic: str, rng: random.Random) -> None:
-    logs = write_logs(live_parity.kafka, rng, topic, 12)
-    compare(live_parity, [batch_options(rng, logs, beyond_the_end=False) for _ in range(6)], batch)
+@pytest.mark.timeout(6 * 600)
+def test_batch_reads(live_parity: Parity, topic: str, seed: int, *, at_length: bool) -> None:
+    rounds, appends, reads = (10, 40, 40) if at_length else (1, 12, 6)
+    for number in range(rounds):
+        rng = random.Random(seed * 100 + number)
+        logs = write_logs(live_parity.kafka, rng, f"{topic}-{number}", appends)
+        options = [batch_options(rng, logs, beyond_the_end=at_length) for _ in range(reads)]
+        compare(live_parity, options, batch)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("number", range(10))
-def test_many_batch_reads(live_parity: Parity, topic: str, seed: int, number: int) -> None:
-    rng = random.Random(seed * 100 + number)
-    logs = write_logs(live_parity.kafka, rng, topic, 40)
-    compare(live_parity, [batch_options(rng, logs, beyond_the_end=True) for _ in range(40)], batch)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("number", range(5))
-def test_streams_of_what_is_there(live_parity: Parity, topic: str, seed: int, number: int) -> None:
-    rng = random.Random(seed * 100 + number)
-    logs = write_logs(live_parity.kafka, rng, topic, 30)
+# What is written is not in the questions that answers are stored under: compressed records are others with
+# another version of a codec. With other records, the stored answers are not those to them: the tests fail.
+def test_streams_of_what_is_there(
+    parity: Parity, answers: Answers, kafka: LocalKafka, topic: str, seed: int, *, at_length: bool
+) -> None:
+    rounds, appends, streams = (5, 30, 6) if at_length else (1, 8, 3)
+    answers.names[re.escape(topic)] = "<topic in a pattern>"
 
     def read(source: Source, given: dict[str, Any]) -> Any:
         return source.stream(kafkaConsumer_pollTimeoutMs=20_000, **given).available_now()
 
-    compare(live_parity, [stream_options(rng, logs) for _ in range(6)], read)
+    for number in range(rounds):
+        rng = random.Random(seed * 100 + number)
+        logs = write_logs(
+            kafka, rng, f"{topic}-{number}", appends, always_alike=answers.mode is not Mode.FRESH
+        )
+        compare(parity, [stream_options(rng, logs) for _ in range(streams)], read)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("number", range(5))
-def test_streams_of_what_is_being_written(live_parity: Parity, seed: int, number: int) -> None:
-    def scenario(source: Source) -> list[Any]:
+@pytest.mark.parametrize("number", range(2))
+def test_streams_of_what_is_being_written(
+    parity: Parity, kafka: LocalKafka, seed: int, number: int, *, at_length: bool
+) -> None:
+    steps, appends = (8, 4) if at_length else (3, 3)
+
+    def scenario(source: Source, number: int) -> list[Any]:
         rng = random.Random(seed * 100 + number)  # the same for both sources
-        topic = source.topic("t", 3, ANY_TIME)
+        topic = source.topic(f"t{number}", 3, ANY_TIME)
         query = source.stream(
             subscribe=topic,
             startingOffsets="earliest",
@@ -101,11 +112,13 @@ def test_streams_of_what_is_being_written(live_parity: Parity, seed: int, number
             kafkaConsumer_pollTimeoutMs=20_000,
         )
         found = [outcome(query.step())]
-        for _ in range(8):
-            write_some(source.kafka, rng, topic, range(3), 4)
+        for _ in range(steps):
+            write_some(kafka, rng, topic, range(3), appends)
             if rng.random() < 0.3:
                 query.stop()
             found.append(outcome(query.step()))
+        query.stop()
         return found
 
-    live_parity.same(scenario)
+    for each in range(number, 6 if at_length else number + 1, 2):
+        parity.same(partial(scenario, number=each))

@@ -8,21 +8,14 @@ from __future__ import annotations
 import subprocess
 import sys
 
-import pytest
-
 from tests.formats.fuzz.rounds import NAMES
 
 
-def test_no_input_of_any_kernel_crashes_hangs_or_depends_on_its_surroundings(seed: int) -> None:
-    fuzz(seed, values=3_000 * len(NAMES), rows=700)
-
-
-@pytest.mark.long
-def test_a_million_of_each_do_neither(seed: int) -> None:
-    fuzz(seed, values=1_000_000 * len(NAMES), rows=20_000)
-
-
-def fuzz(seed: int, *, values: int, rows: int) -> None:
+def test_no_input_of_any_kernel_crashes_hangs_or_depends_on_its_surroundings(
+    seed: int, *, at_length: bool
+) -> None:
+    values, rows = (1_000_000, 20_000) if at_length else (3_000, 700)
+    values *= len(NAMES)
     # In a process of its own, which a read outside of a value ends.
     command = [sys.executable, "-m", "tests.formats.fuzz"]
     numbers = ["--seed", str(seed), "--values", str(values), "--rows", str(rows)]

@@ -90,12 +90,6 @@ def compare(parity: FilesParity, written: str, read: str | None) -> None:
         assert ours == sparks, (written, read)
 
 
-def test_types_are_read_as_other_types_as_spark_does(parity: FilesParity, rng: random.Random) -> None:
-    for written in rng.sample(sorted(WRITTEN), 5):
-        compare(parity, written, None)
-        compare(parity, written, rng.choice(READ))
-
-
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("written", WRITTEN)
 def test_each_type_is_read_as_each_other_as_spark_does(parity: FilesParity, written: str) -> None:
@@ -115,10 +109,9 @@ def have_the_same_entries(_: bytes, spark: Outcome, ours: Outcome) -> bool:
     return sorted_maps(spark) == sorted_maps(ours)
 
 
-@pytest.mark.parametrize("count", [40, 400])
-def test_drawn_files_are_those_of_spark(drawn: DrawnFiles, count: int) -> None:
+def test_drawn_files_are_those_of_spark(drawn: DrawnFiles) -> None:
     meant: dict[str, Meant] = {"the order in a map of Avro": have_the_same_entries}
-    drawn.same(reading("avro", DDL), avro_files(), count, may_differ=meant)
+    drawn.same(reading("avro", DDL), avro_files(), 400, may_differ=meant)
 
 
 @pytest.mark.parametrize("streaming", [False, True])
@@ -144,15 +137,9 @@ def test_damaged_files_fail_or_are_skipped_as_in_spark(parity: FilesParity, rng:
     assert len(found[0]) == 20_000
 
 
-@pytest.mark.parametrize(
-    ("codec", "count"),
-    [
-        ("null", 12),
-        ("deflate", 12),
-        *(pytest.param(each, 300, marks=pytest.mark.timeout(900)) for each in ("null", "deflate")),
-    ],
-)
-def test_rows_before_a_damaged_value_are_those_of_spark(parity: FilesParity, codec: str, count: int) -> None:
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("codec", ["null", "deflate"])
+def test_rows_before_a_damaged_value_are_those_of_spark(parity: FilesParity, codec: str) -> None:
     # Always the same files: a length that becomes very large ends Spark's JVM.
     rng = random.Random(codec)
     kind, _ = WRITTEN["int or string"]
@@ -162,7 +149,7 @@ def test_rows_before_a_damaged_value_are_those_of_spark(parity: FilesParity, cod
     begin = good.index(SYNC) + len(SYNC) + 8
     end = good.index(SYNC, begin) - 3
     files = []
-    for _ in range(count):
+    for _ in range(300):
         data = bytearray(good)
         at = rng.randrange(begin, end)
         # Longer than any value of the file, and no branch of its union.

@@ -73,9 +73,8 @@ def test_values_as_text_and_text_as_values_differ(parity: FilesParity) -> None:
     assert "column 'c' is double in this file and string in the schema" in ours.said
 
 
-@pytest.mark.parametrize("count", [40, 400])
-def test_drawn_files_are_those_of_spark(drawn: DrawnFiles, count: int) -> None:
-    drawn.same(reading("orc", DDL), orc_files(), count)
+def test_drawn_files_are_those_of_spark(drawn: DrawnFiles) -> None:
+    drawn.same(reading("orc", DDL), orc_files(), 400)
 
 
 def test_names_go_by_any_case_and_by_places_where_there_are_none(parity: FilesParity) -> None:

@@ -19,6 +19,7 @@ from tests.parity.golden.settings import Settings
 __all__ = [
     "answers",
     "are_whole_modules",
+    "at_length",
     "by_module",
     "draws",
     "has_stored_answers",
@@ -47,18 +48,10 @@ def place_of(item: pytest.Item) -> tuple[str, str]:
 
 
 def parametrize_draws(metafunc: pytest.Metafunc) -> None:
-    """Let tests that draw cases draw new ones too, beside those with stored answers, where Spark is asked.
-
-    The cases of a test that is marked as long are too many: they are always new.
-    """
+    """Let tests that draw cases draw new ones too, beside those with stored answers, where Spark is asked."""
     if not {"answers", "seed"} <= set(metafunc.fixturenames) or mode_of(metafunc.config) is not Mode.CHECK:
         return
-    if any(mark.name == "long" for mark in metafunc.definition.iter_markers()):
-        metafunc.parametrize("draws", [Mode.FRESH], indirect=True, ids=[pytest.HIDDEN_PARAM])
-    else:
-        metafunc.parametrize(
-            "draws", [Mode.CHECK, Mode.FRESH], indirect=True, ids=[pytest.HIDDEN_PARAM, "new"]
-        )
+    metafunc.parametrize("draws", [Mode.CHECK, Mode.FRESH], indirect=True, ids=[pytest.HIDDEN_PARAM, "new"])
 
 
 def select_cases(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -112,6 +105,12 @@ def draws(request: pytest.FixtureRequest) -> Mode:
     """
     mode: Mode = getattr(request, "param", mode_of(request.config))
     return mode if mode is Mode.ASK or _answers_to(request.node) else Mode.FRESH
+
+
+@pytest.fixture
+def at_length(request: pytest.FixtureRequest, draws: Mode) -> bool:
+    """Whether a test draws as many cases as it can: where everything runs, the new ones."""
+    return draws is Mode.FRESH and bool(request.config.option.long)
 
 
 @pytest.fixture
