@@ -12,7 +12,7 @@ from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 
 from headwater.connector.readable import readable, readable_rows
 from headwater.connector.sources.configured import ConfiguredSource
-from headwater.connector.spark.handover import acknowledge, show_log
+from headwater.connector.spark.handover import acknowledge, end_quietly, show_log
 
 
 def planned_rows(
@@ -28,7 +28,11 @@ def planned_rows(
     Raises:
         HeadwaterError: any error of reading, or a value that Spark's type does not hold.
     """
-    return readable_rows(_rows(configured, task, planned))
+    try:
+        yield from readable_rows(_rows(configured, task, planned))
+    except GeneratorExit:
+        end_quietly()
+        raise
 
 
 def _rows(

@@ -11,12 +11,15 @@ from __future__ import annotations
 
 import logging
 import os
+import select
 import socket
 import stat
+import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+_DAEMON: Final = os.path.join("pyspark", "daemon.py")  # noqa: PTH118 - as frames name it
 _OPEN_FILES = Path("/proc/self/fd")
 _LOOPBACK = ("127.", "::1", "::ffff:127.")
 
@@ -51,6 +54,34 @@ def _acknowledge(descriptor: int) -> None:
 
 def _is_local_stream(connection: socket.socket) -> bool:
     return connection.type == socket.SOCK_STREAM and connection.getpeername()[0].startswith(_LOOPBACK)
+
+
+_HUNG_UP: Final = select.POLLHUP | select.POLLERR
+
+
+def end_quietly() -> None:
+    """Let what this worker still writes go nowhere, if Spark has closed the connection.
+
+    Called when the rows of a task are left early. A ``limit`` that has its rows, and a query that is stopped,
+    close the worker's connection; its daemon would print a ``BrokenPipeError`` for the rows in its buffer.
+    The daemon's stream is found in the stack, where there is no other way to it. Never fails.
+    """
+    frame = sys._getframe()  # noqa: SLF001 - see above
+    while frame is not None:
+        if frame.f_code.co_filename.endswith(_DAEMON) and "outfile" in frame.f_locals:
+            with suppress(OSError, ValueError):
+                _send_nowhere(frame.f_locals["outfile"].fileno())
+            return
+        frame = frame.f_back  # type: ignore[assignment]
+
+
+def _send_nowhere(descriptor: int) -> None:
+    poll = select.poll()
+    poll.register(descriptor, _HUNG_UP)
+    if poll.poll(0):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, descriptor)
+        os.close(nowhere)
 
 
 _FORMAT: Final = "%(asctime)s %(levelname)s %(name)s: %(message)s"

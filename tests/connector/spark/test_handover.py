@@ -18,7 +18,7 @@ import pytest
 
 from headwater.connector.sources.configured import ConfiguredSource
 from headwater.connector.spark.batch_reader import BatchReader, PushdownBatchReader
-from headwater.connector.spark.handover import acknowledge, show_log
+from headwater.connector.spark.handover import acknowledge, end_quietly, show_log
 from headwater.connector.spark.stream_reader import StreamReader
 from tests.patience import PATIENCE_S
 
@@ -121,3 +121,29 @@ def test_it_adds_nothing_beside_the_handlers_of_a_test() -> None:
     before = list(logging.getLogger("headwater").handlers)
     show_log()
     assert logging.getLogger("headwater").handlers == before
+
+
+DAEMON = """
+def worker(outfile, leave):
+    outfile.write(b"rows")
+    leave()
+    outfile.flush()
+"""
+
+
+@pytest.mark.parametrize("is_closed", [True, False])
+def test_rows_in_the_buffer_of_a_worker_go_nowhere_once_spark_has_closed_the_connection(
+    is_closed: bool,
+) -> None:
+    names: dict[str, Any] = {}
+    exec(compile(DAEMON, "/opt/pyspark/daemon.py", "exec"), names)
+    ours, theirs = socket.socketpair()
+    with ours, theirs, os.fdopen(os.dup(ours.fileno()), "wb") as outfile:
+        if is_closed:
+            theirs.close()
+        names["worker"](outfile, end_quietly)
+        assert is_closed or theirs.recv(100) == b"rows"
+
+
+def test_outside_of_a_worker_nothing_happens() -> None:
+    end_quietly()
