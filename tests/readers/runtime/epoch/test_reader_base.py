@@ -60,6 +60,19 @@ def test_r3_r4_each_record_is_one_batch_and_one_without_rows_is_none() -> None:
     library = Library({"a": [Page((1, 2)), Page(()), Page((3,)), Page(())]})
     reader = reading(library, "a")
     assert [batch.num_rows for batch in reader] == [2, 1]
+
+    class Emitter(RecordEmitter[EpochRecord, NumberSplit, JsonValue]):
+        """Yields a batch for a page without rows, too."""
+
+        def emit(
+            self, record: EpochRecord, state: SplitState[NumberSplit, JsonValue]
+        ) -> Iterator[pa.RecordBatch]:
+            state.position = record.position
+            yield record.rows
+
+    source = PageSource(library)
+    source.create_emitter = Emitter  # type: ignore[method-assign]
+    assert [batch.num_rows for batch in read_task(source, epoch_task([start_of("a")]))] == [2, 1]
     # What has no rows moves the position all the same.
     assert positions(reader.state()) == {"a": 4}
 
