@@ -264,8 +264,13 @@ class _Bounded(_Inflater):
         return self._stream.unused_data if self._stream.eof else None
 
 
-def _members(make: Callable[[], _Inflater]) -> Callable[[Any], Iterator[bytes]]:
-    """Return a reader of streams of one kind that follow each other, as the tools of Unix write them."""
+def _members(make: Callable[[], _Inflater], magic: bytes = b"") -> Callable[[Any], Iterator[bytes]]:
+    """Return a reader of streams of one kind that follow each other, as the tools of Unix write them.
+
+    Args:
+        make: makes a decompressor for the next stream.
+        magic: how streams begin. Behind a whole one, other bytes are nothing, as to Hadoop's bzip2.
+    """
 
     def pieces(file: Any) -> Iterator[bytes]:
         data = file.read(_INPUT_BYTES)
@@ -278,6 +283,10 @@ def _members(make: Callable[[], _Inflater]) -> Callable[[Any], Iterator[bytes]]:
                     raise EOFError("it ends in the middle")
                 yield from _all(member, data)
             data = member.left or file.read(_INPUT_BYTES)
+            while data and len(data) < len(magic) and (more := file.read(_INPUT_BYTES)):
+                data += more
+            if not data.startswith(magic):
+                return
 
     return pieces
 
@@ -347,7 +356,7 @@ _CODECS: Final[dict[str, Callable[[Any], Iterator[bytes]]]] = {
     ".gz": _GZIP,
     ".gzip": _GZIP,
     ".deflate": _members(lambda: _Zlib(zlib.MAX_WBITS)),
-    ".bz2": _members(lambda: _Bounded(bz2.BZ2Decompressor())),
+    ".bz2": _members(lambda: _Bounded(bz2.BZ2Decompressor()), b"BZh"),
     ".xz": _members(lambda: _Bounded(lzma.LZMADecompressor())),
     ".snappy": _hadoop(lambda chunk, _most: snappy_size(chunk), snappy_block),
     ".lz4": _lz4,

@@ -58,6 +58,20 @@ def test_compressed_files_are_those_of_spark(drawn: DrawnFiles, suffix: str) -> 
     drawn.same(Reading("text", "value string", {}, f".txt{suffix}"), texts().map(CODECS[suffix]), 20)
 
 
+@pytest.mark.parametrize("behind", [bytes(10), b"xyz", b"B", bz2.compress(b"d\n") + b"\0"])
+def test_bytes_behind_the_last_stream_of_bzip2_are_nothing_as_to_hadoop(
+    parity: FilesParity, behind: bytes
+) -> None:
+    files = [bz2.compress(b"a\nb\n") + behind]
+    for how in (
+        Reading("text", "value string", suffix=".txt.bz2"),
+        Reading("csv", "value string", suffix=".csv.bz2"),
+    ):
+        spark, ours = parity.both(how, files)
+        assert spark == ours
+        assert not isinstance(ours[0], Failed)
+
+
 @pytest.mark.parametrize("suffix", [".gz", ".bz2", ".deflate"])
 def test_files_that_are_cut_short_fail_or_give_what_spark_gives(
     parity: FilesParity, rng: random.Random, suffix: str
