@@ -12,6 +12,7 @@ Imports no other floor, no pyspark, no client library.
 * `decoding`: how a column of bytes in the rows that a reader makes becomes typed columns;
 * `emitter`: the executor half of a source, second part: raw records to Arrow rows (FLIP-27
   ``RecordEmitter``);
+* `end_condition`: the option ``stopAtRecord``: which record is the end of its split;
 * `enumerator`: the driver half of a source: which splits exist (FLIP-27 ``SplitEnumerator``);
 * `epoch`: the words of barrier mode. The states of tasks are stored as JSON: `headwater/core/epoch_json.py`;
 * `epoch_json`: the state of a task at its barrier as JSON, as it lies in manifests; earlier versions are read

@@ -126,7 +126,7 @@ class Decoded(hw.SimpleSource):
         yield hw.Page([("{}",)], position + 1)
 
 
-class Tail(hw.SimpleSource):
+class Tail(hw.SimpleSource, hw.EndsAtRecords):
     """A barrier source whose splits end, wait, and name others."""
 
     name = "tail"
@@ -138,8 +138,12 @@ class Tail(hw.SimpleSource):
     def read(
         self, split: hw.NamedSplit, position: int
     ) -> Generator[hw.Page, None, hw.Finished | hw.AskAgain | None]:
+        hw.count("pages")
         yield hw.Page([{"name": split.name}], position + 1, [hw.NamedSplit("child")])
         return hw.Finished() if split.name == "child" else hw.AskAgain(after_ms=500)
+
+    def is_end(self, rows: pa.RecordBatch) -> list[bool]:
+        return [row["name"] == "end" for row in rows.to_pylist()]
 
 
 hw.register(spark, Lines)

@@ -8,12 +8,12 @@ from dataclasses import replace
 import pyarrow as pa
 
 from headwater.core.emitter import RecordEmitter, SplitState
+from headwater.core.end_condition import EndCondition, first_end
 from headwater.core.split import SplitRange
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
 from headwater.readers.formats.format import DecodedPart
 from headwater.readers.kafka.emitter import KafkaRecordEmitter
 from headwater.readers.kafka.record_set import RecordSet
-from headwater.readers.runtime.end_condition import EndCondition, first_end
 
 
 def parts_to_look_at(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from headwater.core.end_condition import OPTION, EndCondition, end_condition
 from headwater.core.options import Spec, boolean, integer, option, positive_duration_ms
-from headwater.readers.runtime.end_condition import OPTION, EndCondition, end_condition
 
 _MOST_INFLATED_BYTES: Final = 2_000_000_000
 """Arrow's offsets have 31 bits, and a batch may share its chunk with smaller ones."""

@@ -4,7 +4,6 @@ Imports point up this list, never down:
 
 * `batches`: checks and casts of Arrow batches, and batches as bytes. For both modes.
 * `task_reports`: the channel by which a task tells the driver something; how much it has read, for one.
-* `end_condition`: the option ``stopAtRecord``: which record is the end of its split.
 * `loss_reports`: how a task tells the driver that records are gone, where that is no error.
 * `partitions`: result partitions, by which rows are handed over between threads, scans and epochs.
 * `source_reader`: a task in planned mode: fetch, emit, advance, on one thread. Needs none of the folders.

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from headwater.core.abilities import EndsAtRecords
 from headwater.core.barrier_reader import EpochRecord
+from headwater.core.end_condition import first_end
 from headwater.core.epoch import FoundSplit
 from headwater.core.errors import ContractError
 from headwater.core.jsons import JsonValue
@@ -22,7 +23,6 @@ from headwater.core.simple_source import AskAgain, Finished, NamedSplit, Page, S
 from headwater.core.split import SplitRange
 from headwater.readers.python_values.columns import RecordColumns
 from headwater.readers.python_values.members import Misfit
-from headwater.readers.runtime.end_condition import first_end
 
 log = logger_of(__name__)
 

@@ -29,6 +29,7 @@ from headwater.connector.sources.kafka.schema_sample import SchemaSample
 from headwater.connector.sources.kafka.split_serializer import KafkaSplitSerializer, spark_starts
 from headwater.connector.sources.shipped import ShippedSource
 from headwater.core.emitter import RecordEmitter
+from headwater.core.end_condition import OPTION, end_condition
 from headwater.core.enumerator import Checkpoint, PlannedSplitEnumerator, PlannedSplitEnumeratorContext
 from headwater.core.errors import OptionError
 from headwater.core.imports import importing, require
@@ -47,7 +48,6 @@ from headwater.enumerators.kafka.split import KafkaPartitionSplit, OpenRange
 from headwater.readers.formats.bad_records import BadRecordsLocation, block_start
 from headwater.readers.formats.format import DecodedPart
 from headwater.readers.kafka.settings import KafkaReadSettings
-from headwater.readers.runtime.end_condition import OPTION, end_condition
 
 if TYPE_CHECKING:
     import pyarrow as pa

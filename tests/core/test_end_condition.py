@@ -7,8 +7,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from headwater.core.end_condition import end_condition, first_end
 from headwater.core.errors import OptionError
-from headwater.readers.runtime.end_condition import end_condition, first_end
 
 HEADERS = pa.list_(pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())]))
 ROWS = pa.RecordBatch.from_pydict(
