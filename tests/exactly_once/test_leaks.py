@@ -21,7 +21,7 @@ from tests.exactly_once.producing import Producer
 from tests.exactly_once.test_mqtt_kills import Publisher
 from tests.exactly_once.waiting import repeating, until
 
-BATCHES = 400
+BATCHES = 2_000
 """Of all streams together; the first quarter fills caches and pools."""
 
 MOST_MIB = 20
@@ -111,7 +111,7 @@ def test_no_process_grows_with_the_batches_of_streams_of_every_source(
 
         def ran(batches: int) -> bool:
             driver.check()
-            counts = driver.ask("batches")
+            counts: dict[str, int] = driver.ask("batches")
             return sum(counts.values()) >= batches and min(counts.values()) > 0
 
         samples = []
