@@ -179,9 +179,11 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
                 self._driver.request(lambda enumerator: enumerator.notify_end_of_input())
             return start
         assigned = [offset.splits[path] for path in offset.starts]
+        # One that ended and leaves at once has no place in the offset.
+        ended = {path: position for path, position in moved.items() if path in offset.splits}
         offset = replace(
             offset,
-            starts={**moved, **offset.starts},
+            starts={**ended, **offset.starts},
             kept=self._kept(start_offset),
             losses=losses,
             schema=self._source.logged_schema,

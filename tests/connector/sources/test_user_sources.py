@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -16,16 +16,23 @@ from headwater.connector.sources.configured import ConfiguredBarrierSource, Conf
 from headwater.connector.sources.registry import source_factory
 from headwater.connector.sources.simple import BarrierSimpleSource, PlannedSimpleSource
 from headwater.connector.sources.user_sources import UserSource, options_of_class
-from headwater.core.abilities import Acknowledges, FindsTimestamps, Heads, InfersSchema, PushesFilters
+from headwater.core.abilities import (
+    Acknowledges,
+    EndsAtRecords,
+    FindsTimestamps,
+    Heads,
+    InfersSchema,
+    PushesFilters,
+)
 from headwater.core.errors import ContractError, OptionError
 from headwater.core.jsons import JsonValue
 from headwater.core.options import Option, integer, text
-from headwater.core.simple_source import NamedSplit, SimpleSource
+from headwater.core.simple_source import NamedSplit, Page, SimpleSource
 from headwater.core.source import Boundedness
 from headwater.testing import MemorySystem, MicroBatchEngine, SourceTests, Step, read_batch
 from headwater.testing.scripted import Act, End, Find, Rows, ScriptedSource, scripted
 from tests.doubles import Numbers, NumberSource
-from tests.simple_sources import HidingSource, LogSource, TailSource
+from tests.simple_sources import END, EndingLogSource, HidingSource, LogSource, TailSource
 
 STREAM = Boundedness.CONTINUOUS_UNBOUNDED
 
@@ -225,6 +232,24 @@ class TestASplitThatIsNotDiscoveredAnyMore:
         logged = len(engine.offsets)
         engine.run()
         assert len(engine.offsets) == logged
+
+    def test_leaves_though_the_batch_before_ended_it_at_a_record(self, system: MemorySystem) -> None:
+        class Ending(HidingSource, EndsAtRecords):
+            is_end = EndingLogSource.is_end
+
+            def read(self, split: NamedSplit, position: int) -> Iterator[Page]:
+                if split.name == "b" and position == 0:
+                    system.append("closed b", [])
+                    system.append("hidden b", [])
+                return super().read(split, position)
+
+        system.append("b", [END, 4])
+        engine = MicroBatchEngine(lambda: UserSource(Ending)({"system": system.name}, STREAM))
+        engine.run()
+        system.append("a", [10])
+        engine.run()
+        assert [row["number"] for row in engine.rows] == [1, 2, 3, 10]
+        assert json.loads(engine.offsets[-1])["positions"] == {"a": 3}
 
     def test_stays_as_it_is_if_no_split_is_there_at_all(
         self, system: MemorySystem, engine: MicroBatchEngine, caplog: pytest.LogCaptureFixture
