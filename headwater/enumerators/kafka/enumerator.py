@@ -115,7 +115,7 @@ class KafkaSplitEnumerator(PlannedSplitEnumerator[KafkaPartitionSplit, int]):
             self._alignment.begin_round(checkpoint.state if checkpoint is not None else None)
         self._context.call_async(
             lambda: self._lookup.look(logged.splits, unended.positions, first=checkpoint is None),
-            lambda view: self._handle(view.without(ended), unended, checkpoint),
+            lambda view: self._handle(view, unended, checkpoint),
             what="partitions and offsets of Kafka",
         )
 
@@ -177,12 +177,16 @@ class KafkaSplitEnumerator(PlannedSplitEnumerator[KafkaPartitionSplit, int]):
     ) -> None:
         last = self._view
         self._found = ()
+        # Those that ended at a record count here: where one is in sight, others that are not are missing.
+        sees_some = bool(view.splits)
+        if checkpoint is not None:
+            view = view.without(checkpoint.ended)
         logged_cluster = logged_cluster_id(checkpoint)
         selects = self._settings.subscription.selects
         missing = sorted(logged.splits.keys() - view.splits.keys())
         deselected = [path for path in missing if not selects(path[0], int(path[1]))]
         self._context.retire_splits(deselected, "it is no longer subscribed")
-        if not view.splits:
+        if not sees_some:
             # All are out of sight: no change. What the look before measured stays, too.
             cluster_id = view.cluster_id if logged_cluster is None else logged_cluster
             self._view = replace(view, row_bytes=last.row_bytes, cluster_id=cluster_id)

@@ -77,6 +77,7 @@ class Harness:
         positions: dict[SplitPath, int] | None = None,
         kept: dict[SplitPath, int] | None = None,
         state: JsonValue = None,
+        ended: frozenset[SplitPath] = frozenset(),
     ) -> Context:
         def look(*_: Any, **__: Any) -> ClusterView:
             return view
@@ -91,6 +92,7 @@ class Harness:
                 positions,
                 state,
                 {path: KeptSplit(SPLITS[path], position, 1) for path, position in (kept or {}).items()},
+                ended,
             )
         )
         return self.context
@@ -246,6 +248,12 @@ class TestOutOfSight:
             assert (context.assigned, context.retired) == ({}, {})
             assert context.out_of_sight == {B: "it is not in sight"}
         assert caplog.text.count("going on without them, their positions are kept") == 1
+
+    def test_all_that_have_not_ended_at_a_record_are_some(self) -> None:
+        with pytest.raises(DataLossError, match=r"not in sight [(]1: orders-1[)]"):
+            Harness().sees(self.HALF, {A: 3, B: 7}, ended=frozenset({A}))
+        context = Harness(fail_on_data_loss=False).sees(self.HALF, {A: 3, B: 7}, ended=frozenset({A}))
+        assert (context.assigned, context.out_of_sight) == ({}, {B: "it is not in sight"})
 
     def test_all_are_no_change_and_the_state_stays(self) -> None:
         harness = Harness()
