@@ -8,7 +8,6 @@ again up to its end. Both come to the same, so nothing depends on a report.
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -17,13 +16,14 @@ from typing import TYPE_CHECKING, Any, Generic
 from headwater.connector.planned.offsets import LoggedEnds, PlannedOffset
 from headwater.core.jsons import dumps
 from headwater.core.planned_source import PlannedSource
+from headwater.core.redaction import logger_of
 from headwater.core.split import PositionT, SplitPath, SplitRange, SplitT
 
 if TYPE_CHECKING:
     # The readers' runtime is loaded where a batch is read.
     from headwater.readers.runtime.task_reports import RangeEnd
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 
 class SplitEnds(Generic[SplitT, PositionT]):
