@@ -22,10 +22,16 @@ def parts_to_look_at(
     """Return the columns to decode for a condition, and the decoded parts among them.
 
     What cannot be decoded is no end, and no error here: it is one where its row is made, if it is before the
-    end.
+    end. Of a record that is decoded in part, what is decoded counts, unless nulls are looked for: those that
+    stand for what could not be decoded look the same.
     """
     columns = (*(name for name in condition.columns if name != "offset"), "offset")
-    return columns, {name: replace(part, on_bad="keep") for name, part in parts.items() if name in columns}
+    nullable = {path.partition(".")[0] for path, value in condition.values if value is None}
+    return columns, {
+        name: replace(part, on_bad="drop" if name in nullable else "keep")
+        for name, part in parts.items()
+        if name in columns
+    }
 
 
 class EndingEmitter(RecordEmitter[RecordSet, KafkaPartitionSplit, int]):
