@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -15,6 +16,7 @@ ROWS = pa.RecordBatch.from_pydict(
     {
         "key": pa.array([b"a", None, b"end", b"end"], pa.binary()),
         "number": pa.array([1, 2, 3, None], pa.int32()),
+        "price": pa.array([None, Decimal(2), Decimal("0.50"), Decimal("1e7")], pa.decimal128(10, 2)),
         "value": pa.array(
             [
                 {"kind": "row", "at": {"day": 1}},
@@ -45,6 +47,9 @@ ROWS = pa.RecordBatch.from_pydict(
         ('{"number": 3}', 2),
         ('{"number": null}', 3),
         ('{"key": "end", "number": null}', 3),
+        ('{"price": 2}', 1),
+        ('{"price": 0.5}', 2),
+        ('{"price": 1e7}', 3),
         ('{"value.kind": "end"}', 3),
         ('{"value.at.day": 2}', 3),
         ('{"value.kind": null}', 1),
@@ -62,12 +67,16 @@ def test_the_first_row_with_all_values_is_the_end(condition: str, first: int | N
 @pytest.mark.parametrize(
     ("condition", "message"),
     [
-        ('{"what": 1}', "'what' is no column; there are key, number, value, headers"),
+        ('{"what": 1}', "'what' is no column; there are key, number, price, value, headers"),
         ('{"value": "end"}', "'value' is struct<.*>: name a single value in it"),
         ('{"value.what": "end"}', "'what' of 'value.what' is no field of struct"),
         ('{"key.what": "end"}', "'what' of 'key.what' is no field of binary"),
         ('{"number": "three"}', "'three' is no value of 'number', which is int32"),
         ('{"number": 1e300}', "is no value of 'number'"),
+        ('{"number": 99999999999999999999}', "is no value of 'number'"),
+        ('{"price": 0.001}', "is no value of 'price'"),
+        ('{"price": true}', "is no value of 'price'"),
+        ('{"key": "\\ud800"}', "is no value of 'key'"),
     ],
 )
 def test_a_condition_that_no_row_can_meet_is_refused_by_its_name(condition: str, message: str) -> None:
