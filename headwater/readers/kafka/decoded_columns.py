@@ -49,10 +49,16 @@ class DecodedColumns:
         parts: ``key``, ``value`` or both.
         columns: the columns of a row, see `row_schema`.
         bad_records: takes the records that cannot be decoded, if they are not to be rows.
+        counts_bad: whether these are counted.
     """
 
     def __init__(
-        self, parts: Mapping[str, DecodedPart], columns: Sequence[str], bad_records: BadRecordFiles | None
+        self,
+        parts: Mapping[str, DecodedPart],
+        columns: Sequence[str],
+        bad_records: BadRecordFiles | None,
+        *,
+        counts_bad: bool,
     ) -> None:
         self._parts = {part: parts[part] for part in parts if part in {part_of(name) for name in columns}}
         self._decoders = {part: each.format.decoder() for part, each in self._parts.items()}
@@ -60,6 +66,7 @@ class DecodedColumns:
             part for part, each in self._parts.items() if part in columns and not each.format.is_single_value
         }
         self._bad_records = bad_records
+        self._counts_bad = counts_bad
         self._nulls: dict[str, list[npt.NDArray[np.bool_]]] = {part: [] for part in self._structs}
         self._dropped: list[Int64Array] = []
         self._rows = 0
@@ -126,7 +133,9 @@ class DecodedColumns:
         return struct_of(self._parts[part].format.schema(), children, nulls)
 
     def _take_bad(self, run: RecordRun, bad_values: Mapping[str, BadValues]) -> None:
-        count(RECORDS_IN_ERRORS, len(np.unique(np.concatenate([bad.rows for bad in bad_values.values()]))))
+        if self._counts_bad:
+            bad_rows = np.concatenate([bad.rows for bad in bad_values.values()])
+            count(RECORDS_IN_ERRORS, len(np.unique(bad_rows)))
         if self._bad_records is not None:
             self._write(run, bad_values, self._bad_records)
         else:

@@ -57,6 +57,7 @@ class KafkaRecordEmitter(RecordEmitter[RecordSet, KafkaPartitionSplit, int]):
             `DecodedPart.on_bad` says.
         check_crcs: whether checksums are checked (``kafka.check.crcs``).
         settings: how tasks read.
+        counts_bad: whether records that cannot be decoded are counted.
         pool: lends the memory for the batches.
     """
 
@@ -68,12 +69,13 @@ class KafkaRecordEmitter(RecordEmitter[RecordSet, KafkaPartitionSplit, int]):
         bad_records: BadRecordsLocation | None = None,
         check_crcs: bool = True,
         settings: KafkaReadSettings = _DEFAULTS,
+        counts_bad: bool = True,
         pool: ArenaPool = PROCESS_POOL,
     ) -> None:
         self._columns = tuple(columns)
         self._schema = row_schema(columns, parts)
         self._bad_records = BadRecordFiles(bad_records) if bad_records is not None else None
-        self._decoded = DecodedColumns(parts, columns, self._bad_records)
+        self._decoded = DecodedColumns(parts, columns, self._bad_records, counts_bad=counts_bad)
         self._check_crcs = check_crcs
         self._settings = settings
         self._rows = RowBuilder(columns, self._schema, self._decoded, pool)

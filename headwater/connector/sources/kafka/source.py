@@ -193,7 +193,9 @@ class KafkaSource(ShippedSource, KafkaSplitSerializer, PlannedSource["RecordSet"
         from headwater.readers.kafka.ending_emitter import EndingEmitter, parts_to_look_at
 
         columns, seen = parts_to_look_at(condition, parts)
-        finder = KafkaRecordEmitter(columns, parts=seen, check_crcs=check_crcs, settings=self.reading)
+        finder = KafkaRecordEmitter(
+            columns, parts=seen, check_crcs=check_crcs, settings=self.reading, counts_bad=False
+        )
         return EndingEmitter(rows, finder, condition)
 
     @property

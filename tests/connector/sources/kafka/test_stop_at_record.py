@@ -14,9 +14,13 @@ from pyspark.sql import SparkSession
 from headwater.connector.planned.report_listener import REPORTS_VARIABLE
 from headwater.connector.sources.hybrid.configure import configure_hybrid
 from headwater.core.errors import CorruptRecordError, OptionError
+from headwater.core.metrics import COUNTERS, RECORDS_IN_ERRORS
 from headwater.core.source import Boundedness
+from headwater.readers.kafka.record_set import RecordSet
 from local_kafka import LocalKafka
 from tests.connector.sources.kafka.kafka_queries import Query, batch, configure, places
+from tests.readers.kafka.record_sets import Record, state_of
+from tests.readers.kafka.record_sets import batch as record_batch
 
 END = '{"value": "end"}'
 Queries = Callable[..., Query]
@@ -227,6 +231,23 @@ def test_a_record_is_found_in_decoded_values_and_bad_ones_behind_it_are_no_error
             startingOffsets=f'{{"{topic}": {{"0": 2}}}}',
             **json,
         )
+
+
+def test_a_value_that_cannot_be_decoded_counts_once_and_behind_the_end_not_at_all() -> None:
+    options = {
+        "kafka.bootstrap.servers": "nowhere:1",
+        "subscribe": "orders",
+        "valueFormat": "json",
+        "valueSchema": "kind STRING",
+        "stopAtRecord": '{"value.kind": "end"}',
+    }
+    emitter = configure(options, Boundedness.BOUNDED).source.create_emitter()
+    values = [b'{"kind": "row"}', b"bad", b'{"kind": "end"}', b"bad"]
+    records = [Record(delta, value=value) for delta, value in enumerate(values)]
+    COUNTERS.take()
+    rows = [*emitter.emit(RecordSet(record_batch(records)), state_of()), *emitter.flush()]
+    assert sum(each.num_rows for each in rows) == 2
+    assert COUNTERS.take() == {RECORDS_IN_ERRORS: 1}
 
 
 @pytest.mark.parametrize(
