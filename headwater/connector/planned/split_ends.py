@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic
 
 from headwater.connector.planned.offsets import LoggedEnds, PlannedOffset
 from headwater.core.jsons import dumps
+from headwater.core.metrics import COUNTERS
 from headwater.core.planned_source import PlannedSource
 from headwater.core.redaction import logger_of
 from headwater.core.split import PositionT, SplitPath, SplitRange, SplitT
@@ -101,8 +102,15 @@ def _read_again(
         len(ranges),
     )
     ends: list[RangeEnd] = []
-    for _ in read_ranges(source, ranges, take_end=ends.append):
-        pass
+    # The tasks have counted what is read again here; what this process has counted itself stays.
+    own_counts = COUNTERS.take()
+    try:
+        for _ in read_ranges(source, ranges, take_end=ends.append):
+            pass
+    finally:
+        COUNTERS.take()
+        for name, by in own_counts.items():
+            COUNTERS.add(name, by)
     return {_key(end.path, end.start, end.stop): end for end in ends}
 
 
