@@ -197,10 +197,11 @@ class KafkaSplitEnumerator(PlannedSplitEnumerator[KafkaPartitionSplit, int]):
         for accepted in accepted_topics(view, logged):
             self._warn_once(f"{accepted}; {moved or f'the cluster is {view.cluster_id}'}")
         logged = logged.without(deselected)
-        for lost in lost_records(view, logged, last):
+        topics = self._known_topics(logged, checkpoint) if view.starts else set[str]()
+        for lost in lost_records(view, logged, last, topics):
             self._lost(lost, ways_out(lost, moved, view))
         if checkpoint is not None:
-            self._note_aged_topics(view, logged)
+            self._note_aged_topics(view, topics)
         live = checkpoint.splits if checkpoint else {}
         self._assign(view, logged, live)
         self._settle_missing([path for path in missing if path in logged.splits], view, logged, live)
@@ -258,9 +259,17 @@ class KafkaSplitEnumerator(PlannedSplitEnumerator[KafkaPartitionSplit, int]):
             self._warn_once(f"{_not_in_sight(away)}; going on without them, their positions are kept")
         self._context.keep_splits(lost_sight, "it is not in sight")
 
-    def _note_aged_topics(self, view: ClusterView, logged: LoggedPartitions) -> None:
+    def _known_topics(
+        self, logged: LoggedPartitions, checkpoint: Checkpoint[KafkaPartitionSplit, int] | None
+    ) -> set[str]:
+        """Return the topics that were read already, those included whose partitions have all ended."""
+        selects = self._settings.subscription.selects
+        ended = checkpoint.ended if checkpoint is not None else ()
+        topics = {split.topic for split in logged.splits.values()}
+        return topics | {topic for topic, partition in ended if selects(topic, int(partition))}
+
+    def _note_aged_topics(self, view: ClusterView, topics: Collection[str]) -> None:
         """Say of topics that are new to a running query that their first records were gone already."""
-        topics = {split.topic for split in logged.splits.values()} if view.starts else set()
         for path, start in sorted(view.starts.items()):
             if path[0] not in topics and start > 0:
                 self._warn_once(

@@ -71,15 +71,17 @@ class LoggedPartitions:
         return LoggedPartitions(splits, {path: self.positions[path] for path in splits})
 
 
-def lost_records(view: ClusterView, logged: LoggedPartitions, last: ClusterView) -> Iterator[LostRecords]:
+def lost_records(
+    view: ClusterView, logged: LoggedPartitions, last: ClusterView, topics: Collection[str]
+) -> Iterator[LostRecords]:
     """Yield lost records, by path.
 
     Args:
         view: the result of the lookup.
         logged: the partitions of the checkpoint that the options select.
         last: the result of the lookup before: how long the log of a topic was that does not exist any more.
+        topics: those that were read already, if there are partitions to begin with.
     """
-    topics = {split.topic for split in logged.splits.values()} if view.starts else set()
     changed = {
         path
         for path, split in logged.splits.items()

@@ -228,6 +228,14 @@ class TestALostBeginning:
         assert "the topic is new to this query, and its log begins at offset 7" in caplog.text
 
 
+def test_a_partition_that_is_added_to_a_topic_all_of_which_has_ended_has_lost_its_beginning() -> None:
+    view = ClusterView(SPLITS, {B: 2}, {A: 9, B: 4})
+    with pytest.raises(DataLossError, match="partition 1, offsets 0 to 1 were lost: the partition was added"):
+        Harness().sees(view, {A: 3}, ended=frozenset({A}))
+    context = Harness(fail_on_data_loss=False).sees(view, {A: 3}, ended=frozenset({A}))
+    assert (context.assigned, context.losses) == ({B: (SPLITS[B], 2)}, {B: [(0, 2)]})
+
+
 class TestOutOfSight:
     HALF = ClusterView({A: SPLITS[A]}, {}, {A: 9})
 
