@@ -42,8 +42,9 @@ class Checkpoint(Generic[SplitT, PositionT]):
         state: the result of the enumerator's ``snapshot_state`` when this checkpoint was planned.
         kept: the splits that are out of sight, by path; none of them is live. Always empty in barrier mode.
         ended: those of the live splits that ended at a record (`PlannedSource.end_condition`): nothing of
-            them is read any more, whatever their heads are, so nothing of them can be lost. To assign them or
-            to set them aside changes nothing. Always empty in barrier mode, where such splits leave.
+            them is read any more, whatever their heads are, so nothing of them can be lost. To assign the
+            same split again or to set it aside changes nothing; another one of its path begins anew. Always
+            empty in barrier mode, where such splits leave.
     """
 
     splits: Mapping[SplitPath, SplitT]

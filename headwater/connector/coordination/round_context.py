@@ -126,7 +126,15 @@ class PlannedRoundContext(RoundContext[SplitT, PositionT], PlannedSplitEnumerato
 
     def assign_splits(self, starts: Mapping[SplitPath, tuple[SplitT, PositionT]]) -> None:
         ended = self._ended()
-        super().assign_splits({path: start for path, start in starts.items() if path not in ended})
+        known = self._before.splits if self._before is not None else {}
+        # Another split of the same path begins anew, as it does where none has ended.
+        super().assign_splits(
+            {
+                path: start
+                for path, start in starts.items()
+                if path not in ended or known.get(path) != start[0]
+            }
+        )
         self._unavailable.difference_update(starts)
 
     def retire_splits(self, paths: Sequence[SplitPath], reason: str) -> None:
@@ -154,7 +162,7 @@ class PlannedRoundContext(RoundContext[SplitT, PositionT], PlannedSplitEnumerato
         return self._retired | self._unavailable
 
     def _ended(self) -> AbstractSet[SplitPath]:
-        """Return the splits that ended at a record: they stay as they are until they are retired."""
+        """Return the splits that ended at a record: they stay until they are retired or replaced."""
         return self._before.ended if self._before is not None else frozenset()
 
     def losses(self) -> Sequence[tuple[SplitPath, PositionT, PositionT]]:

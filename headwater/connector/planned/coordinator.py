@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic
@@ -376,7 +377,7 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
         On the coordinator thread.
         """
         splits, positions = self._context.live(start_offset.checkpoint() if start_offset else None)
-        ended = start_offset.ended if start_offset else frozenset()
+        ended = self._ended(start_offset)
         heads = enumerator.heads()
         # Nothing of a split that ended at a record is behind it.
         self._heads = {path: head for path, head in heads.items() if path not in ended} if ended else heads
@@ -450,7 +451,7 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
         condition = self._source.end_condition
         if condition is None:
             return None
-        ended = start_offset.ended & offset.splits.keys() if start_offset else frozenset[SplitPath]()
+        ended = self._ended(start_offset) & offset.splits.keys()
         since = start_offset.positions if start_offset else {}
         return LoggedEnds(
             condition,
@@ -461,6 +462,11 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
                 if path in since and path not in offset.starts and since[path] != position
             },
         )
+
+    def _ended(self, start_offset: PlannedOffset[SplitT, PositionT] | None) -> AbstractSet[SplitPath]:
+        """Return the splits that have ended at a record, without those that another one replaces now."""
+        ended = start_offset.ended if start_offset else frozenset()
+        return ended - self._context.starts().keys() if ended else ended
 
     def _kept(
         self, start_offset: PlannedOffset[SplitT, PositionT] | None

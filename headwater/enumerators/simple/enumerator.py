@@ -102,6 +102,8 @@ class SimpleSplitEnumerator(SplitEnumerator[NamedSplit, Any]):
         """Ask the source. On the worker thread."""
         splits = self._discover()
         logged = checkpoint.splits if checkpoint else {}
+        # With other info it is another one.
+        finished = {path for path in finished if path not in logged or splits.get(path) == logged[path]}
         kept_splits = checkpoint.kept if checkpoint else {}
         starts = {
             path: kept_splits[path].position

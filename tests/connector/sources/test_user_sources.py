@@ -176,17 +176,20 @@ def test_a_new_query_begins_at_a_timestamp_and_later_splits_at_their_start() -> 
     assert not isinstance(TailSource({}), FindsTimestamps)
 
 
-def test_a_split_that_is_discovered_with_other_info_begins_anew() -> None:
-    options = logs(a=[1, 2], b=[3])
+@pytest.mark.parametrize("source", [LogSource, EndingLogSource])
+def test_a_split_that_is_discovered_with_other_info_begins_anew(source: type[LogSource]) -> None:
+    is_ending = source is EndingLogSource
+    options = logs(a=[1, 2], b=[3, END, 4] if is_ending else [3])
     made: list[str] = ["first"]
 
-    class Generations(LogSource):
+    class Generations(source):  # type: ignore[misc, valid-type]
         def discover(self) -> list[NamedSplit]:
             return [NamedSplit(log, made[0]) for log in self.system.logs()]
 
     engine = MicroBatchEngine(lambda: UserSource(Generations)(options, STREAM))
     engine.run()
     made[0] = "second"
+    engine.run()
     engine.run()
     assert [row["number"] for row in engine.rows] == [1, 2, 3, 1, 2, 3]
 
