@@ -88,7 +88,11 @@ class _RedactingFilter(logging.Filter):
     """Takes out of a record what is not to be shown: of its message, and of the error that it came with."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        record.msg, record.args = redacted(record.getMessage()), None
+        try:
+            message = record.getMessage()
+        except Exception as error:  # noqa: BLE001 - of a user's object; handlers do not raise it either
+            message = f"{record.msg} (without its values: {type(error).__name__})"
+        record.msg, record.args = redacted(message), None
         if record.exc_info and not record.exc_text:
             # Formatters take this text instead of making one of the error.
             record.exc_text = redacted(_FORMATTER.formatException(record.exc_info))

@@ -91,6 +91,17 @@ def test_a_secret_is_left_out_as_it_stands_in_a_url_too_and_a_part_of_another_on
     assert redacted("s3cret/word s3cret%2Fword s3cr abc") == "*** *** *** abc"
 
 
+def test_a_value_without_a_text_is_left_out_of_its_line_and_is_no_error_of_the_caller(
+    records: list[str],
+) -> None:
+    class MuteError(Exception):
+        def __str__(self) -> str:
+            raise TypeError("no text")
+
+    logger_of("headwater.tests.redaction").warning("failed: %s", MuteError())
+    assert records[0] == "failed: %s (without its values: TypeError)"
+
+
 def test_each_module_that_logs_has_a_logger_that_redacts() -> None:
     root = Path(headwater.__file__).parent
     assert [path for path in root.rglob("*.py") if "logging.getLogger(__name__)" in path.read_text()] == []
