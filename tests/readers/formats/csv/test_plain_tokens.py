@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from tests.readers.formats.csv.csv_values import TEXT, decode, stream, texts
@@ -60,3 +61,11 @@ def test_escapes_are_taken_out_of_values_of_any_size(escaped: str) -> None:
         value = ("x" * size + escaped) * 3
         record = f'a,"{value}",z'
         assert texts([record, record], escape=escape) == [("a", value.replace(escaped, escaped[1]), "z")] * 2
+
+
+@pytest.mark.parametrize("number", ["0." + "123456789" * 8, "12345678901234567890e-30"])
+@pytest.mark.parametrize("kind", [pa.float64(), pa.float32()])
+def test_numbers_that_need_room_leave_values_with_escapes_as_they_are(number: str, kind: Any) -> None:
+    schema = {"a": kind, "b": pa.string(), "c": pa.string()}
+    found = decode(schema, [rf'{number},"b\"",' + '"' + 50 * r"\"" + '"'] * 2)
+    assert [(row["b"], row["c"]) for row in found.rows] == [('b"', 50 * '"')] * 2

@@ -186,7 +186,8 @@ def _plain_record(state: int, trims: bool) -> bool:
     put(state, L.AT, at)
     put(get(state, L.READER), L.CHARACTER, newline)
     put(get(state, L.READER), L.PREVIOUS, 0)
-    put(get(state, L.READER), L.TEXT_END, get(state, L.SCRATCH))
+    # The scratch behind it is free: numbers and times are put together there.
+    put(get(state, L.READER), L.TEXT_END, text)
     return True
 
 
