@@ -10,7 +10,7 @@ import pytest
 
 from tests.readers.formats.csv.csv_values import TEXT, decode, stream, texts
 
-LETTERS = '"",,\\ab\t\n\ré '
+LETTERS = '"",,\\ab\t\n\ré \0'
 ENOUGH = 1 << 20
 """A limit that no value reaches, and with which no record counts as ordinary."""
 
@@ -30,7 +30,8 @@ def test_records_are_the_same_in_both_ways(
     escape: str, quote: str, trimming: dict[str, Any], rng: random.Random
 ) -> None:
     lines = records(rng, 1_000, LETTERS.replace("\n", "").replace("\r", ""))
-    lines += [f'"{line}",{line},"{line}"' for line in records(rng, 1_000, '"\\ab ')]
+    lines += [f'"{line}",{line},"{line}"' for line in records(rng, 1_000, '"\\ab \0')]
+    lines += [f"\0{line}\0,b" for line in records(rng, 1_000, '"\\ab \0')]
     options: dict[str, Any] = {"escape": escape, "quote": quote, "comment": "b", **trimming}
     plain = decode(TEXT, lines, corrupt="corrupt", **options)
     exact = decode(TEXT, lines, corrupt="corrupt", max_characters=ENOUGH, **options)

@@ -58,7 +58,7 @@ def trimmed_record(state: int) -> bool:
 
 @called
 def _without_escapes(
-    at: int, begin: int, end: int, options: int, special: int, to: int, limit: int
+    at: int, begin: int, end: int, options: int, other: int, special: int, to: int, limit: int
 ) -> tuple[int, int]:
     """Put a quoted value together whose first escape or doubled quote is here.
 
@@ -86,7 +86,7 @@ def _without_escapes(
             to += size + 1
             begin = at + 2
             at += 1
-        at = _find(at + 1, end, quote, escape, special)
+        at = _find(at + 1, end, quote, other, special)
     return int64(0), to
 
 
@@ -109,6 +109,8 @@ def _plain_record(state: int, trims: bool) -> bool:
     separator = get(options, L.OPTION_SEPARATOR)
     quote = get(options, L.OPTION_QUOTE)
     escape = get(options, L.OPTION_ESCAPE)
+    # Where quotes escape quotes, univocity leaves NUL out of some values: it stands for no escape of escapes.
+    other = get(options, L.OPTION_ESCAPE_ESCAPE) if escape == quote else escape
     leading = trims and get(options, L.OPTION_LEADING) == 1
     trailing = trims and get(options, L.OPTION_TRAILING) == 1
     line_end = get(options, L.OPTION_LINE_END)
@@ -133,11 +135,14 @@ def _plain_record(state: int, trims: bool) -> bool:
         if leading:
             at = _behind_white(at, end, separator, newline, line_end, quote)
         if at < end and load_byte(at) == quote:
+            # To univocity NUL is no character too: as a quote, which is none, it has rules of its own.
+            if quote == 0:
+                return False
             begin = at + 1
-            at = _find(begin, end, quote, escape, special)
+            at = _find(begin, end, quote, other, special)
             if at < end and load_byte(at) == escape and (escape != quote or load_byte(at + 1) == quote):
                 limit = get(state, L.SCRATCH) + get(state, L.SCRATCH_SIZE)
-                at, text_end = _without_escapes(at, begin, end, options, special, text, limit)
+                at, text_end = _without_escapes(at, begin, end, options, other, special, text, limit)
                 if at == 0:
                     return False
                 begin = text
