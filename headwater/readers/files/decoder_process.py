@@ -202,8 +202,7 @@ class DecoderProcess:
             try:
                 message, content = receive(self._answers)
             except EOFError:
-                code = self._process.wait()
-                raise (LargeBlockError() if code == TOO_LARGE else DecoderProcessEndedError(code)) from None
+                raise self._ended() from None
             if message is DecoderMessage.READ:
                 self.last_read, size = RANGE.unpack(content)
                 file.seek(self.last_read)
@@ -218,7 +217,12 @@ class DecoderProcess:
         try:
             send(self._questions, message, content)
         except BrokenPipeError:
-            raise DecoderProcessEndedError(self._process.wait()) from None
+            raise self._ended() from None
+
+    def _ended(self) -> Exception:
+        """Return why the process has ended, wherever in its work that is noticed."""
+        code = self._process.wait()
+        return LargeBlockError() if code == TOO_LARGE else DecoderProcessEndedError(code)
 
     def close(self) -> None:
         """End the process, also in the middle of its work."""

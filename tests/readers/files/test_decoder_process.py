@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +15,7 @@ import pytest
 from pyarrow import orc
 
 from headwater.core.errors import CorruptRecordError, TransientSourceError
+from headwater.readers.compression import LargeBlockError
 from headwater.readers.files import decoder_process as module
 from headwater.readers.files import split_reader
 from headwater.readers.files.decoder_process import NUMBER, DecoderMessage, DecoderProcess, decoder_process
@@ -94,6 +97,28 @@ def test_a_decoder_that_is_killed_from_outside_is_no_damage_and_nothing_is_skipp
     with pytest.raises(TransientSourceError, match="SIGKILL") as found:
         read(path, settings("orc", NUMBERS, ignore_corrupt=True))
     assert found.value.split == f"file://{path}"
+
+
+class Waiting(io.BytesIO):
+    """A file that waits, with each read, until the process that reads it has ended."""
+
+    def __init__(self, process: DecoderProcess) -> None:
+        super().__init__(content())
+        self.process = process
+
+    def read(self, size: int | None = -1) -> bytes:
+        self.process._process.wait(PATIENCE_S)
+        return super().read(size)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells the memory of a process")
+def test_a_stripe_that_is_too_large_is_told_as_such_also_if_its_process_ends_as_it_asks_for_bytes() -> None:
+    with decoder_process() as process:
+        process.ask(DecoderMessage.OPEN, NUMBER.pack(len(content())))
+        assert len(list(process.answers(io.BytesIO(content())))) == 1
+        process.ask(DecoderMessage.STRIPE, json.dumps([0, ["a"], -(1 << 50)]).encode())
+        with pytest.raises(LargeBlockError):
+            list(process.answers(Waiting(process)))
 
 
 def test_a_process_is_kept_for_the_next_file_and_another_is_started_after_a_crash(tmp_path: Path) -> None:
