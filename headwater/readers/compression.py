@@ -8,6 +8,7 @@ from __future__ import annotations
 import bz2
 import io
 import lzma
+import re
 import sys
 import zlib
 from abc import ABC, abstractmethod
@@ -33,6 +34,14 @@ _MOST_LZ4_RATIO: Final = 256
 _INPUT_BYTES: Final = 64 << 10
 _OUTPUT_BYTES: Final = 1 << 20
 _LZ4_FRAME: Final = b"\x04\x22\x4d\x18"
+_BLOCK: Final = 0x314159265359
+_BZIP2: Final = re.compile(
+    rb"(?P<head>BZh[1-9])?1AY&SY|"
+    + b"|".join(re.escape((_BLOCK << 8 - bit).to_bytes(7)[1:6]) for bit in range(1, 8))
+)
+"""How a block of bzip2 begins: behind the head of a stream, or the whole bytes of that at any other bit."""
+_MOST_BEGUN: Final = 9
+"""So many bytes may be the beginning of such a one."""
 
 
 class LargeBlockError(Exception):
@@ -264,12 +273,14 @@ class _Bounded(_Inflater):
         return self._stream.unused_data if self._stream.eof else None
 
 
-def _members(make: Callable[[], _Inflater], magic: bytes = b"") -> Callable[[Any], Iterator[bytes]]:
+def _members(
+    make: Callable[[], _Inflater], next_stream: Callable[[bytes, Any], bytes] = lambda data, _file: data
+) -> Callable[[Any], Iterator[bytes]]:
     """Return a reader of streams of one kind that follow each other, as the tools of Unix write them.
 
     Args:
         make: makes a decompressor for the next stream.
-        magic: how streams begin. Behind a whole one, other bytes are nothing, as to Hadoop's bzip2.
+        next_stream: returns the input from the next stream on, given what was read behind the last one.
     """
 
     def pieces(file: Any) -> Iterator[bytes]:
@@ -282,13 +293,25 @@ def _members(make: Callable[[], _Inflater], magic: bytes = b"") -> Callable[[Any
                 if not data:
                     raise EOFError("it ends in the middle")
                 yield from _all(member, data)
-            data = member.left or file.read(_INPUT_BYTES)
-            while data and len(data) < len(magic) and (more := file.read(_INPUT_BYTES)):
-                data += more
-            if not data.startswith(magic):
-                return
+            data = next_stream(member.left or file.read(_INPUT_BYTES), file)
 
     return pieces
+
+
+def _next_bzip2(data: bytes, file: Any) -> bytes:
+    """Pass by what is no stream with a block, as Hadoop does: it looks for blocks alone.
+
+    Raises:
+        OSError: a block stands there without the head of a stream, which Hadoop would read.
+    """
+    while data:
+        if found := _BZIP2.search(data):
+            if found["head"] is None:
+                raise OSError("a block of bzip2 stands outside of a stream")
+            return data[found.start() :]
+        more = file.read(_INPUT_BYTES)
+        data = data[-_MOST_BEGUN:] + more if more else b""
+    return data
 
 
 def _all(member: _Inflater, data: bytes) -> Iterator[bytes]:
@@ -356,7 +379,7 @@ _CODECS: Final[dict[str, Callable[[Any], Iterator[bytes]]]] = {
     ".gz": _GZIP,
     ".gzip": _GZIP,
     ".deflate": _members(lambda: _Zlib(zlib.MAX_WBITS)),
-    ".bz2": _members(lambda: _Bounded(bz2.BZ2Decompressor()), b"BZh"),
+    ".bz2": _members(lambda: _Bounded(bz2.BZ2Decompressor()), _next_bzip2),
     ".xz": _members(lambda: _Bounded(lzma.LZMADecompressor())),
     ".snappy": _hadoop(lambda chunk, _most: snappy_size(chunk), snappy_block),
     ".lz4": _lz4,

@@ -67,6 +67,27 @@ def test_what_is_before_the_end_of_a_cut_file_is_read_and_then_the_file_is_named
         stream.read(1)
 
 
+@pytest.mark.parametrize("size", [0, 1, 10, 64_000, 200_000])
+def test_streams_of_bzip2_are_found_behind_any_bytes_as_hadoop_finds_them(size: int) -> None:
+    first, second = bz2.compress(b"a\n"), bz2.compress(b"b\n")
+    for between in (bytes(size), b"BZh9" * (size // 4), random.Random(size).randbytes(size)):
+        # So that the second stream lies on the border of what is read at once, too.
+        for begins in range(0, len(second), 3):
+            border = bytes((-len(first) - len(between) - begins) % (64 << 10))
+            content = first + between + border + bz2.compress(b"") + second + between
+            assert decompressed("a.bz2", io.BytesIO(content)).read(100) == b"a\nb\n"
+
+
+@pytest.mark.parametrize("bit", range(8))
+def test_a_block_of_bzip2_that_hadoop_would_read_outside_of_a_stream_is_damage(bit: int) -> None:
+    block = bz2.compress(b"b\n")[4:]
+    moved = (int.from_bytes(block, "big") << 8 - bit).to_bytes(len(block) + 1, "big")
+    stream = decompressed("a.bz2", io.BytesIO(bz2.compress(b"a\n") + b"xyz" + moved))
+    assert stream.read(2) == b"a\n"
+    with pytest.raises(CorruptRecordError, match="a block of bzip2 stands outside of a stream"):
+        stream.read(1)
+
+
 def test_a_cut_gzip_gives_all_that_it_holds() -> None:
     cut = FILES["a.gz"][:-1000]
     stream = decompressed("a.gz", io.BytesIO(cut))

@@ -58,8 +58,14 @@ def test_compressed_files_are_those_of_spark(drawn: DrawnFiles, suffix: str) -> 
     drawn.same(Reading("text", "value string", {}, f".txt{suffix}"), texts().map(CODECS[suffix]), 20)
 
 
-@pytest.mark.parametrize("behind", [bytes(10), b"xyz", b"B", bz2.compress(b"d\n") + b"\0"])
-def test_bytes_behind_the_last_stream_of_bzip2_are_nothing_as_to_hadoop(
+@pytest.mark.parametrize(
+    "behind",
+    [
+        *(bytes(10), b"xyz", b"B", b"BZh9", bz2.compress(b"d\n") + b"\0"),
+        *(between + bz2.compress(b"d\n") for between in (bytes(10), b"xyz", bz2.compress(b""))),
+    ],
+)
+def test_bytes_behind_a_stream_of_bzip2_are_nothing_up_to_the_next_one_as_to_hadoop(
     parity: FilesParity, behind: bytes
 ) -> None:
     files = [bz2.compress(b"a\nb\n") + behind]
