@@ -5,11 +5,10 @@ from __future__ import annotations
 import threading
 from contextlib import closing
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from headwater.connector.sources.simple import BarrierSimpleSource, PlannedSimpleSource
 from headwater.core.abilities import EndsAtRecords
 from headwater.core.barrier_reader import BarrierSplitReader
 from headwater.core.barrier_source import BarrierSource
@@ -22,6 +21,9 @@ from headwater.testing.contracts import keeps
 from headwater.testing.driving import read_range, with_patience
 from headwater.testing.engine import count_rows
 from headwater.testing.subject import Subject
+
+if TYPE_CHECKING:
+    from headwater.connector.sources.simple import BarrierSimpleSource, PlannedSimpleSource
 
 _END_S = 2
 """How long a thread may take to end."""
@@ -95,6 +97,9 @@ class ReaderTests(Subject):
                 )
 
     def test_a_split_ends_at_the_record_that_says_so(self) -> None:
+        # It loads pyspark, which a test of a reader alone does without.
+        from headwater.connector.sources.simple import BarrierSimpleSource, PlannedSimpleSource
+
         with self.readable() as configured:
             source = configured.source
             if not isinstance(source, PlannedSimpleSource | BarrierSimpleSource) or source.decoding:

@@ -167,6 +167,16 @@ _NOT_OF_ARROW: Final = re.compile(r"^(LIST|MAP)-annotated groups|^Map keys must|
 """The beginnings of errors of Arrow's library about nested columns in a layout that it does not expect."""
 
 
+def _is_short_of_memory(error: BaseException) -> bool:
+    """Whether a read failed by the limit of this process, and not by the file.
+
+    Without a limit no right file asks for more than there is. A thread of Arrow's has no room for its stack.
+    """
+    if resource.getrlimit(resource.RLIMIT_AS)[0] == resource.RLIM_INFINITY:
+        return False
+    return isinstance(error, MemoryError) or "Failed to launch worker thread" in str(error)
+
+
 @contextmanager
 def named_errors(status: FileStatus, kind: str) -> Iterator[None]:
     """Name the file in pyarrow's errors, and in errors about its schema."""
@@ -177,12 +187,8 @@ def named_errors(status: FileStatus, kind: str) -> Iterator[None]:
     except (pa.ArrowException, EOFError, OSError, UnicodeDecodeError) as error:
         if isinstance(error, OSError) and (type(error) is not OSError or error.errno is not None):
             raise  # of the file system
-        if (
-            isinstance(error, MemoryError)
-            and resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
-        ):
-            # The file may be right: so it is never skipped as a damaged one is. Without a limit no right file
-            # asks for more than there is.
+        if _is_short_of_memory(error):
+            # The file may be right: so it is never skipped as a damaged one is.
             raise SourceError(
                 f"this {kind} file takes more memory than a Python worker may have "
                 f"(spark.executor.pyspark.memory): {error}",

@@ -27,7 +27,7 @@ def test_the_skeleton_passes_its_own_tests(tmp_path: Path, capsys: pytest.Captur
         command, cwd=project, env=environment, capture_output=True, text=True, timeout=PATIENCE_S, check=False
     )
     assert done.returncode == 0, done.stdout[-4_000:]
-    assert "28 passed" in done.stdout
+    assert "29 passed" in done.stdout
 
 
 @pytest.mark.parametrize("name", ["My-Source", "1st", "a--b", "import", "json", "../x", ""])
