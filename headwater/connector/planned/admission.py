@@ -1,5 +1,7 @@
 """Admission control: how far the next batch goes, by its limits and by the end of an AvailableNow run.
 
+And what it leaves behind, for the metrics.
+
 Spark hands over at most one limit and knows no combination; the source keeps its limits itself and shares the
 budget among its splits. Limits of rows are kept as Spark's own Kafka source keeps them
 (``KafkaMicroBatchStream``), so that a query that changes its source has the same batches.
@@ -12,9 +14,11 @@ from dataclasses import dataclass, field
 from typing import Any, Generic
 
 from headwater.connector.planned.batch_duration import TargetDuration
+from headwater.connector.planned.offsets import PlannedOffset
 from headwater.connector.planned.shares import Share, cap_groups, share_budget, share_by_weight, share_rows
 from headwater.core.clock import Clock
-from headwater.core.enumerator import SplitRequest
+from headwater.core.enumerator import SplitRequest, UnassignedSplits
+from headwater.core.metrics import BACKLOG, PENDING_BYTES, PENDING_RECORDS, UNASSIGNED_SPLITS
 from headwater.core.planned_source import PlannedSource
 from headwater.core.split import PositionT, SplitPath, SplitT
 
@@ -192,3 +196,37 @@ class AvailableNowTarget(Generic[SplitT, PositionT]):
 def all_bounded(source: PlannedSource[Any, SplitT, Any], splits: Mapping[SplitPath, SplitT]) -> bool:
     """Whether there are splits, and each is read whole in the batch that it is assigned to."""
     return bool(splits) and all(map(source.is_bounded, splits.values()))
+
+
+def backlog_metrics(
+    source: PlannedSource[Any, SplitT, PositionT],
+    offset: PlannedOffset[SplitT, PositionT],
+    heads: Mapping[SplitPath, PositionT],
+    unassigned: UnassignedSplits,
+    *,
+    is_read: bool,
+) -> Mapping[str, int]:
+    """Return the metrics of what is there, and that the batch of an offset does not read.
+
+    Args:
+        source: of the splits.
+        offset: where the batch ends.
+        heads: of the last discovery.
+        unassigned: splits that were found, and have no position yet.
+        is_read: whether the batch reads anything.
+    """
+    records, size_bytes = 0, unassigned.size_bytes
+    for path, head in heads.items():
+        # At its head, as nearly all splits are: nothing is counted.
+        if path not in offset.splits or offset.positions[path] == head:
+            continue
+        rows = source.rows_between(offset.positions[path], head)
+        records += 0 if source.counts_bytes(offset.splits[path]) else rows
+        size_bytes += rows * source.row_bytes(offset.splits[path], offset.state)
+    is_behind = bool(records or size_bytes or unassigned.count)
+    return {
+        PENDING_RECORDS: records,
+        PENDING_BYTES: size_bytes,
+        UNASSIGNED_SPLITS: unassigned.count,
+        BACKLOG: int(unassigned.goes_on or (is_read and is_behind)),
+    }

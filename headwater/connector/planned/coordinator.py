@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from functools import partial
@@ -11,13 +11,17 @@ from typing import TYPE_CHECKING, Any, Generic
 
 from headwater.connector.coordination.coordinator import SourceCoordinator, check_logged_schema, described
 from headwater.connector.coordination.coordinator_loop import CoordinatorLoop
-from headwater.connector.coordination.dealing import SplitTimes
 from headwater.connector.coordination.enumerator_driver import EnumeratorDriver
 from headwater.connector.coordination.round_context import PlannedRoundContext
-from headwater.connector.planned.admission import Admission, AvailableNowTarget, ReadLimits, all_bounded
+from headwater.connector.planned.admission import (
+    Admission,
+    AvailableNowTarget,
+    ReadLimits,
+    all_bounded,
+    backlog_metrics,
+)
 from headwater.connector.planned.batch_sizing import BatchSizing
 from headwater.connector.planned.offsets import (
-    LoggedEnds,
     PlannedOffset,
     PlannedOffsetCodec,
     adopted_batch,
@@ -26,35 +30,21 @@ from headwater.connector.planned.offsets import (
 from headwater.connector.planned.planning import PlanningHints, ReadTask, plan_tasks
 from headwater.connector.planned.split_ends import SplitEnds
 from headwater.connector.planned.task_count import TaskCounts
-from headwater.connector.planned.task_losses import TaskLosses
+from headwater.connector.planned.task_reports import TaskReports
 from headwater.connector.time_column import check_time_column
 from headwater.core.clock import Clock, SystemClock
-from headwater.core.enumerator import KeptSplit, PlannedSplitEnumerator, SplitRequest, UnassignedSplits
+from headwater.core.enumerator import KeptSplit, PlannedSplitEnumerator, SplitRequest
 from headwater.core.errors import ContractError
 from headwater.core.identity_cache import IdentityCache
 from headwater.core.jsons import JsonObject, JsonValue
 from headwater.core.losses import NO_LOSSES, Losses, LostRange
-from headwater.core.metrics import (
-    BACKLOG,
-    IDLE_TIME,
-    LATE_IN_COLUMN,
-    PENDING_BYTES,
-    PENDING_RECORDS,
-    RETRIES,
-    UNASSIGNED_SPLITS,
-    ReportedMetrics,
-)
+from headwater.core.metrics import IDLE_TIME, RETRIES
 from headwater.core.planned_source import PlannedSource
 from headwater.core.retry import Backoff
-from headwater.core.source import Boundedness
 from headwater.core.split import PositionT, SplitPath, SplitRange, SplitT
 
 if TYPE_CHECKING:
-    # The readers' runtime is loaded by the first batch of a stream, and not by a batch read.
     from headwater.connector.planned.event_time_options import WatchedColumn
-    from headwater.connector.planned.report_listener import ColumnTimes, ReportListener
-    from headwater.readers.runtime.loss_reports import LossReport
-    from headwater.readers.runtime.task_reports import ReadReport, ReportAddress
 
 
 class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic[SplitT, PositionT]):
@@ -103,11 +93,8 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
         self._codec: PlannedOffsetCodec[SplitT, PositionT] = PlannedOffsetCodec(source)
         self._context = context
         self._wall_ms = wall_ms
-        self._task_losses = TaskLosses()
         self._split_ends = SplitEnds(source)
-        self._report_listener: ReportListener | None = None
-        self._watched = watched
-        self._column_times: ColumnTimes | None = None
+        self._reports = TaskReports(source, self._split_ends, watched, wall_ms)
         if watched is not None:
             check_time_column(source, watched.name)
         self._driver: EnumeratorDriver[PlannedSplitEnumerator[SplitT, PositionT]] = EnumeratorDriver(
@@ -122,15 +109,11 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
             BatchSizing(limits.target, source, clock, wall_ms) if limits.target is not None else None
         )
         self._task_counts = TaskCounts(clock)
-        self._times = SplitTimes()
-        # Of the last batch, by split: what the times of its tasks are divided by.
-        self._planned_bytes: Mapping[SplitPath, int] = {}
         self._in_order: IdentityCache[[Mapping[SplitPath, SplitT]], list[SplitPath]] = IdentityCache(sorted)
         self._heads: Mapping[SplitPath, PositionT] = {}
         self._fronts_ms: Mapping[SplitPath, int] = {}
         self._available_now = AvailableNowTarget(source)
         self._clock = clock
-        self._metrics = ReportedMetrics()
         # As of the last look: what is there and not planned. None before it.
         self._backlog: Mapping[str, int] | None = None
         self._busy_ms = clock.monotonic_ms()
@@ -156,7 +139,7 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
             self._sizing.committed(start)
         logged_offset = self._decoded(start)
         start_offset, moved = self._split_ends.settled(logged_offset) if logged_offset else (None, {})
-        task_losses = self._task_losses.waiting(start)
+        task_losses = self._reports.losses.waiting(start)
         request = self._request(limited=limited)
         self._look(start, start_offset, request)
         offset, rows = self._driver.ask(
@@ -189,9 +172,11 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
             losses=losses,
             schema=self._source.logged_schema,
         )
-        offset = replace(offset, ends=self._ends(start_offset, offset))
+        offset = replace(
+            offset, ends=self._split_ends.logged(start_offset, offset, self._ended(start_offset))
+        )
         end = self._codec.encode(offset)
-        self._task_losses.planned(end, len(task_losses))
+        self._reports.losses.planned(end, len(task_losses))
         self._driver.record_plan(end, assigned)
         if self._sizing is not None:
             self._sizing.planned(end, offset.splits, rows)
@@ -240,11 +225,7 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
             end_offset = adopted_batch(self._source, start_offset, end_offset)
         ranges = end_offset.ranges_since(start_offset)
         row_bytes = self._row_bytes(ranges, end_offset.state)
-        self._planned_bytes = {
-            part.split.path: 1 + size * self._source.rows_between(part.start, part.stop)
-            for part, size in zip(ranges, row_bytes, strict=True)
-        }
-        self._metrics.begin_batch()
+        self._reports.begin_batch(ranges, row_bytes)
         ends_by = end_offset.ends.condition if end_offset.ends is not None else None
         tasks = plan_tasks(
             self._source.ending_at(ends_by),
@@ -252,17 +233,10 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
             row_bytes,
             self._hints,
             partial(self._task_counts.choose, end),
-            reports_to=self._reports_to(),
-            times=self._times,
+            reports_to=self._reports.address(),
+            times=self._reports.times,
         )
         return tasks if ends_by is None else [replace(task, ends_by=ends_by) for task in tasks]
-
-    def add_task_losses(self, losses: Iterable[LostRange]) -> None:
-        """Take losses that tasks found (`LostRange.found` is ``task``). Any thread.
-
-        The next `plan_next` logs them (`Losses.plus`).
-        """
-        self._task_losses.add(losses)
 
     def latest(self) -> JsonObject | None:
         """Return the heads of the last discovery as an offset, and the fields of `SourceCoordinator`.
@@ -276,10 +250,8 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
             RETRIES: self._loop.retries,
             IDLE_TIME: self._clock.monotonic_ms() - self._busy_ms,
         }
-        if self._column_times is not None:
-            metrics[LATE_IN_COLUMN] = self._column_times.late_rows
         report = self._codec.encode_report(self._heads, self._fronts_ms)
-        return report | described(self._source, self._metrics.report(metrics))
+        return report | described(self._source, self._reports.metrics(metrics))
 
     def commit(self, end: JsonObject) -> None:
         end_offset = self._codec.decode(end)
@@ -288,8 +260,7 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
             self._driver.notify_complete(end, end_offset.checkpoint())
 
     def close(self) -> None:
-        if self._report_listener is not None:
-            self._report_listener.close()
+        self._reports.close()
         self._driver.close()
 
     def _decoded(self, logged: JsonObject) -> PlannedOffset[SplitT, PositionT] | None:
@@ -305,40 +276,6 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
 
     def _row_bytes(self, ranges: Sequence[SplitRange[SplitT, PositionT]], state: JsonValue) -> list[int]:
         return [self._source.row_bytes(split_range.split, state) for split_range in ranges]
-
-    def _reports_to(self) -> ReportAddress | None:
-        """Return where tasks report; the first call begins to listen. On Spark's thread.
-
-        None in a batch read: there is no later offset that could count.
-        """
-        if self._source.boundedness is Boundedness.BOUNDED:
-            return None
-        if self._report_listener is None:
-            from headwater.connector.planned.report_listener import ReportListener
-
-            if self._watched is not None:
-                from headwater.connector.planned.report_listener import ColumnTimes
-
-                self._column_times = ColumnTimes(self._watched, self._source.name)
-            self._report_listener = ReportListener(self._take_report, self._take_read, self._split_ends.add)
-        address = self._report_listener.address
-        if address is None or self._column_times is None:
-            return address
-        return replace(address, times=self._column_times.ask())
-
-    def _take_report(self, report: LossReport) -> None:
-        """Take the report of a loss. On the listener's thread."""
-        lost = LostRange(report.split, report.first, report.until, "task", self._wall_ms())
-        self.add_task_losses([lost])
-
-    def _take_read(self, report: ReadReport) -> None:
-        """Take the report of a task on its rows. On the listener's thread."""
-        planned = self._planned_bytes
-        took = ((tuple(path), took_ms) for path, took_ms in report.took_ms)
-        self._times.add((path, took_ms / planned[path]) for path, took_ms in took if path in planned)
-        self._metrics.add(report.metrics)
-        if self._column_times is not None:
-            self._column_times.add(report)
 
     def _request(self, *, limited: bool) -> SplitRequest:
         """Return the request for the next batch; without limits where Spark does not want any."""
@@ -413,55 +350,10 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
         read = {path: rows for path, rows in zip(behind, admitted, strict=True) if rows}
         if read:
             self._busy_ms = self._clock.monotonic_ms()
-        self._backlog = self._left(enumerator.unassigned(), splits, positions, state, is_read=bool(read))
-        return PlannedOffset(splits, positions, self._context.starts(), state), read
-
-    def _left(
-        self,
-        unassigned: UnassignedSplits,
-        splits: Mapping[SplitPath, SplitT],
-        positions: Mapping[SplitPath, PositionT],
-        state: JsonValue,
-        *,
-        is_read: bool,
-    ) -> Mapping[str, int]:
-        """Return the metrics of what is there, and that the batch does not read."""
-        records, size_bytes, source = 0, unassigned.size_bytes, self._source
-        for path, head in self._heads.items():
-            # At its head, as nearly all splits are: nothing is counted.
-            if path not in splits or positions[path] == head:
-                continue
-            rows = source.rows_between(positions[path], head)
-            records += 0 if source.counts_bytes(splits[path]) else rows
-            size_bytes += rows * source.row_bytes(splits[path], state)
-        is_behind = bool(records or size_bytes or unassigned.count)
-        return {
-            PENDING_RECORDS: records,
-            PENDING_BYTES: size_bytes,
-            UNASSIGNED_SPLITS: unassigned.count,
-            BACKLOG: int(unassigned.goes_on or (is_read and is_behind)),
-        }
-
-    def _ends(
-        self,
-        start_offset: PlannedOffset[SplitT, PositionT] | None,
-        offset: PlannedOffset[SplitT, PositionT],
-    ) -> LoggedEnds[PositionT] | None:
-        """Return the ``ends`` of the next offset. On Spark's thread, after the round."""
-        condition = self._source.end_condition
-        if condition is None:
-            return None
-        ended = self._ended(start_offset) & offset.splits.keys()
-        since = start_offset.positions if start_offset else {}
-        return LoggedEnds(
-            condition,
-            ended,
-            {
-                path: since[path]
-                for path, position in offset.positions.items()
-                if path in since and path not in offset.starts and since[path] != position
-            },
-        )
+        offset = PlannedOffset(splits, positions, self._context.starts(), state)
+        unassigned = enumerator.unassigned()
+        self._backlog = backlog_metrics(self._source, offset, self._heads, unassigned, is_read=bool(read))
+        return offset, read
 
     def _ended(self, start_offset: PlannedOffset[SplitT, PositionT] | None) -> AbstractSet[SplitPath]:
         """Return the splits that have ended at a record, without those that another one replaces now."""

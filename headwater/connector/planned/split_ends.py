@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic
 
@@ -72,6 +73,33 @@ class SplitEnds(Generic[SplitT, PositionT]):
             logged.condition, logged.splits | found.keys() if is_same else frozenset()
         )
         return replace(offset, positions={**offset.positions, **found}, ends=ended), found
+
+    def logged(
+        self,
+        start_offset: PlannedOffset[SplitT, PositionT] | None,
+        offset: PlannedOffset[SplitT, PositionT],
+        ended: AbstractSet[SplitPath],
+    ) -> LoggedEnds[PositionT] | None:
+        """Return the ``ends`` of an offset that is planned; None where splits do not end.
+
+        Args:
+            start_offset: the one before it.
+            offset: the one that is planned.
+            ended: the splits that have ended.
+        """
+        condition = self._source.end_condition
+        if condition is None:
+            return None
+        since = start_offset.positions if start_offset else {}
+        return LoggedEnds(
+            condition,
+            ended & offset.splits.keys(),
+            {
+                path: since[path]
+                for path, position in offset.positions.items()
+                if path in since and path not in offset.starts and since[path] != position
+            },
+        )
 
     def _ends_of(
         self,

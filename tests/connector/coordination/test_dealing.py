@@ -158,7 +158,10 @@ class Batches:
 
     def wait_for_reports(self, most_unmeasured: int) -> None:
         """Wait until planned mode has heard its tasks, whose first fetch says nothing of its split."""
-        until(lambda: len(self.coordinator._times._ms) >= len(SPLITS) - most_unmeasured, "the tasks' reports")
+        until(
+            lambda: len(self.coordinator._reports.times._ms) >= len(SPLITS) - most_unmeasured,
+            "the tasks' reports",
+        )
 
 
 def names_of(task: Any) -> set[str]:

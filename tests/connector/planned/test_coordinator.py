@@ -447,12 +447,12 @@ def test_what_a_task_found_is_counted_once_also_if_there_is_nothing_to_read(harn
     coordinator = harness.coordinator()
     first = logged(coordinator.plan_next(coordinator.initial_offset(), limited=True))
     found = LostRange("a", 2, 6, "task", 5)
-    coordinator.add_task_losses([found])
+    coordinator._reports.losses.add([found])
     given_up = coordinator.plan_next(first, limited=True)
     second = logged(coordinator.plan_next(first, limited=True))
     assert given_up["losses"] == second["losses"] == NO_LOSSES.plus([found], distance).to_json()
     assert read(coordinator, first, second) == {}
-    coordinator.add_task_losses([found])
+    coordinator._reports.losses.add([found])
     assert coordinator.plan_next(second, limited=True) is second
     harness.outside.heads["a"] = 11
     assert coordinator.plan_next(second, limited=True)["losses"] == second["losses"]

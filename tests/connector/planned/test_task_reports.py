@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headwater.connector.planned.task_losses import TaskLosses
+from headwater.connector.planned.task_reports import TaskLosses
 from headwater.core.losses import LostRange
 
 ONE = LostRange("a", 0, 5, "task", 1)
