@@ -119,9 +119,9 @@ def _equals(column: Any, value: Scalar, path: str) -> Any:
     if pa.types.is_nested(column.type):
         raise _refusal(f"{path!r} is {column.type}: name a single value in it, behind a dot")
     # Arrow takes each whole number for one of 19 digits, for which few decimals have room.
-    wanted: Any = [str(value) if pa.types.is_decimal(column.type) else value]
+    values: Any = [str(value) if pa.types.is_decimal(column.type) else value]
     try:
-        return pc.equal(column, pa.array(wanted).cast(column.type)[0])
+        return pc.equal(column, pa.array(values).cast(column.type)[0])
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OverflowError, UnicodeEncodeError) as error:
         raise _refusal(f"{value!r} is no value of {path!r}, which is {column.type}: {error}") from None
 

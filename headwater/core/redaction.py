@@ -32,18 +32,18 @@ class _Secrets:
     def __init__(self) -> None:
         # Readers see one tuple or the next; writers must not lose what the other one adds.
         self._lock = threading.Lock()
-        self._known: tuple[str, ...] = ()
+        self._texts: tuple[str, ...] = ()
 
     def add(self, secret: str) -> None:
         forms = _forms(secret)
         with self._lock:
-            if forms <= set(self._known):
+            if forms <= set(self._texts):
                 return
-            kept = [known for known in self._known[-_MOST_SECRETS:] if known not in forms]
-            self._known = (*kept, *forms)
+            others = [each for each in self._texts[-_MOST_SECRETS:] if each not in forms]
+            self._texts = (*others, *forms)
 
     def hidden(self, text: str) -> str:
-        return _without(text, self._known)
+        return _without(text, self._texts)
 
 
 _SECRETS: Final = _Secrets()

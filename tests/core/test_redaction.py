@@ -81,7 +81,7 @@ def test_no_log_line_and_no_error_shows_a_secret_that_was_used(secret: str) -> N
         assert all(f"key={secret}&" not in line for line in shown)
         assert f": {secret}." not in str(SourceError(f"refused: {secret}."))
     finally:
-        redaction._SECRETS._known = ()
+        redaction._SECRETS._texts = ()
 
 
 def test_a_secret_is_left_out_as_it_stands_in_a_url_too_and_a_part_of_another_one_shows_nothing_of_it() -> (

@@ -61,18 +61,18 @@ class SplitEnds(Generic[SplitT, PositionT]):
         logged = offset.ends
         if logged is None:
             return offset, {}
-        found: dict[SplitPath, Any] = {
+        positions: dict[SplitPath, Any] = {
             end.path: end.end[0]
             for end in self._ends_of(offset.ranges_of(logged), self._source.ending_at(logged.condition))
             if end.end is not None
         }
-        for path in found.keys() - logged.splits:
-            log.info("split %s ended at a record before position %s", "-".join(path), dumps(found[path]))
+        for path in positions.keys() - logged.splits:
+            log.info("split %s ended at a record before position %s", "-".join(path), dumps(positions[path]))
         is_same = logged.condition == self._source.end_condition
         ended = LoggedEnds[PositionT](
-            logged.condition, logged.splits | found.keys() if is_same else frozenset()
+            logged.condition, logged.splits | positions.keys() if is_same else frozenset()
         )
-        return replace(offset, positions={**offset.positions, **found}, ends=ended), found
+        return replace(offset, positions={**offset.positions, **positions}, ends=ended), positions
 
     def logged(
         self,
