@@ -93,7 +93,7 @@ def pytest_runtest_makereport(item: pytest.Function) -> Generator[None, pytest.T
 @pytest.fixture(autouse=True)
 def _no_secrets_of_other_tests() -> None:
     """What is a secret in one test is a word in another one's message."""
-    redaction._SECRETS._known = ()
+    redaction._SECRETS._texts = ()
 
 
 @pytest.fixture
