@@ -4,7 +4,8 @@
 * the layouts of the offset log;
 * Arrow's types for Spark's, through functions of PySpark that are not public;
 * names of columns, which PySpark takes for paths in some calls;
-* tables of the catalog, which keep the options of ``CREATE TABLE ... USING headwater`` and pass none.
+* tables of the catalog, which keep the options of ``CREATE TABLE ... USING headwater`` and pass none;
+* the time zone of a session, which Spark tells every Python worker.
 
 Spark imports it in every process that looks for Python data sources, old versions included: so it imports
 next to nothing.
@@ -13,6 +14,7 @@ next to nothing.
 from __future__ import annotations
 
 import re
+import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
@@ -127,6 +129,23 @@ def _renamed(
     function: _OfBatches, names: list[str], batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     return function(batch.rename_columns(names) for batch in batches)
+
+
+def worker_zone() -> str | None:
+    """Return the session's time zone as Spark told it to this Python worker; None where it told none.
+
+    For a task, on the thread on which Spark calls it. The driver's JVM sends each worker the zone that counts
+    (``ArrowPythonRunner.getPythonRunnerConfMap``): the session's, else its own default. PySpark keeps it in
+    the ``RunnerConf`` of a function that calls the task, and no public call leads there.
+    """
+    frame = sys._getframe()  # noqa: SLF001 - the documented way to the callers
+    caller = frame.f_back
+    while caller is not None:
+        zone = getattr(caller.f_locals.get("runner_conf"), "timezone", None)
+        if isinstance(zone, str) and zone:
+            return zone
+        caller = caller.f_back
+    return None
 
 
 def refuse_table(options: Mapping[str, str], name: str) -> None:

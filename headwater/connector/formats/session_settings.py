@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from pyspark import TaskContext
 
+from headwater.connector.compat import worker_zone
 from headwater.core.errors import OptionError
 from headwater.readers.formats.format import DecodedPart
 
@@ -16,7 +17,7 @@ def with_session_zone(part: DecodedPart) -> DecodedPart:
     """Return a part whose format knows the session's zone, if it needs one and the user gave none. In a task.
 
     Raises:
-        OptionError: nobody has set it.
+        OptionError: Spark has not told it.
     """
     if not part.zone_option:
         return part
@@ -26,28 +27,28 @@ def with_session_zone(part: DecodedPart) -> DecodedPart:
 def session_zone(option: str) -> str:
     """Return the session's time zone. In a task.
 
-    It is known only if somebody has set it. The default, the zone of the driver's host, is not for a task to
-    guess.
-
     Args:
         option: in which the user may name a zone instead.
 
     Raises:
-        OptionError: nobody has set it.
+        OptionError: Spark has not told it: this is no task of Spark.
     """
     zone = known_session_zone()
     if zone is None:
         raise OptionError(
-            "is required: times are written without a zone, or may be, and nobody has set "
-            f"{_SESSION_ZONE}; set one of the two",
+            "is required: times are written without a zone, or may be, and Spark has not told the zone of "
+            f"the session ({_SESSION_ZONE})",
             option=option,
         )
     return zone
 
 
 def known_session_zone() -> str | None:
-    """Return the session's time zone; None if nobody has set it. In a task."""
-    return session_setting(_SESSION_ZONE)
+    """Return the session's time zone; None outside of tasks. In a task, on the thread that Spark calls.
+
+    Without a setting it is the default of the driver's JVM, as in Spark.
+    """
+    return session_setting(_SESSION_ZONE) or worker_zone()
 
 
 def session_setting(name: str) -> str | None:

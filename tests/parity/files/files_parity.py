@@ -323,9 +323,9 @@ class FilesParity:
         try:
             schema = None if how.schema is None else self.settings.parsed(f"{how.schema}, {METADATA}")
             if streaming:
-                schema, tables = read_stream(options, schema, self.settings.values)
+                schema, tables = read_stream(options, schema, self.settings.of_tasks)
             else:
-                schema, table = read_batch(options, schema, self.settings.values)
+                schema, table = read_batch(options, schema, self.settings.of_tasks)
                 tables = [table]
         except (HeadwaterError, PySparkException) as error:
             failed = Failed(_first_lines(error))

@@ -37,7 +37,7 @@ def test_what_is_known_of_a_file_is_what_spark_says(parity: FilesParity, tmp_pat
     columns, rows = parity.answers.ask(("metadata", name), ask)
     for schema in (None, parity.settings.parsed(f"value string, {METADATA}")):
         options = {"source": "files", "format": "text", "includeMetadata": "true"}
-        _, ours = read_batch({**options, "path": str(tmp_path / "in")}, schema, parity.settings.values)
+        _, ours = read_batch({**options, "path": str(tmp_path / "in")}, schema, parity.settings.of_tasks)
         found = pa.Table.from_struct_array(ours["_metadata"])
         assert tuple(found.column_names) == columns
         assert plain_rows(found) == rows
@@ -57,7 +57,7 @@ def test_a_column_of_the_file_with_that_name_is_one_like_others(
 
     given = None if schema is None else parity.settings.parsed(schema)
     options = {"source": "files", "format": "json", "path": str(tmp_path)}
-    ours_schema, ours = read_batch(options, given, parity.settings.values)
+    ours_schema, ours = read_batch(options, given, parity.settings.of_tasks)
     assert (ours_schema.json(), plain_rows(ours)) == parity.answers.ask(("a column _metadata", schema), ask)
 
 

@@ -212,13 +212,37 @@ def test_times_of_files_differ_where_the_zone_is_not_utc(parity: FilesParity) ->
         assert parity.differs("times of files in a zone", how, b"x") == ([("x",)], [])
 
 
-def test_times_without_a_zone_differ_where_no_zone_is_set(parity: FilesParity) -> None:
-    how = reading("text", "value string", modifiedAfter="2020-01-01T00:00:00")
-    with parity.settings.such(ZONE, None):
-        spark, ours = parity.differs("times without any zone", how, b"x")
-    assert spark == [("x",)]
+ONE_TIME = {
+    "csv": b"2024-07-03T12:46:40\n",
+    "json": b'{"t": "2024-07-03T12:46:40"}\n',
+    "text": b"x",
+}
+
+
+@pytest.mark.parametrize("zone", ["Europe/Paris", "GMT-03:30"])
+@pytest.mark.parametrize("kind", ["csv", "json", "text"])
+def test_times_without_a_zone_have_that_of_the_jvm_where_nobody_has_set_one(
+    parity: FilesParity, tmp_path: Path, kind: str, zone: str
+) -> None:
+    column = "value string" if kind == "text" else "t timestamp"
+    path = tmp_path / "at=2024-01-01 12%3A00%3A00" / "a"
+    path.parent.mkdir()
+    path.write_bytes(ONE_TIME[kind])
+    with parity.settings.such(ZONE, None), parity.settings.java_zone(zone):
+        sparks, ours = parity.both_of(
+            [path], str(tmp_path), reading(kind, f"{column}, at timestamp"), streaming=False
+        )
+    assert ours == sparks
+    assert not isinstance(ours[0], Failed)
+    assert len(ours[0]) == 1
+
+
+def test_a_schema_from_files_of_a_time_without_a_zone_differs(parity: FilesParity) -> None:
+    how = reading("csv", None, modifiedAfter="2024-07-03T09:00:00")
+    spark, ours = parity.differs("a schema by times without a zone", how, b"1")
+    assert spark == [("1",)]
     assert isinstance(ours, Failed)
-    assert "spark.sql.session.timeZone" in ours.said
+    assert "modifiedAfter" in ours.said
 
 
 @pytest.mark.parametrize("kind", ["csv", "json"])

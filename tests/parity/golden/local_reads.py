@@ -8,6 +8,7 @@ import pickle
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pyarrow as pa
@@ -22,8 +23,19 @@ from pyspark.sql.worker.plan_data_source_read import records_to_arrow_batches
 from headwater.connector.spark.datasource import HeadwaterDataSource
 from headwater.connector.spark.stream_reader import StreamReader
 
-__all__ = ["LocalBatch", "LocalStream", "path_options", "read_batch", "read_stream"]
+__all__ = [
+    "JAVA_ZONE",
+    "SESSION_ZONE",
+    "LocalBatch",
+    "LocalStream",
+    "path_options",
+    "read_batch",
+    "read_stream",
+]
 
+SESSION_ZONE = "spark.sql.session.timeZone"
+JAVA_ZONE = "user.timezone"
+"""In the settings of a task: the default zone of the driver's JVM."""
 _MOST_ROWS = 10_000
 """`spark.sql.execution.arrow.maxRecordsPerBatch`; batches of Arrow pass as they are."""
 
@@ -43,7 +55,7 @@ class LocalBatch:
     Args:
         options: of the reader, ``source`` among them.
         schema: that the user gave.
-        settings: what the session was given.
+        settings: what the session was given, and the default zone of its JVM.
     """
 
     def __init__(
@@ -161,6 +173,8 @@ def _table(
 ) -> pa.Table:
     copied = pickle.dumps(reader)
     batches: list[pa.RecordBatch] = []
+    # Spark's worker has a variable of this name, of which `compat.worker_zone` takes the zone.
+    runner_conf = SimpleNamespace(timezone=settings.get(SESSION_ZONE, settings.get(JAVA_ZONE)))  # noqa: F841
     with _task(settings):
         for partition in partitions:
             rows = pickle.loads(copied).read(pickle.loads(pickle.dumps(partition)))

@@ -12,10 +12,10 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from tests.parity.golden.answers import Answers
+from tests.parity.golden.local_reads import JAVA_ZONE, SESSION_ZONE
 
 __all__ = ["Settings"]
 
-_ZONE = "spark.sql.session.timeZone"
 _JAVA_ZONE = "java.util.TimeZone"
 
 
@@ -31,7 +31,7 @@ class Settings:
     """
 
     def __init__(self, answers: Answers, spark: Callable[[], SparkSession]) -> None:
-        self.values: dict[str, str] = {_ZONE: "UTC"}
+        self.values: dict[str, str] = {SESSION_ZONE: "UTC"}
         self._answers = answers
         self._spark = spark
         self._java_zone = "UTC"
@@ -41,11 +41,16 @@ class Settings:
         """Spark's session. Where Spark is asked."""
         return self._spark()
 
+    @property
+    def of_tasks(self) -> dict[str, str]:
+        """What Spark tells tasks: the values, and the zone of its JVM."""
+        return {JAVA_ZONE: self._java_zone, **self.values}
+
     def question(self) -> tuple[str, ...]:
         """Return what a question depends on: what is set otherwise than by default."""
         settings = sorted(f"{name}={value}" for name, value in self.values.items())
         zone = [] if self._java_zone == "UTC" else [f"{_JAVA_ZONE}={self._java_zone}"]
-        return (*(setting for setting in settings if setting != f"{_ZONE}=UTC"), *zone)
+        return (*(setting for setting in settings if setting != f"{SESSION_ZONE}=UTC"), *zone)
 
     def parsed(self, ddl: str) -> StructType:
         """Return the schema that Spark makes of its words.

@@ -25,7 +25,7 @@ def settings_in_task(read: ReadSettings) -> ReadSettings:
     """Return how a task reads, with the settings of its session. In a task.
 
     Raises:
-        OptionError: a time zone is needed that nobody has set, or the session has a setting that cannot be
+        OptionError: a time zone is needed and not known, or the session has a setting that cannot be
             kept.
     """
     _check_session(read)
@@ -53,7 +53,7 @@ def _flag(option: bool | None, setting: str) -> bool:
 
 
 def _zone(read: ReadSettings) -> str | None:
-    """Return the session's time zone; None if nobody has set it and only names of folders may need it."""
+    """Return the session's time zone; None if it is not known and only names of folders may need it."""
     if read.needs_zone:
         return session_zone(RecordSettings.OPTIONS["time_zone"].name)
     if read.has_local_bounds:

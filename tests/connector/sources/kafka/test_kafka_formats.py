@@ -133,24 +133,34 @@ def test_keys_and_values_as_columns_structs_and_with_prefixes(
     )
 
 
-def test_times_without_a_zone_are_in_that_of_the_session_or_of_the_option(
+def test_times_without_a_zone_are_in_that_of_the_session_of_its_jvm_or_of_the_option(
     spark: SparkSession, kafka: LocalKafka, topic: str, options: Options
 ) -> None:
     kafka.create_topic(topic, 1, FOREVER)
     kafka.produce(topic, [b'{"at": "1970-01-01T12:00:00"}'])
     typed = options(valueFormat="json", valueSchema="at timestamp", columns="value.*")
 
-    def hours(session: str, **more: str) -> int:
-        spark.conf.set("spark.sql.session.timeZone", session)
+    def hours(session: str, jvm: str = "UTC", **more: str) -> int:
+        java: Any = spark._jvm
+        zones = java.java.util.TimeZone
+        before = zones.getDefault()
+        zones.setDefault(zones.getTimeZone(jvm))
+        if session:
+            spark.conf.set("spark.sql.session.timeZone", session)
+        else:
+            spark.conf.unset("spark.sql.session.timeZone")
         try:
             frame = spark.read.format("headwater").options(**typed, **more).load()
             return int(frame.selectExpr("unix_seconds(at) div 3600 as hours").collect()[0].hours)
         finally:
+            zones.setDefault(before)
             spark.conf.set("spark.sql.session.timeZone", "UTC")
 
     assert hours("UTC") == 12
     assert hours("Asia/Tokyo") == 3
     assert hours("Asia/Tokyo", timeZone="+02:00") == 10
+    assert hours("Asia/Tokyo", jvm="Europe/Paris") == 3
+    assert hours("", jvm="Asia/Tokyo") == 3
 
 
 def test_avro_and_protobuf_by_schemas_in_files(

@@ -31,12 +31,11 @@ DIFFERENCES: dict[str, Difference] = {
         "compares moments",
         Reason.BUG,
     ),
-    "times without any zone": Difference(
-        "Times have no zone, in CSV, JSON, names of folders or `modifiedAfter`, `timeZone` is not given, and "
-        "`spark.sql.session.timeZone` is not set; or `modifiedAfter` decides from which files a schema is "
-        "inferred, and only the session has a zone.",
-        "takes the zone of its JVM, or of the session",
-        "fails, and names the option",
+    "a schema by times without a zone": Difference(
+        "A schema is inferred, and `modifiedAfter` or `modifiedBefore` has no zone and decides which files "
+        "show it.",
+        "takes the zone of the session, or of its JVM",
+        "fails, and names the option: the session is not known where a schema is inferred; `timeZone` is",
         Reason.JVM,
     ),
     "settings of the session": Difference(
