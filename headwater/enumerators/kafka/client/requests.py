@@ -26,6 +26,7 @@ from headwater.enumerators.kafka.client.metadata import (
 )
 
 _NO_OFFSET = -1
+_CONSUMER = -1
 _VERSION_WITH_TIMESTAMPS = 1
 _VERSION_WITH_ISOLATION = 2
 _VERSION_WITH_MAX_TIMESTAMP = 7
@@ -141,6 +142,8 @@ def list_offsets_request(
         for topic, tps in _by_topic(specs)
     ]
     return ListOffsetsRequest(
+        # Some kafka-python say 0 by themselves: a follower, for whom a log ends behind open transactions.
+        replica_id=_CONSUMER,
         isolation_level=int(read_committed),
         topics=topics,
         timeout_ms=timeout_ms,
