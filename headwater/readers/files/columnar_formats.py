@@ -152,15 +152,18 @@ def shares(parts: int, size: int, start: int, stop: int) -> Iterator[tuple[int, 
 
 
 def _open_arrow(file: Any) -> Any:
+    # A task has one core. And where memory is short, Arrow's library up to 25 ends the process that gets no
+    # thread.
+    options = pa.ipc.IpcReadOptions(use_threads=False)
     magic = file.read(6)
     file.seek(0)
     if magic == b"ARROW1":
-        return pa.ipc.open_file(file)
+        return pa.ipc.open_file(file, options=options)
     if magic.startswith(b"FEA1"):
         from pyarrow import feather
 
-        return feather.read_table(file)
-    return pa.ipc.open_stream(file)
+        return feather.read_table(file, use_threads=False)
+    return pa.ipc.open_stream(file, options=options)
 
 
 _NOT_OF_ARROW: Final = re.compile(r"^(LIST|MAP)-annotated groups|^Map keys must|^Key-value map node")

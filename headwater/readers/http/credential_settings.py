@@ -83,11 +83,13 @@ class CredentialSettings(Spec):
     Attributes:
         headers: sent with each request.
         parameters: added to the query of each request. They are in no URL that is kept or shown.
+        key_name: the header or parameter with a key; None if there is none.
         oauth: how a token is got; None if none is.
     """
 
     headers: Mapping[str, str] = field(default_factory=dict)
     parameters: Mapping[str, str] = field(default_factory=dict)
+    key_name: str | None = None
     bearer: str | None = option("bearerToken", f"A token. {WHERE_SECRETS_ARE}", default=None)
     user: str | None = option("username", f"Of basic authentication. {WHERE_SECRETS_ARE}", default=None)
     password: str | None = option("password", f"Of that user. {WHERE_SECRETS_ARE}", default=None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import quote_plus
@@ -54,7 +55,9 @@ TOKENS: Final = TokenCache()
 _SHOWN: Final = 400
 """How many characters of a refusal are shown."""
 _PLAIN: Final = frozenset({"accept", "accept-language", "content-type", "user-agent"})
-"""Headers that hold no secret."""
+"""Headers that hold no secret, whatever their values."""
+_SECRET: Final = re.compile("auth|cookie|credential|key|passw|secret|session|signature|token", re.IGNORECASE)
+"""Is in the name of each header that holds one."""
 
 
 class TokenLaterError(TransientSourceError):
@@ -86,7 +89,7 @@ class Credentials:
         self._post = post
         self._token: str | None = None
         self._sent: tuple[Mapping[str, str], ...] = ({}, {})
-        self._parameters_sent: frozenset[str] = frozenset()
+        self._unnamed: frozenset[str] = frozenset()
 
     def read(self) -> tuple[Mapping[str, str], Mapping[str, str]]:
         """Return the headers of a request, and the parameters added to its query.
@@ -99,13 +102,15 @@ class Credentials:
         headers = self._headers()
         parameters = self._parameters()
         self._sent = headers, parameters
-        secret = [value for name, value in headers.items() if name.lower() not in _PLAIN]
+        settings = self._settings
+        sent = [(name, value, settings.headers.get(name, "")) for name, value in headers.items()]
+        sent += [(name, value, settings.parameters[name]) for name, value in parameters.items()]
+        secrets = {value for name, value, written in sent if self._is_secret(name, written)}
         # Behind the scheme: an answer may repeat the token alone.
-        keep_secret(*secret, *(value.rpartition(" ")[2] for value in secret))
-        written = self._settings.parameters
-        keep_secret(*(value for name, value in parameters.items() if is_elsewhere(written[name])))
-        # Others may be a state or a page size, words that a log line has: they are hidden in answers alone.
-        self._parameters_sent = frozenset(parameters.values())
+        keep_secret(*secrets, *(value.rpartition(" ")[2] for value in secrets))
+        # Others may be a year or a page size, words that a log line has: they are hidden in answers alone.
+        others = {value for name, value, _ in sent if name.lower() not in _PLAIN}
+        self._unnamed = frozenset(others - secrets)
         return headers, parameters
 
     @property
@@ -128,7 +133,11 @@ class Credentials:
 
     def hidden(self, text: str) -> str:
         """Return a text without secrets: some servers repeat the request in an answer."""
-        return redacted(hidden_in(text, self._parameters_sent))
+        return redacted(hidden_in(text, self._unnamed))
+
+    def _is_secret(self, name: str, written: str) -> bool:
+        """Whether a header or parameter holds a secret of this process, by its name or how it is written."""
+        return is_elsewhere(written) or name == self._settings.key_name or bool(_SECRET.search(name))
 
     def _headers(self) -> dict[str, str]:
         settings = self._settings

@@ -82,7 +82,9 @@ class GuardedNumpy:
         return made
 
     def frombuffer(self, data: Any, dtype: Any) -> Any:
-        """Return a copy of other memory."""
+        """Return a copy of other memory; what is an array lies between forbidden pages already."""
+        if isinstance(data, np.ndarray):
+            return np.frombuffer(data, dtype)
         return guarded_copy(np.frombuffer(data, np.uint8)).view(dtype)
 
 

@@ -13,6 +13,7 @@ from headwater.core.clock import ManualClock
 from headwater.core.epoch import Barrier
 from headwater.core.epoch_json import state_to_json
 from headwater.core.errors import AuthenticationError, OptionError, SourceError
+from headwater.core.redaction import redacted
 from headwater.enumerators.http.origins import OriginWaits
 from headwater.enumerators.http.split import ROOT
 from headwater.readers.http.client import RequestRate
@@ -261,6 +262,32 @@ def test_a_secret_that_an_answer_repeats_is_in_no_error_row_event_or_log(
     assert "left out a page" in shown
     for secret in ("s3cret", base64.b64encode(b"me:s3cret/+").decode()):
         assert secret not in shown
+
+
+@pytest.mark.parametrize(
+    ("options", "is_secret"),
+    [
+        ({"header.X-Api-Version": "2024"}, False),
+        ({"header.X-Api-Version": "env:API_YEAR"}, True),
+        ({"header.X-Auth": "2024"}, True),
+        ({"header.Ocp-Apim-Subscription-KEY": "2024"}, True),
+        ({"header.cookie": "2024"}, True),
+        ({"apiKey": "2024", "apiKeyIn": "header:X-Other"}, True),
+        ({"apiKey": "2024", "apiKeyIn": "query:other"}, True),
+        ({"params": '{"year": "env:API_YEAR"}'}, True),
+        ({"params": '{"year": "2024"}'}, False),
+        ({"bearerToken": "2024"}, True),
+    ],
+)
+def test_a_header_hides_its_value_in_the_whole_process_if_its_name_or_place_makes_it_a_secret(
+    server: Scripted, monkeypatch: pytest.MonkeyPatch, options: dict[str, str], *, is_secret: bool
+) -> None:
+    monkeypatch.setenv("API_YEAR", "2024")
+    server.say("/a", {"items": [1]})
+    server.say("/a?year=2024", {"items": [1]})
+    server.say("/a?other=2024", {"items": [1]})
+    assert read(f"{server.origin}/a", **options) == [1]
+    assert redacted("of 2024-05-01") == ("of ***-05-01" if is_secret else "of 2024-05-01")
 
 
 @pytest.mark.parametrize(

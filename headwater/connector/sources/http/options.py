@@ -205,14 +205,19 @@ def _credentials(parsed: ParsedOptions, options: Mapping[str, str]) -> Credentia
         if isinstance(value, str) and is_elsewhere(value)
     }
     api_key = parsed[_API_KEY]
+    key_name = None
     if api_key is not None:
-        place, name = parsed[_API_KEY_IN]
-        (headers if place == "header" else parameters)[name] = api_key
+        place, key_name = parsed[_API_KEY_IN]
+        (headers if place == "header" else parameters)[key_name] = api_key
     elif parsed[_API_KEY_IN] != _API_KEY_IN.default:
         raise OptionError(f"requires option {_API_KEY.name!r}", option=_API_KEY_IN.name)
     oauth = parsed.of(OAuthSettings)
     return parsed.of(
-        CredentialSettings, headers=headers, parameters=parameters, oauth=oauth if oauth.url else None
+        CredentialSettings,
+        headers=headers,
+        parameters=parameters,
+        key_name=key_name,
+        oauth=oauth if oauth.url else None,
     )
 
 
