@@ -1,0 +1,114 @@
+"""What libpq and the server say, as errors of headwater. The only place that knows their codes and texts."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from headwater.core.errors import (
+    AuthenticationError,
+    AuthorizationError,
+    SourceError,
+    TransientSourceError,
+    UnknownSplitError,
+)
+from headwater.enumerators.postgres.settings import SOURCE
+
+_TRANSIENT_CLASSES: Final = ("08", "40", "53", "57")
+"""The connection, a conflict of transactions, too few resources, an operator who intervenes."""
+_LASTING: Final = frozenset({"57014", "57P04", "53100"})
+"""Among these: a query that was cancelled, a database that was dropped, a disk that is full."""
+
+_BY_CODE: Final[dict[str, tuple[type[SourceError], str]]] = {
+    "28P01": (AuthenticationError, "check the options username and password"),
+    "28000": (AuthenticationError, "check option username, and the server's pg_hba.conf"),
+    "3D000": (UnknownSplitError, "check the database in option url"),
+    "42501": (AuthorizationError, "have the permission granted: GRANT SELECT ON <table> TO <role>"),
+    "42P01": (UnknownSplitError, "check option table"),
+    "42703": (UnknownSplitError, "the table's columns have changed: load() it again"),
+    "57014": (SourceError, "raise statement_timeout of the role, or ask who cancelled the query"),
+    "57P04": (SourceError, "check the database in option url"),
+    "53100": (SourceError, "make room on the server's disk"),
+}
+"""What is to be done, by SQLSTATE."""
+
+_BY_TEXT: Final[tuple[tuple[tuple[str, ...], type[SourceError], str], ...]] = (
+    # libpq gives no SQLSTATE where no connection comes about, only texts.
+    (
+        ("password authentication failed", "no password supplied", "SCRAM", "authentication failed"),
+        AuthenticationError,
+        "check the options username and password",
+    ),
+    (
+        ("no pg_hba.conf entry", "is not permitted to log in", "role "),
+        AuthenticationError,
+        "check option username, and that the server's pg_hba.conf lets this host in (with or without TLS, "
+        "as option url says by sslmode)",
+    ),
+    (
+        ("certificate has expired", "certificate verify failed", "certificate is not yet valid"),
+        AuthenticationError,
+        "renew the server's certificate, or name the one that has signed it by sslrootcert in option url",
+    ),
+    (
+        ("does not match host name", "root certificate file", "certificate revoked"),
+        AuthenticationError,
+        "check sslmode and sslrootcert in option url: the file must be on every host that connects",
+    ),
+    (
+        ("alert certificate", "alert unknown ca", "certificate required", "requires a valid client certificate"),
+        AuthenticationError,
+        "name a certificate that the server accepts, by sslcert and sslkey in option url",
+    ),
+    (
+        ("does not support SSL", "SSL error: wrong version"),
+        SourceError,
+        "turn TLS on at the server, or choose another sslmode in option url",
+    ),
+    (("database ",), UnknownSplitError, "check the database in option url"),
+    (
+        ("unsupported startup parameter",),
+        SourceError,
+        "a connection pooler answers there, which is no way to one snapshot for all tasks: give the address "
+        "of the server itself in option url",
+    ),
+    (
+        ("could not translate host name", "Name or service not known"),
+        TransientSourceError,
+        "check the host in option url",
+    ),
+    (
+        ("invalid connection option", "invalid sslmode", "invalid URI", 'missing "="', "invalid integer value"),
+        SourceError,
+        "check option url",
+    ),
+)
+"""What is to be done, by what libpq says in English. The first that fits counts."""
+
+
+def server_error(sqlstate: str | None, message: str, what: str, *, split: str | None = None) -> SourceError:
+    """Return the error for what a server has refused.
+
+    Args:
+        sqlstate: the code; None if the connection was lost.
+        message: of the server.
+        what: was asked, for the message.
+        split: that was read.
+    """
+    said = " ".join(message.split())
+    code = sqlstate or "08006"
+    known = _BY_CODE.get(code)
+    if known is not None:
+        kind, remedy = known
+        return kind(f"{what}: {said} (SQLSTATE {code}); {remedy}", source=SOURCE, split=split)
+    if code[:2] in _TRANSIENT_CLASSES and code not in _LASTING:
+        return TransientSourceError(f"{what}: {said} (SQLSTATE {code})", source=SOURCE, split=split)
+    return SourceError(f"{what}: {said} (SQLSTATE {code})", source=SOURCE, split=split)
+
+
+def connection_error(message: str) -> SourceError:
+    """Return the error for a connection that did not come about."""
+    said = " ".join(message.split())
+    for texts, kind, remedy in _BY_TEXT:
+        if any(each in said for each in texts):
+            return kind(f"no connection: {said}; {remedy}", source=SOURCE)
+    return TransientSourceError(f"no connection: {said}; check option url, and the server", source=SOURCE)
