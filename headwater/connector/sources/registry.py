@@ -54,6 +54,12 @@ BUILT_IN: Final = {
         "kafka.source:configure_kafka", "kafka.options:KAFKA_OPTIONS", "Kafka", "docs/options.md"
     ),
     "mqtt": BuiltIn("mqtt.options:configure_mqtt", "mqtt.options:MQTT_OPTIONS", "MQTT", "docs/mqtt.md"),
+    "postgres": BuiltIn(
+        "postgres.source:configure_postgres",
+        "postgres.options:POSTGRES_OPTIONS",
+        "tables of PostgreSQL",
+        "docs/postgres.md",
+    ),
 }
 """By the values of the option ``source``."""
 

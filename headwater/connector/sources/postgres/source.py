@@ -1,0 +1,194 @@
+"""The source itself: a table, read by COPY."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
+
+from headwater.connector.planned.admission import ReadLimits
+from headwater.connector.planned.options import planning_hints
+from headwater.connector.sources.configured import ConfiguredPlannedSource
+from headwater.connector.sources.postgres.options import COLUMNS, POSTGRES_OPTIONS, TABLE, TEXT_COLUMNS
+from headwater.connector.sources.source_options import RETRY_DEADLINE
+from headwater.core.clock import SystemClock
+from headwater.core.enumerator import Checkpoint, PlannedSplitEnumerator, PlannedSplitEnumeratorContext
+from headwater.core.errors import OffsetError, OptionError
+from headwater.core.imports import importing, require
+from headwater.core.jsons import JsonValue
+from headwater.core.planned_source import PlannedSource
+from headwater.core.retry import Backoff, retrying
+from headwater.core.source import Boundedness
+from headwater.core.split import SplitPath, SplitRange
+from headwater.enumerators.postgres.connection import connect
+from headwater.enumerators.postgres.ctid_ranges import TableEnumerator, TableSplit
+from headwater.enumerators.postgres.settings import SOURCE, PostgresSettings
+from headwater.enumerators.postgres.table import TableDescription, describe
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from headwater.readers.postgres.copy_emitter import CopyEmitter
+    from headwater.readers.postgres.copy_reader import CopyReader
+    from headwater.readers.postgres.types import Column
+
+_NEEDED_FOR: Final = "the postgres source"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PostgresTableSource(PlannedSource[Any, TableSplit, int]):
+    """A table as a split, rows of COPY as records.
+
+    Attributes:
+        settings: of the server.
+        table: as the user writes it.
+        columns: which columns, in this order; None for all.
+        text_columns: those that are read as the server's text.
+        backoff: how long a server that is away is asked, where the schema is.
+        planned: the schema that Spark plans with; None until it is known.
+    """
+
+    name: ClassVar[str] = SOURCE
+
+    settings: PostgresSettings
+    table: str
+    columns: tuple[str, ...] | None
+    text_columns: tuple[str, ...]
+    backoff: Backoff
+    planned: pa.Schema | None = None
+
+    @property
+    def boundedness(self) -> Boundedness:
+        return Boundedness.BOUNDED
+
+    @property
+    def reads(self) -> str:
+        return self.table
+
+    def schema(self) -> pa.Schema:
+        """Return the schema that Spark plans with; before it is known, that of the table: asks the server."""
+        if self.planned is not None:
+            return self.planned
+        from threading import Event
+
+        from headwater.readers.postgres.types import schema_of
+
+        def look() -> TableDescription:
+            with connect(self.settings) as connection:
+                return describe(connection, self.table)
+
+        table = retrying(
+            look,
+            backoff=self.backoff.of_first_answer(),
+            clock=SystemClock(),
+            cancelled=Event(),
+            what=f"the description of table {self.table}",
+        )
+        return schema_of(self._chosen(table, self.columns))
+
+    def with_schema(self, schema: pa.Schema, *, given: bool) -> PostgresTableSource:
+        return replace(self, planned=schema)
+
+    def planned_columns(self, table: TableDescription) -> Sequence[Column]:
+        """Return how the columns of the planned schema are read. No I/O.
+
+        Raises:
+            OptionError: the table has not a column of this name and type.
+        """
+        assert self.planned is not None, "Spark plans with a schema"
+        columns = self._chosen(table, self.planned.names)
+        for column, field in zip(columns, self.planned, strict=True):
+            if not column.arrow_type.equals(field.type):
+                raise OptionError(
+                    f"the query plans with column {field.name!r} as {field.type}; in table {table.full_name} it "
+                    f"is {column.type_name}, which is read as {column.arrow_type}: load() the table again, "
+                    "without .schema(...), and cast"
+                )
+        return [replace(column, name=name) for column, name in zip(columns, self.planned.names, strict=True)]
+
+    def _chosen(self, table: TableDescription, names: Sequence[str] | None) -> Sequence[Column]:
+        """Return columns of a table by their names.
+
+        Raises:
+            OptionError: there is no such column.
+        """
+        from headwater.readers.postgres.types import column_of
+
+        as_text = {self._found(table, name, TEXT_COLUMNS.name) for name in self.text_columns}
+        chosen = [each.name for each in table.columns] if names is None else names
+        columns = [self._found(table, name, COLUMNS.name) for name in chosen]
+        return [column_of(each, as_text=each in as_text) for each in columns]
+
+    def _found(self, table: TableDescription, name: str, option: str) -> Any:
+        column = table.column(name)
+        if column is None:
+            there = ", ".join(each.name for each in table.columns)
+            raise OptionError(
+                f"{name!r} is not a column of table {table.full_name}; there are {there}", option=option
+            )
+        return column
+
+    def create_enumerator(
+        self, context: PlannedSplitEnumeratorContext[TableSplit, int]
+    ) -> PlannedSplitEnumerator[TableSplit, int]:
+        return TableEnumerator(context, self.settings, self.table, self.planned_columns)
+
+    def restore_enumerator(
+        self,
+        context: PlannedSplitEnumeratorContext[TableSplit, int],
+        checkpoint: Checkpoint[TableSplit, int],
+    ) -> PlannedSplitEnumerator[TableSplit, int]:
+        """A batch read has no checkpoint."""
+        return self.create_enumerator(context)
+
+    def create_reader(self) -> CopyReader:
+        with importing(_NEEDED_FOR, extra="postgres"):
+            from headwater.readers.postgres.copy_reader import CopyReader
+        return CopyReader(self.settings, self.planned_columns)
+
+    def create_emitter(self) -> CopyEmitter:
+        with importing(_NEEDED_FOR, extra="postgres"):
+            from headwater.readers.postgres.copy_emitter import CopyEmitter
+        return CopyEmitter()
+
+    def serialize_splits(self, splits: Iterable[TableSplit]) -> JsonValue:
+        return {split.table.full_name: split.table.oid for split in splits}
+
+    def deserialize_splits(
+        self, paths: Iterable[SplitPath], definitions: JsonValue
+    ) -> Mapping[SplitPath, TableSplit]:
+        """A batch read logs nothing that could be read again."""
+        raise OffsetError("tables are read in one batch, by spark.read: there is no offset to go on from")
+
+    def rows_between(self, start: int, stop: int) -> int:
+        return max(0, stop - start)
+
+    def position_after(self, start: int, rows: int, stop: int) -> int:
+        return min(start + rows, stop)
+
+
+def configure_postgres(
+    options: Mapping[str, str], boundedness: Boundedness | None
+) -> ConfiguredPlannedSource:
+    """Make the PostgreSQL source from the user's options. Opens nothing.
+
+    Raises:
+        OptionError: an option is unknown, malformed or missing, or a stream is asked for.
+        MissingDependencyError: psycopg is not installed.
+    """
+    require("psycopg", needed_for=_NEEDED_FOR, extra="postgres")
+    parsed = POSTGRES_OPTIONS.parse(options, boundedness)
+    if boundedness is Boundedness.CONTINUOUS_UNBOUNDED:
+        raise OptionError("'postgres' reads tables with spark.read, and no stream", option="source")
+    table = parsed.require(TABLE, ": such as public.orders")
+    backoff = Backoff(deadline_ms=parsed[RETRY_DEADLINE])
+    source = PostgresTableSource(
+        settings=parsed.of(PostgresSettings),
+        table=table,
+        columns=parsed[COLUMNS],
+        text_columns=parsed[TEXT_COLUMNS] or (),
+        backoff=backoff,
+    )
+    return ConfiguredPlannedSource(
+        source=source, limits=ReadLimits(), hints=planning_hints(parsed), backoff=backoff
+    )

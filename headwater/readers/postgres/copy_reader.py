@@ -1,0 +1,101 @@
+"""The parts of tables that a task reads, one after the other."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+from headwater.core.errors import SourceError
+from headwater.core.reader import RecordsWithSplitIds, SplitReader
+from headwater.core.split import SplitRange
+from headwater.enumerators.postgres.connection import PostgresConnection, connect, mapped_errors
+from headwater.enumerators.postgres.ctid_ranges import TableSplit
+from headwater.enumerators.postgres.settings import PostgresSettings
+from headwater.enumerators.postgres.table import TableDescription
+from headwater.readers.postgres.copy_emitter import CopiedRows
+from headwater.readers.postgres.copy_stream import CopyStream
+from headwater.readers.postgres.types import Column
+
+_BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+
+
+def copy_statement(columns: Sequence[Column], source: str) -> str:
+    """Return the statement that sends rows in binary form.
+
+    Args:
+        columns: of each row.
+        source: the rest behind ``FROM``: a table, and which of its rows.
+    """
+    selected = ", ".join(each.sql for each in columns)
+    return f"COPY (SELECT {selected} FROM {source}) TO STDOUT (FORMAT binary)"
+
+
+class CopyReader(SplitReader[CopiedRows, TableSplit, int]):
+    """Reads ranges of tables by COPY, in one transaction, over one connection.
+
+    Args:
+        settings: of the server.
+        columns: those of a table that are read.
+    """
+
+    def __init__(
+        self, settings: PostgresSettings, columns: Callable[[TableDescription], Sequence[Column]]
+    ) -> None:
+        self._settings = settings
+        self._columns_of = columns
+        self._ranges: deque[SplitRange[TableSplit, int]] = deque()
+        self._connection: PostgresConnection | None = None
+        self._stream: CopyStream | None = None
+        self._columns: Sequence[Column] = ()
+
+    def handle_splits_changes(self, added: Sequence[SplitRange[TableSplit, int]]) -> None:
+        self._ranges.extend(added)
+
+    def fetch(self) -> RecordsWithSplitIds[CopiedRows]:
+        current = self._ranges[0]
+        path = current.split.path
+        if current.start >= current.stop:
+            self._ranges.popleft()
+            return RecordsWithSplitIds(finished=frozenset({path}))
+        try:
+            stream = self._stream or self._open(current)
+            rows = stream.rows()
+        except SourceError:
+            # What is left of the answer would be taken for that of the next question.
+            self._disconnect()
+            raise
+        if rows is not None:
+            return RecordsWithSplitIds(records={path: [CopiedRows(self._columns, rows)]})
+        stream.close()
+        self._stream = None
+        self._ranges.popleft()
+        return RecordsWithSplitIds(finished=frozenset({path}))
+
+    def close(self) -> None:
+        self._disconnect()
+
+    def _open(self, current: SplitRange[TableSplit, int]) -> CopyStream:
+        table = current.split.table
+        self._columns = self._columns_of(table)
+        if self._connection is None:
+            self._connection = connect(self._settings)
+            with mapped_errors("a transaction", split=table.full_name):
+                self._connection.execute(_BEGIN)
+        self._stream = CopyStream(
+            self._connection,
+            copy_statement(self._columns, table.sql),
+            len(self._columns),
+            split=table.full_name,
+            timeout_ms=self._settings.read_timeout_ms,
+        )
+        return self._stream
+
+    def _disconnect(self) -> None:
+        if self._stream is not None:
+            self._stream.close()
+            self._stream = None
+        if self._connection is not None:
+            with suppress(Exception):
+                self._connection.close()
+            self._connection = None
