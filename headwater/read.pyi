@@ -6,7 +6,7 @@ from typing import Any, Literal
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-__all__ = ["demo", "files", "http", "hybrid", "kafka", "mqtt"]
+__all__ = ["demo", "files", "http", "hybrid", "kafka", "mqtt", "postgres"]
 
 def demo(
     spark: SparkSession,
@@ -1058,6 +1058,57 @@ def mqtt(
             8 x `asyncCapacity`, at least 1024. (``asyncQueueSize``)
         async_queue_bytes: Bytes of Arrow of these rows at most; where there is no room, fetching waits.
             Default: `67108864`. (``asyncQueueBytes``)
+        schema: the whole frame's, where the source takes one (``.schema(...)``).
+
+    Raises:
+        OptionError: an argument is missing or unknown, or is of another type.
+    """
+
+def postgres(
+    spark: SparkSession,
+    *,
+    url: str,
+    table: str,
+    username: str | None = None,
+    password: str | None = None,
+    connect_timeout: str | int | timedelta | None = None,
+    read_timeout: str | int | timedelta | None = None,
+    columns: str | Sequence[str] | None = None,
+    text_columns: str | Sequence[str] | None = None,
+    retry_deadline: str | int | timedelta | None = None,
+    min_partitions: int | None = None,
+    max_rows_per_partition: int | None = None,
+    parallelism: int | None = None,
+    schema: str | StructType | None = None,
+) -> DataFrame:
+    """Read tables of PostgreSQL in a batch.
+
+    The same as ``spark.read.format("headwater").option("source", "postgres")`` with the
+    options that the arguments are named after, and ``load()``: ``hw.options_of("postgres")``.
+
+    Args:
+        spark: the session.
+        url: Of the server and the database: `postgresql://host:port/database?sslmode=verify-full`, or as
+            libpq has it: `host=... dbname=...`. Without a password.
+        table: Required: the table, as SQL has it: `orders`, `public.orders`, `"Shop"."Orders"`.
+        username: The role, where the URL has none. It may be `env:NAME`, an environment variable, or
+            `file:PATH`, on the driver and every executor.
+        password: Of the role. It may be `env:NAME`, an environment variable, or `file:PATH`, on the
+            driver and every executor.
+        connect_timeout: How long one attempt to connect may take. Default: `10s`. (``connectTimeout``)
+        read_timeout: How long the server may be silent while rows are read, before it counts as hung.
+            Default: `5m`. (``readTimeout``)
+        columns: Only these columns, in this order: the server sends no others. Default: all.
+        text_columns: These columns are strings, with the text that the server makes of a value: for
+            values that have no place in the column's type, such as `infinity` of a date.
+            (``textColumns``)
+        retry_deadline: How long to go on asking an outside that is away or overloaded. Default: `2m`.
+            (``retryDeadline``)
+        min_partitions: Cut large splits until a batch has about so many tasks. (``minPartitions``)
+        max_rows_per_partition: No task is planned for more rows than this. (``maxRowsPerPartition``)
+        parallelism: How many tasks the cluster runs at once: a batch has no more, unless its bytes or
+            `minPartitions` ask for more. Where it is not known there may be one for each split. Default:
+            `HEADWATER_PARALLELISM`.
         schema: the whole frame's, where the source takes one (``.schema(...)``).
 
     Raises:

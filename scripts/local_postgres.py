@@ -55,8 +55,8 @@ class LocalPostgres(LocalServer):
     Args:
         version: of the wheel (`WHEEL_VERSIONS`); None: Debian's.
         settings: of the server, beside `SETTINGS`.
-        tls: its certificate; the port then takes nothing without TLS. Its host is ``localhost``. Only Debian's
-            has TLS.
+        tls: its certificate; the port then takes nothing without TLS. Its host is ``localhost``.
+            Debian's only: those of the wheel have no TLS.
         standby_of: the server that it follows; started before.
     """
 
@@ -119,7 +119,8 @@ class LocalPostgres(LocalServer):
 
     def _make_data(self) -> None:
         if self._primary is not None:
-            self._run("pg_basebackup", "-D", "data", "-R", "-X", "stream", "-c", "fast", "-d", self._primary.conninfo)
+            how = ["-R", "-X", "stream", "-c", "fast", "-d", self._primary.conninfo]
+            self._run("pg_basebackup", "-D", "data", *how)
             return
         how = ["--no-sync", "--auth=trust", f"--username={UNPRIVILEGED}", "--encoding=UTF8", "--locale=C"]
         self._run("initdb", "-D", "data", *how)
@@ -139,7 +140,8 @@ class LocalPostgres(LocalServer):
         return copy
 
     def _answers(self) -> bool:
-        asking: list[str | Path] = [self._programs / "pg_isready", "-q", "-h", self._folder, "-p", str(self.port)]
+        place: list[str | Path] = ["-h", self._folder, "-p", str(self.port)]
+        asking = [self._programs / "pg_isready", "-q", *place]
         return subprocess.run(asking, check=False).returncode == 0
 
     def _user(self) -> str | None:
@@ -184,7 +186,8 @@ def _children(pid: int) -> list[int]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="A PostgreSQL until Ctrl-C.")
-    parser.add_argument("--version", type=int, choices=sorted(WHEEL_VERSIONS), help="of the wheel; default Debian's")
+    versions = sorted(WHEEL_VERSIONS)
+    parser.add_argument("--version", type=int, choices=versions, help="of the wheel; default: Debian's")
     with LocalPostgres(version=parser.parse_args().version) as server:
         print(f"psql '{server.conninfo}' - Ctrl-C ends it", flush=True)
         threading.Event().wait()

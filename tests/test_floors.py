@@ -25,7 +25,7 @@ FLOORS = ("core", "enumerators", "readers", "connector", "tools")
 """From the ground up. Only ``headwater`` itself imports the last one: command lines and monitoring."""
 ABOVE = ("testing", "async_io", "contracts", "errors", "options", "read", "read_stream")
 """What stands above the floors: the suites for sources, and the modules of public names."""
-SYSTEMS = ("files", "http", "kafka", "mqtt", "simple")
+SYSTEMS = ("files", "http", "kafka", "mqtt", "postgres", "simple")
 """One source: a folder of this name on each floor."""
 
 FOLDERS: dict[str, list[tuple[str, ...]]] = {
@@ -59,10 +59,13 @@ KAFKA_PLACES = (
     "headwater.readers.formats.",
     "headwater.readers.kafka.",
     "headwater.readers.kernels.",
+    "headwater.readers.postgres.",
 )
 """How the names of modules begin that may import these libraries: Kafka's, and the kernels of formats."""
 MQTT = {"paho"}
 MQTT_PLACE = "headwater.readers.mqtt"
+POSTGRES = {"psycopg"}
+POSTGRES_PLACES = ("headwater.enumerators.postgres", "headwater.readers.postgres")
 
 
 @dataclass(frozen=True)
@@ -263,7 +266,7 @@ def test_only_certain_places_know_a_library() -> None:
         f"{module.name}: {library}"
         for module in modules().values()
         for library in sorted(module.packages - libraries_of(module))
-        if library in SPARK | KAFKA | MQTT
+        if library in SPARK | KAFKA | MQTT | POSTGRES
     )
 
 
@@ -271,7 +274,9 @@ def libraries_of(module: Module) -> set[str]:
     """Return which of these libraries a module may import."""
     spark = SPARK if module.floor >= FLOORS.index("connector") else set()
     kafka = KAFKA if module.in_kafka_place else set()
-    return spark | kafka | (MQTT if is_inside(MQTT_PLACE, module.name) else set())
+    mqtt = MQTT if is_inside(MQTT_PLACE, module.name) else set()
+    postgres = POSTGRES if any(is_inside(place, module.name) for place in POSTGRES_PLACES) else set()
+    return spark | kafka | mqtt | postgres
 
 
 def test_one_module_knows_the_versions_of_spark() -> None:
@@ -314,15 +319,17 @@ def test_what_is_not_kafkas_can_be_imported_without_kafkas_libraries() -> None:
 
 
 def test_without_a_library_its_source_names_the_install_line() -> None:
-    """Of both libraries: neither source can be made, and each names the extra that it needs."""
+    """No such source can be made, and each names the extra that it needs."""
     printed = _run("""
 from headwater.connector.sources.registry import source_factory
 from headwater.core.errors import MissingDependencyError
 from headwater.core.source import Boundedness
 sys.modules["paho"] = None
+sys.modules["psycopg"] = None
 kafka = {"kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "orders"}
 mqtt = {"broker": "mqtt://127.0.0.1", "topics": "orders"}
-for name, options in (("kafka", kafka), ("mqtt", mqtt)):
+postgres = {"url": "postgresql://127.0.0.1:1/shop", "table": "orders"}
+for name, options in (("kafka", kafka), ("mqtt", mqtt), ("postgres", postgres)):
     try:
         made = source_factory(name)(options, Boundedness.BOUNDED)
         made.source.create_reader()
@@ -331,6 +338,7 @@ for name, options in (("kafka", kafka), ("mqtt", mqtt)):
 """)
     assert "pip install 'headwater[kafka]'" in printed
     assert "pip install 'headwater[mqtt]'" in printed
+    assert "pip install 'headwater[postgres]'" in printed
 
 
 def _run(program: str) -> str:

@@ -17,6 +17,7 @@ PAGES = {
     "mqtt": ("mqtt.md",),
     "files": ("files.md",),
     "demo": ("demo.md",),
+    "postgres": ("postgres.md",),
 }
 
 

@@ -9,5 +9,6 @@ Imports headwater.core and the systems' own libraries, never pyspark, readers or
 * `kafka`: Kafka's driver half: which partitions there are, and where they begin and end. Its client is a
   folder;
 * `mqtt`: which sessions at an MQTT broker a query has;
+* `postgres`: PostgreSQL's driver half: what a table is, and which parts of it a query reads;
 * `simple`: which splits a source in the small form has: its enumerator.
 """

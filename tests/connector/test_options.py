@@ -83,7 +83,11 @@ def test_a_hint_is_short_and_never_a_wild_guess(given: str, hint: str) -> None:
             "barrierrows",
             "option 'barrierRows': is an option of the sources http and mqtt, not of demo",
         ),
-        ("tests.simple_sources:LogSource", "url", "option 'url': is an option of the source http, not of "),
+        (
+            "tests.simple_sources:LogSource",
+            "url",
+            "option 'url': is an option of the sources http and postgres, ",
+        ),
         ("kafka", "path", "option 'path': is an option of the source files, not of kafka; it is what .load("),
         (
             "kafka",
@@ -131,7 +135,7 @@ def test_a_help_text_is_no_html() -> None:
     assert repr(table).startswith("a (required)\n")
 
 
-@pytest.mark.parametrize("source", ["demo", "files", "http", "kafka", "mqtt"])
+@pytest.mark.parametrize("source", ["demo", "files", "http", "kafka", "mqtt", "postgres"])
 def test_options_are_known_by_the_name_of_the_source(source: str) -> None:
     table = hw.options_of(source.upper())
     assert table.rows

@@ -35,6 +35,7 @@ batches: list[DataFrame] = [
         properties={"security.protocol": "SASL_SSL"},
     ),
     hw.read.mqtt(spark, broker="mqtt://localhost:1883", topics="orders/#"),
+    hw.read.postgres(spark, url="postgresql://localhost/shop", table="orders", columns=["id"]),
 ]
 streams: list[DataFrame] = [
     hw.read_stream.demo(spark, rows_per_second=5, max_rows_per_trigger=100),
@@ -43,6 +44,7 @@ streams: list[DataFrame] = [
     hw.read_stream.hybrid(spark, sources="a,b", parts={"a.source": "demo"}, seam_offsets="end"),
     hw.read_stream.kafka(spark, servers="a:9092", topic_pattern="^orders", max_offsets_per_trigger=1_000),
     hw.read_stream.mqtt(spark, broker="mqtt://localhost:1883", topics=["orders/#"], client_id="orders"),
+    hw.read_stream.postgres(spark, url="postgresql://localhost/shop", table="orders"),
 ]
 
 

@@ -7,6 +7,7 @@
 * `hybrid`: the hybrid source: a chain of sources in planned mode (FLIP-150);
 * `kafka`: the Kafka source: its options, its columns, and the source that joins enumerator and reader;
 * `mqtt`: the MQTT source: its options, and how it is put together;
+* `postgres`: the PostgreSQL source: its options, and the source that joins enumerator and reader;
 * `registry`: from the ``source`` option to the class that makes the source, and to its options;
 * `simple`: sources in the small form as sources of the full form: one class for each mode;
 * `shipped`: headwater's own sources with an enumerator of a user's before their reader;

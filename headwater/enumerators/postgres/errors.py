@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from headwater.core.errors import (
     AuthenticationError,
@@ -31,58 +31,70 @@ _BY_CODE: Final[dict[str, tuple[type[SourceError], str]]] = {
 }
 """What is to be done, by SQLSTATE."""
 
-_BY_TEXT: Final[tuple[tuple[tuple[str, ...], type[SourceError], str], ...]] = (
-    # libpq gives no SQLSTATE where no connection comes about, only texts.
-    (
+
+class _Said(NamedTuple):
+    """What libpq says where no connection comes about, in English: it gives no SQLSTATE then.
+
+    Attributes:
+        texts: any of them.
+        kind: of error.
+        remedy: what is to be done.
+    """
+
+    texts: tuple[str, ...]
+    kind: type[SourceError]
+    remedy: str
+
+
+_SAID: Final = (
+    _Said(
         ("password authentication failed", "no password supplied", "SCRAM", "authentication failed"),
         AuthenticationError,
         "check the options username and password",
     ),
-    (
+    _Said(
         ("no pg_hba.conf entry", "is not permitted to log in", "role "),
         AuthenticationError,
-        "check option username, and that the server's pg_hba.conf lets this host in (with or without TLS, "
-        "as option url says by sslmode)",
+        "check option username, and that pg_hba.conf of the server lets this host in with this sslmode",
     ),
-    (
+    _Said(
         ("certificate has expired", "certificate verify failed", "certificate is not yet valid"),
         AuthenticationError,
         "renew the server's certificate, or name the one that has signed it by sslrootcert in option url",
     ),
-    (
+    _Said(
         ("does not match host name", "root certificate file", "certificate revoked"),
         AuthenticationError,
         "check sslmode and sslrootcert in option url: the file must be on every host that connects",
     ),
-    (
-        ("alert certificate", "alert unknown ca", "certificate required", "requires a valid client certificate"),
+    _Said(
+        ("alert certificate", "alert unknown ca", "certificate required", "valid client certificate"),
         AuthenticationError,
         "name a certificate that the server accepts, by sslcert and sslkey in option url",
     ),
-    (
+    _Said(
         ("does not support SSL", "SSL error: wrong version"),
         SourceError,
         "turn TLS on at the server, or choose another sslmode in option url",
     ),
-    (("database ",), UnknownSplitError, "check the database in option url"),
-    (
+    _Said(("database ",), UnknownSplitError, "check the database in option url"),
+    _Said(
         ("unsupported startup parameter",),
         SourceError,
-        "a connection pooler answers there, which is no way to one snapshot for all tasks: give the address "
-        "of the server itself in option url",
+        "a connection pooler answers there: give the address of the server itself in option url",
     ),
-    (
+    _Said(
         ("could not translate host name", "Name or service not known"),
         TransientSourceError,
         "check the host in option url",
     ),
-    (
-        ("invalid connection option", "invalid sslmode", "invalid URI", 'missing "="', "invalid integer value"),
+    _Said(
+        ("invalid connection option", "invalid sslmode", "invalid URI", 'missing "="', "invalid integer"),
         SourceError,
         "check option url",
     ),
 )
-"""What is to be done, by what libpq says in English. The first that fits counts."""
+"""The first that fits counts."""
 
 
 def server_error(sqlstate: str | None, message: str, what: str, *, split: str | None = None) -> SourceError:
@@ -108,7 +120,7 @@ def server_error(sqlstate: str | None, message: str, what: str, *, split: str | 
 def connection_error(message: str) -> SourceError:
     """Return the error for a connection that did not come about."""
     said = " ".join(message.split())
-    for texts, kind, remedy in _BY_TEXT:
-        if any(each in said for each in texts):
-            return kind(f"no connection: {said}; {remedy}", source=SOURCE)
+    for each in _SAID:
+        if any(text in said for text in each.texts):
+            return each.kind(f"no connection: {said}; {each.remedy}", source=SOURCE)
     return TransientSourceError(f"no connection: {said}; check option url, and the server", source=SOURCE)

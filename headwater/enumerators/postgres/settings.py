@@ -48,7 +48,9 @@ class PostgresSettings(Spec):
     username: str | None = option(
         "username", f"The role, where the URL has none. {WHERE_SECRETS_ARE}", default=None
     )
-    password: str | None = option("password", f"Of the role. {WHERE_SECRETS_ARE}", default=None, is_secret=True)
+    password: str | None = option(
+        "password", f"Of the role. {WHERE_SECRETS_ARE}", default=None, is_secret=True
+    )
     connect_timeout_ms: int = option(
         "connectTimeout",
         "How long one attempt to connect may take.",

@@ -15,7 +15,7 @@ from headwater.readers.kernels.arrays import ByteArray, address
 from headwater.readers.kernels.cache import Kernel
 from headwater.readers.postgres import layout as L
 from headwater.readers.postgres.framing import FramedRows
-from headwater.readers.postgres.types import Column
+from headwater.readers.postgres.types import PostgresColumn
 
 KERNEL: Final = Kernel(
     "headwater.readers.postgres.kernel.binary_values",
@@ -34,7 +34,7 @@ _SIGN: Final = slice(4, 6)
 _NOT_NUMBERS: Final = {b"\xc0\x00": "NaN", b"\xd0\x00": "Infinity", b"\xf0\x00": "-Infinity"}
 
 
-def binary_columns(rows: FramedRows, columns: Sequence[Column], table: str) -> list[pa.Array[Any]]:
+def binary_columns(rows: FramedRows, columns: Sequence[PostgresColumn], table: str) -> list[pa.Array[Any]]:
     """Return the values of rows as one Arrow column for each column.
 
     Their memory is used again as soon as nothing refers to it any more.
@@ -56,7 +56,7 @@ def binary_columns(rows: FramedRows, columns: Sequence[Column], table: str) -> l
         for size in sizes[at]:
             parts.append(memory[begin : begin + size])
             begin += size
-        arrays.append(_column(rows, at, column, parts, len(columns), table))
+        arrays.append(_column(rows, at, column, parts, table))
     return arrays
 
 
@@ -80,7 +80,7 @@ def _padded(size: int) -> int:
 
 
 def _column(
-    rows: FramedRows, at: int, column: Column, parts: list[ByteArray], columns: int, table: str
+    rows: FramedRows, at: int, column: PostgresColumn, parts: list[ByteArray], table: str
 ) -> pa.Array[Any]:
     nulls, values, texts = parts
     nulls.fill(0xFF)
@@ -91,7 +91,7 @@ def _column(
         address(rows.data),
         address(rows.starts),
         address(rows.lengths),
-        columns,
+        rows.starts.shape[1],
         at,
         rows.rows,
         column.scale,
@@ -107,13 +107,13 @@ def _column(
     return pa.Array.from_buffers(column.arrow_type, rows.rows, buffers, missing)
 
 
-def _misfit(rows: FramedRows, row: int, at: int, column: Column, table: str) -> SourceError:
+def _misfit(rows: FramedRows, row: int, at: int, column: PostgresColumn, table: str) -> SourceError:
     begin = int(rows.starts[row, at])
     value = rows.data[begin : begin + int(rows.lengths[row, at])].tobytes()
     return misfit_error(_shown(column.kind, value), column, table)
 
 
-def misfit_error(shown: str, column: Column, table: str) -> SourceError:
+def misfit_error(shown: str, column: PostgresColumn, table: str) -> SourceError:
     """Return the error of a value that has no place in the type of its column.
 
     Args:
@@ -122,9 +122,9 @@ def misfit_error(shown: str, column: Column, table: str) -> SourceError:
         table: its name.
     """
     return SourceError(
-        f"table {table}, column {column.name!r} of type {column.type_name}: {shown} has no place in a column of "
-        f"type {column.arrow_type}. Read the column as text: option textColumns={column.name}; or "
-        "leave it out: option columns",
+        f"table {table}, column {column.name!r} of type {column.type_name}: {shown} has no place in a column "
+        f"of type {column.arrow_type}. Read the column as text (option textColumns={column.name}), or leave "
+        "it out (option columns)",
         source=SOURCE,
         split=table,
     )

@@ -11,7 +11,7 @@ import pyarrow as pa
 from headwater.core.emitter import RecordEmitter, SplitState
 from headwater.enumerators.postgres.ctid_ranges import TableSplit
 from headwater.readers.postgres.binary_values import binary_columns
-from headwater.readers.postgres.types import Column, schema_of
+from headwater.readers.postgres.types import PostgresColumn
 
 if TYPE_CHECKING:
     from headwater.readers.postgres.framing import FramedRows
@@ -26,7 +26,7 @@ class CopiedRows:
         rows: cut; valid until the next fetch.
     """
 
-    columns: Sequence[Column]
+    columns: Sequence[PostgresColumn]
     rows: FramedRows
 
 
@@ -34,17 +34,23 @@ class CopyEmitter(RecordEmitter[CopiedRows, TableSplit, int]):
     """Rows in, batches out. A range has one position behind it, which it reaches when it is read.
 
     Where a row lies in its table is not sent: so the position stays at the start of the range meanwhile.
+
+    Args:
+        schema: of the batches: its columns are those of the records, in their order.
     """
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self._schema = schema
 
     def emit(self, record: CopiedRows, state: SplitState[TableSplit, int]) -> Iterator[pa.RecordBatch]:
         table = state.split.table.full_name
         arrays = binary_columns(record.rows, record.columns, table)
-        yield batch_of(arrays, schema_of(record.columns), record.rows.rows)
+        yield batch_of(arrays, self._schema, record.rows.rows)
 
 
 def batch_of(arrays: list[pa.Array[Any]], schema: pa.Schema, rows: int) -> pa.RecordBatch:
     """Return columns as a batch, which has its rows also without any column."""
     if arrays:
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
-    empty = pa.StructArray.from_buffers(pa.struct([]), rows, [None])
+    empty: Any = pa.StructArray.from_buffers(pa.struct([]), rows, [None])
     return pa.RecordBatch.from_struct_array(empty)

@@ -133,7 +133,7 @@ class CopyStream:
         data[:left] = self._data[self._at : self._end].copy()
         self._data = data
         self._at = 0
-        count = self._source.read_into(memoryview(data)[left : data.size - _BEHIND])
+        count = self._source.read_into(data.data[left : data.size - _BEHIND])
         if not count:
             raise TransientSourceError(
                 "the server closed the connection while it sent rows", source=SOURCE, split=self._split

@@ -7,14 +7,14 @@ Snapshot and stream share this table, so a value is the same on both ways.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
 import pyarrow as pa
 
-from headwater.enumerators.postgres.table import TableColumn, TableDescription, quoted
+from headwater.enumerators.postgres.table import TableColumn, quoted
 from headwater.readers.postgres import layout as L
 
 _NUMERIC: Final = 1_700
@@ -47,7 +47,7 @@ _NATIVE: Final[Mapping[int, tuple[Any, int]]] = MappingProxyType(
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class PostgresColumn:
     """A column of a table, as it is read. Picklable.
 
     Attributes:
@@ -83,7 +83,7 @@ class Column:
         return f"CASE WHEN {name} IS DISTINCT FROM NULL THEN pg_catalog.format('%s', {name}) END"
 
 
-def column_of(column: TableColumn, *, as_text: bool = False) -> Column:
+def column_of(column: TableColumn, *, as_text: bool = False) -> PostgresColumn:
     """Return how a column is read.
 
     Args:
@@ -91,7 +91,7 @@ def column_of(column: TableColumn, *, as_text: bool = False) -> Column:
         as_text: whether the user wants the server's text, whatever its type is.
     """
     arrow_type, kind = (None, L.TEXT) if as_text else _native(column)
-    return Column(
+    return PostgresColumn(
         name=column.name,
         arrow_type=arrow_type or pa.string(),
         kind=kind,
@@ -100,17 +100,7 @@ def column_of(column: TableColumn, *, as_text: bool = False) -> Column:
     )
 
 
-def columns_of(table: TableDescription, *, as_text: Collection[str] = ()) -> tuple[Column, ...]:
-    """Return how the columns of a table are read, in their order.
-
-    Args:
-        table: as the catalogue has it.
-        as_text: the names of columns of which the user wants the server's text.
-    """
-    return tuple(column_of(each, as_text=each.name in as_text) for each in table.columns)
-
-
-def schema_of(columns: Sequence[Column]) -> pa.Schema:
+def schema_of(columns: Sequence[PostgresColumn]) -> pa.Schema:
     """Return the schema of columns; all may be null, as `Source.schema` has it."""
     return pa.schema([pa.field(each.name, each.arrow_type) for each in columns])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from headwater.connector.options import OptionTable
-from headwater.connector.planned.options import PlanningHints
+from headwater.connector.planned.planning import PlanningHints
 from headwater.connector.sources.source_options import RETRY_DEADLINE
 from headwater.core.options import Option, names, text
 from headwater.core.source import Boundedness
@@ -15,7 +15,7 @@ TABLE: Final = Option(
     "table",
     text,
     None,
-    "Required: the table, as SQL has it: `orders`, `public.orders`, `\"Shop\".\"Orders\"`.",
+    'Required: the table, as SQL has it: `orders`, `public.orders`, `"Shop"."Orders"`.',
     needed_in=tuple(Boundedness),
 )
 COLUMNS: Final = Option(
@@ -28,9 +28,10 @@ COLUMNS: Final = Option(
 TEXT_COLUMNS: Final = Option(
     "textColumns",
     names,
-    None,
-    "These columns are strings, with the text that the server makes of a value: for values that have no place "
-    "in the column's type, such as `infinity` of a date.",
+    (),
+    "These columns are strings, with the text that the server makes of a value: for values that have no "
+    "place in the column's type, such as `infinity` of a date.",
+    shown_default="",
 )
 
 POSTGRES_OPTIONS: Final = OptionTable(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from headwater.connector.planned.admission import ReadLimits
 from headwater.connector.planned.options import planning_hints
@@ -19,7 +19,7 @@ from headwater.core.jsons import JsonValue
 from headwater.core.planned_source import PlannedSource
 from headwater.core.retry import Backoff, retrying
 from headwater.core.source import Boundedness
-from headwater.core.split import SplitPath, SplitRange
+from headwater.core.split import SplitPath
 from headwater.enumerators.postgres.connection import connect
 from headwater.enumerators.postgres.ctid_ranges import TableEnumerator, TableSplit
 from headwater.enumerators.postgres.settings import SOURCE, PostgresSettings
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from headwater.readers.postgres.copy_emitter import CopyEmitter
     from headwater.readers.postgres.copy_reader import CopyReader
-    from headwater.readers.postgres.types import Column
+    from headwater.readers.postgres.types import PostgresColumn
 
 _NEEDED_FOR: Final = "the postgres source"
 
@@ -89,7 +89,7 @@ class PostgresTableSource(PlannedSource[Any, TableSplit, int]):
     def with_schema(self, schema: pa.Schema, *, given: bool) -> PostgresTableSource:
         return replace(self, planned=schema)
 
-    def planned_columns(self, table: TableDescription) -> Sequence[Column]:
+    def planned_columns(self, table: TableDescription) -> Sequence[PostgresColumn]:
         """Return how the columns of the planned schema are read. No I/O.
 
         Raises:
@@ -100,13 +100,13 @@ class PostgresTableSource(PlannedSource[Any, TableSplit, int]):
         for column, field in zip(columns, self.planned, strict=True):
             if not column.arrow_type.equals(field.type):
                 raise OptionError(
-                    f"the query plans with column {field.name!r} as {field.type}; in table {table.full_name} it "
-                    f"is {column.type_name}, which is read as {column.arrow_type}: load() the table again, "
-                    "without .schema(...), and cast"
+                    f"the query plans with column {field.name!r} as {field.type}; in {table.full_name} it is "
+                    f"{column.type_name}, which is read as {column.arrow_type}: load() it again, without "
+                    ".schema(...), and cast"
                 )
-        return [replace(column, name=name) for column, name in zip(columns, self.planned.names, strict=True)]
+        return columns
 
-    def _chosen(self, table: TableDescription, names: Sequence[str] | None) -> Sequence[Column]:
+    def _chosen(self, table: TableDescription, names: Sequence[str] | None) -> Sequence[PostgresColumn]:
         """Return columns of a table by their names.
 
         Raises:
@@ -149,7 +149,7 @@ class PostgresTableSource(PlannedSource[Any, TableSplit, int]):
     def create_emitter(self) -> CopyEmitter:
         with importing(_NEEDED_FOR, extra="postgres"):
             from headwater.readers.postgres.copy_emitter import CopyEmitter
-        return CopyEmitter()
+        return CopyEmitter(self.schema())
 
     def serialize_splits(self, splits: Iterable[TableSplit]) -> JsonValue:
         return {split.table.full_name: split.table.oid for split in splits}
@@ -186,7 +186,7 @@ def configure_postgres(
         settings=parsed.of(PostgresSettings),
         table=table,
         columns=parsed[COLUMNS],
-        text_columns=parsed[TEXT_COLUMNS] or (),
+        text_columns=parsed[TEXT_COLUMNS],
         backoff=backoff,
     )
     return ConfiguredPlannedSource(

@@ -178,8 +178,8 @@ def _put_decimal(to: int, at: int, length: int, scale: int) -> bool:
     if sign == _NEGATIVE:
         low = ~low + numba.uint64(1)
         high = ~high + (numba.uint64(1) if low == 0 else numba.uint64(0))
-    put(to, 0, numba.int64(low))
-    put(to, 1, numba.int64(high))
+    put(to, 0, int64(low))
+    put(to, 1, int64(high))
     return True
 
 

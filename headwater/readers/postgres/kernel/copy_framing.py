@@ -26,7 +26,9 @@ _EXTENSION = 15
 """Where in the head that length is."""
 
 
-def frame(data: int, begin: int, end: int, columns: int, room: int, starts: int, lengths: int, state: int) -> int:
+def frame(
+    data: int, begin: int, end: int, columns: int, room: int, starts: int, lengths: int, state: int
+) -> int:
     """Cut rows off, ``room`` at most; return how many.
 
     Args:
