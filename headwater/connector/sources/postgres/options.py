@@ -25,7 +25,7 @@ COLUMNS: Final = Option(
     "Only these columns, in this order: the server sends no others.",
     shown_default="all",
 )
-TEXT_COLUMNS: Final = Option(
+TEXT_COLUMNS: Final = Option[tuple[str, ...]](
     "textColumns",
     names,
     (),
