@@ -5,19 +5,22 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from threading import Event
 
+from headwater.core.clock import SystemClock
 from headwater.core.errors import SourceError
 from headwater.core.reader import RecordsWithSplitIds, SplitReader
+from headwater.core.retry import Backoff, retrying
 from headwater.core.split import SplitRange
-from headwater.enumerators.postgres.connection import PostgresConnection, connect, mapped_errors
+from headwater.enumerators.postgres.connection import PostgresConnection, connect
 from headwater.enumerators.postgres.ctid_ranges import TableSplit
 from headwater.enumerators.postgres.settings import PostgresSettings
+from headwater.enumerators.postgres.snapshot import import_snapshot
 from headwater.enumerators.postgres.table import TableDescription
+from headwater.enumerators.postgres.table_parts import check_files
 from headwater.readers.postgres.copy_emitter import CopiedRows
 from headwater.readers.postgres.copy_stream import CopyStream
 from headwater.readers.postgres.types import PostgresColumn
-
-_BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 
 def copy_statement(columns: Sequence[PostgresColumn], source: str) -> str:
@@ -38,12 +41,17 @@ class CopyReader(SplitReader[CopiedRows, TableSplit, int]):
     Args:
         settings: of the server.
         columns: those of a table that are read.
+        backoff: how long a server that is away is asked for a connection.
     """
 
     def __init__(
-        self, settings: PostgresSettings, columns: Callable[[TableDescription], Sequence[PostgresColumn]]
+        self,
+        settings: PostgresSettings,
+        columns: Callable[[TableDescription], Sequence[PostgresColumn]],
+        backoff: Backoff,
     ) -> None:
         self._settings = settings
+        self._backoff = backoff
         self._columns_of = columns
         self._ranges: deque[SplitRange[TableSplit, int]] = deque()
         self._connection: PostgresConnection | None = None
@@ -80,17 +88,28 @@ class CopyReader(SplitReader[CopiedRows, TableSplit, int]):
         table = current.split.table
         self._columns = self._columns_of(table)
         if self._connection is None:
-            self._connection = connect(self._settings)
-            with mapped_errors("a transaction", split=table.full_name):
-                self._connection.execute(_BEGIN)
+            self._connect(current.split)
+        assert self._connection is not None, "it was just opened"
+        check_files(self._connection, current.split.part, table.full_name)
         self._stream = CopyStream(
             self._connection,
-            copy_statement(self._columns, table.sql),
+            copy_statement(self._columns, current.split.rows_sql(current.start, current.stop)),
             len(self._columns),
             split=table.full_name,
             timeout_ms=self._settings.read_timeout_ms,
         )
         return self._stream
+
+    def _connect(self, split: TableSplit) -> None:
+        """Begin a transaction that reads the snapshot of a split: all splits of a batch have the same."""
+        self._connection = retrying(
+            lambda: connect(self._settings, application=split.snapshot.application),
+            backoff=self._backoff,
+            clock=SystemClock(),
+            cancelled=Event(),
+            what=f"a connection for {split.split_id}",
+        )
+        import_snapshot(self._connection, split.snapshot, split=split.split_id)
 
     def _disconnect(self) -> None:
         if self._stream is not None:

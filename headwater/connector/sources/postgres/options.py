@@ -7,7 +7,7 @@ from typing import Final
 from headwater.connector.options import OptionTable
 from headwater.connector.planned.planning import PlanningHints
 from headwater.connector.sources.source_options import RETRY_DEADLINE
-from headwater.core.options import Option, names, text
+from headwater.core.options import Option, integer, names, option, positive_duration_ms, text
 from headwater.core.source import Boundedness
 from headwater.enumerators.postgres.settings import PostgresSettings
 
@@ -33,6 +33,29 @@ TEXT_COLUMNS: Final = Option[tuple[str, ...]](
     "place in the column's type, such as `infinity` of a date.",
     shown_default="",
 )
+SNAPSHOT_IDLE_TIMEOUT: Final = Option(
+    "snapshotIdleTimeout",
+    positive_duration_ms,
+    600_000,
+    "How long the instant that a DataFrame shows is held when no task reads it: until then each action on it "
+    "reads the same rows, and the server's VACUUM keeps what they need.",
+    only=Boundedness.BOUNDED,
+    shown_default="`10m`",
+)
+
+
+class PostgresPlanningHints(PlanningHints):
+    """How a table is cut into tasks: by its blocks. How many rows a block has is not known."""
+
+    min_tasks: int = option(
+        "minPartitions",
+        "Cut large tables until there are about so many tasks.",
+        default=1,
+        parse=integer(1),
+        shown_default="",
+    )
+    max_rows_per_task: int | None = None
+
 
 POSTGRES_OPTIONS: Final = OptionTable(
     [
@@ -40,8 +63,9 @@ POSTGRES_OPTIONS: Final = OptionTable(
         TABLE,
         COLUMNS,
         TEXT_COLUMNS,
+        SNAPSHOT_IDLE_TIMEOUT,
         RETRY_DEADLINE,
-        *PlanningHints.options(),
+        *PostgresPlanningHints.options(),
     ],
     other_words={
         **dict.fromkeys(("address", "connection", "conninfo", "dsn", "host", "server", "uri"), "url"),

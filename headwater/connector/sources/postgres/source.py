@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from headwater.connector.planned.admission import ReadLimits
 from headwater.connector.planned.options import planning_hints
 from headwater.connector.sources.configured import ConfiguredPlannedSource
-from headwater.connector.sources.postgres.options import COLUMNS, POSTGRES_OPTIONS, TABLE, TEXT_COLUMNS
+from headwater.connector.sources.postgres.options import (
+    COLUMNS,
+    POSTGRES_OPTIONS,
+    SNAPSHOT_IDLE_TIMEOUT,
+    TABLE,
+    TEXT_COLUMNS,
+    PostgresPlanningHints,
+)
 from headwater.connector.sources.source_options import RETRY_DEADLINE
 from headwater.core.clock import SystemClock
 from headwater.core.enumerator import Checkpoint, PlannedSplitEnumerator, PlannedSplitEnumeratorContext
@@ -44,7 +51,8 @@ class PostgresTableSource(PlannedSource[Any, TableSplit, int]):
         table: as the user writes it.
         columns: which columns, in this order; None for all.
         text_columns: those that are read as the server's text.
-        backoff: how long a server that is away is asked, where the schema is.
+        snapshot_idle_ms: how long the snapshot is held after the last task.
+        backoff: how long a server that is away is asked.
         planned: the schema that Spark plans with; None until it is known.
     """
 
@@ -54,6 +62,7 @@ class PostgresTableSource(PlannedSource[Any, TableSplit, int]):
     table: str
     columns: tuple[str, ...] | None
     text_columns: tuple[str, ...]
+    snapshot_idle_ms: int
     backoff: Backoff
     planned: pa.Schema | None = None
 
@@ -131,7 +140,13 @@ class PostgresTableSource(PlannedSource[Any, TableSplit, int]):
     def create_enumerator(
         self, context: PlannedSplitEnumeratorContext[TableSplit, int]
     ) -> PlannedSplitEnumerator[TableSplit, int]:
-        return TableEnumerator(context, self.settings, self.table, self.planned_columns)
+        return TableEnumerator(
+            context,
+            self.settings,
+            self.table,
+            idle_ms=self.snapshot_idle_ms,
+            check=self.planned_columns,
+        )
 
     def restore_enumerator(
         self,
@@ -144,7 +159,7 @@ class PostgresTableSource(PlannedSource[Any, TableSplit, int]):
     def create_reader(self) -> CopyReader:
         with importing(_NEEDED_FOR, extra="postgres"):
             from headwater.readers.postgres.copy_reader import CopyReader
-        return CopyReader(self.settings, self.planned_columns)
+        return CopyReader(self.settings, self.planned_columns, self.backoff)
 
     def create_emitter(self) -> CopyEmitter:
         with importing(_NEEDED_FOR, extra="postgres"):
@@ -152,13 +167,16 @@ class PostgresTableSource(PlannedSource[Any, TableSplit, int]):
         return CopyEmitter(self.schema())
 
     def serialize_splits(self, splits: Iterable[TableSplit]) -> JsonValue:
-        return {split.table.full_name: split.table.oid for split in splits}
+        return {split.part.name: split.part.oid for split in splits}
 
     def deserialize_splits(
         self, paths: Iterable[SplitPath], definitions: JsonValue
     ) -> Mapping[SplitPath, TableSplit]:
         """A batch read logs nothing that could be read again."""
         raise OffsetError("tables are read in one batch, by spark.read: there is no offset to go on from")
+
+    def row_bytes(self, split: TableSplit, state: JsonValue) -> int:
+        return split.position_bytes
 
     def rows_between(self, start: int, stop: int) -> int:
         return max(0, stop - start)
@@ -187,8 +205,12 @@ def configure_postgres(
         table=table,
         columns=parsed[COLUMNS],
         text_columns=parsed[TEXT_COLUMNS],
+        snapshot_idle_ms=parsed[SNAPSHOT_IDLE_TIMEOUT],
         backoff=backoff,
     )
     return ConfiguredPlannedSource(
-        source=source, limits=ReadLimits(), hints=planning_hints(parsed), backoff=backoff
+        source=source,
+        limits=ReadLimits(),
+        hints=planning_hints(parsed, PostgresPlanningHints),
+        backoff=backoff,
     )
