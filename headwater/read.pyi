@@ -1075,9 +1075,9 @@ def postgres(
     read_timeout: str | int | timedelta | None = None,
     columns: str | Sequence[str] | None = None,
     text_columns: str | Sequence[str] | None = None,
+    snapshot_idle_timeout: str | int | timedelta | None = None,
     retry_deadline: str | int | timedelta | None = None,
     min_partitions: int | None = None,
-    max_rows_per_partition: int | None = None,
     parallelism: int | None = None,
     schema: str | StructType | None = None,
 ) -> DataFrame:
@@ -1102,10 +1102,12 @@ def postgres(
         text_columns: These columns are strings, with the text that the server makes of a value: for
             values that have no place in the column's type, such as `infinity` of a date.
             (``textColumns``)
+        snapshot_idle_timeout: How long the instant that a DataFrame shows is held when no task reads it:
+            until then each action on it reads the same rows, and the server's VACUUM keeps what they
+            need. Default: `10m`. (``snapshotIdleTimeout``)
         retry_deadline: How long to go on asking an outside that is away or overloaded. Default: `2m`.
             (``retryDeadline``)
-        min_partitions: Cut large splits until a batch has about so many tasks. (``minPartitions``)
-        max_rows_per_partition: No task is planned for more rows than this. (``maxRowsPerPartition``)
+        min_partitions: Cut large tables until there are about so many tasks. (``minPartitions``)
         parallelism: How many tasks the cluster runs at once: a batch has no more, unless its bytes or
             `minPartitions` ask for more. Where it is not known there may be one for each split. Default:
             `HEADWATER_PARALLELISM`.

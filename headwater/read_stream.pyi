@@ -1318,7 +1318,6 @@ def postgres(
     text_columns: str | Sequence[str] | None = None,
     retry_deadline: str | int | timedelta | None = None,
     min_partitions: int | None = None,
-    max_rows_per_partition: int | None = None,
     parallelism: int | None = None,
     schema: str | StructType | None = None,
 ) -> DataFrame:
@@ -1345,8 +1344,7 @@ def postgres(
             (``textColumns``)
         retry_deadline: How long to go on asking an outside that is away or overloaded. Default: `2m`.
             (``retryDeadline``)
-        min_partitions: Cut large splits until a batch has about so many tasks. (``minPartitions``)
-        max_rows_per_partition: No task is planned for more rows than this. (``maxRowsPerPartition``)
+        min_partitions: Cut large tables until there are about so many tasks. (``minPartitions``)
         parallelism: How many tasks the cluster runs at once: a batch has no more, unless its bytes or
             `minPartitions` ask for more. Where it is not known there may be one for each split. Default:
             `HEADWATER_PARALLELISM`.

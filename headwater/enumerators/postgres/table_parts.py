@@ -146,7 +146,9 @@ def check_files(connection: PostgresConnection, part: TablePart, table: str) -> 
         row = connection.execute(
             "SELECT to_regclass(%s)::oid::bigint", [part.sql.removeprefix("ONLY ")]
         ).fetchone()
-        files = dict(connection.execute(_FILES, [[file.oid for file in part.files]]).fetchall())
+        files: dict[int, int] = dict(
+            connection.execute(_FILES, [[file.oid for file in part.files]]).fetchall()
+        )
     if row is None or row[0] != part.oid or any(files.get(file.oid) != file.number for file in part.files):
         raise rewritten(table, part.name)
 

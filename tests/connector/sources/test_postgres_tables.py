@@ -17,6 +17,8 @@ from psycopg import sql
 from headwater.connector.sources.postgres.source import configure_postgres
 from headwater.core.errors import AuthorizationError, HeadwaterError, SourceError, UnknownSplitError
 from headwater.core.source import Boundedness
+from headwater.enumerators.postgres.connection import connect
+from headwater.enumerators.postgres.snapshot import export_snapshot
 from local_postgres import LocalPostgres
 from tests.patience import PATIENCE_S
 
@@ -31,7 +33,7 @@ class Database:
         self.connection = connection
 
     def execute(self, statements: str) -> list[Any]:
-        cursor = self.connection.execute(sql.SQL(statements))  # type: ignore[arg-type] # of the test itself
+        cursor = self.connection.execute(sql.SQL(statements))
         return cursor.fetchall() if cursor.description else []
 
     def read(
@@ -123,17 +125,14 @@ def test_a_table_that_is_written_anew_is_an_error_and_never_other_rows(
 def test_a_truncation_between_snapshot_and_plan_is_noticed(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from headwater.enumerators.postgres import ctid_ranges
-
     database.execute(NUMBERS)
-    export = ctid_ranges.export_snapshot
 
     def export_then_truncate(*args: Any, **kwargs: Any) -> Any:
-        snapshot = export(*args, **kwargs)
+        snapshot = export_snapshot(*args, **kwargs)
         database.execute("TRUNCATE numbers")
         return snapshot
 
-    monkeypatch.setattr(ctid_ranges, "export_snapshot", export_then_truncate)
+    monkeypatch.setattr("headwater.enumerators.postgres.ctid_ranges.export_snapshot", export_then_truncate)
     with pytest.raises(SourceError, match="was truncated, rewritten or replaced"):
         database.read("numbers")
 
@@ -286,10 +285,7 @@ def test_a_task_that_comes_after_its_snapshot_fails_and_says_what_to_do(database
 def test_a_session_that_reads_another_snapshot_is_found_out(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from headwater.readers.postgres import copy_reader
-
     database.execute(NUMBERS)
-    connect = copy_reader.connect
 
     def connect_elsewhere(*args: Any, **kwargs: Any) -> Any:
         """As a pooler that gives each statement to any session."""
@@ -302,7 +298,7 @@ def test_a_session_that_reads_another_snapshot_is_found_out(
         monkeypatch.setattr(connection, "execute", execute_some)
         return connection
 
-    monkeypatch.setattr(copy_reader, "connect", connect_elsewhere)
+    monkeypatch.setattr("headwater.readers.postgres.copy_reader.connect", connect_elsewhere)
     with pytest.raises(SourceError, match="the session reads another snapshot"):
         database.read("numbers", between=lambda: database.execute("UPDATE numbers SET i = 0"))
 
