@@ -56,8 +56,10 @@ def _run(arguments: argparse.Namespace) -> int:
 def _findings(arguments: argparse.Namespace) -> Iterator[Finding]:
     yield check_python()
     yield check_pyspark()
-    yield from check_spark_pythons(os.environ)
-    yield check_java(os.environ)
+    yield from check_platform(os.environ)
+    if _DATABRICKS not in os.environ:  # Spark runs already, with a Java and a Python of its own
+        yield from check_spark_pythons(os.environ)
+        yield check_java(os.environ)
     yield from check_extras()
     yield check_kernel_cache()
     if arguments.state_location is not None:
@@ -69,6 +71,9 @@ def _findings(arguments: argparse.Namespace) -> Iterator[Finding]:
 
 
 _OLDEST_JAVA: Final = 17
+_DATABRICKS: Final = "DATABRICKS_RUNTIME_VERSION"
+_OLDEST_RUNTIME: Final = 19
+_KUBERNETES: Final = "KUBERNETES_SERVICE_HOST"
 _PATIENCE_S: Final = 60
 _URL_TIMEOUT_S: Final = 10
 
@@ -152,17 +157,33 @@ def _check_spark_python(command: str) -> Finding:
 
 
 def check_pyspark() -> Finding:
-    """PySpark's version."""
+    """PySpark's version. A platform may bring it without a package that pip knows."""
     mend = f"{sys.executable} -m pip install {REQUIREMENT!r}"
     try:
-        release = version("pyspark")
-    except PackageNotFoundError:
+        import pyspark
+    except ImportError:
         return Finding("PySpark", "not installed", mend)
     try:
-        require_spark(release)
+        require_spark(pyspark.__version__)
     except HeadwaterError as error:
         return Finding("PySpark", str(error), mend)
-    return Finding("PySpark", release)
+    return Finding("PySpark", pyspark.__version__)
+
+
+def check_platform(environment: Mapping[str, str]) -> Iterator[Finding]:
+    """The platform, where one is known by its environment: what of the other advice does not apply there."""
+    subject = "Platform"
+    runtime = environment.get(_DATABRICKS)
+    if runtime is not None:
+        number = re.match(r"\d+", runtime)
+        is_old = number is not None and int(number[0]) < _OLDEST_RUNTIME
+        advice = "take the session that is there, without hw.session and without settings: docs/platforms.md"
+        mend = f"compute with Databricks Runtime {_OLDEST_RUNTIME} or newer" if is_old else None
+        yield Finding(subject, f"Databricks Runtime {runtime}; {advice}", mend)
+    elif _KUBERNETES in environment:
+        yield Finding(
+            subject, "a pod of Kubernetes; mend in its image what is not ok in the pod: docs/platforms.md"
+        )
 
 
 def check_java(environment: Mapping[str, str]) -> Finding:

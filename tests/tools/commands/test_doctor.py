@@ -44,6 +44,30 @@ def test_what_is_not_well_is_told_with_what_mends_it(
 
 
 @pytest.mark.parametrize(
+    ("environment", "mark", "said"),
+    [
+        ({"DATABRICKS_RUNTIME_VERSION": "19.1"}, "ok    ", "Databricks Runtime 19.1; take the session"),
+        ({"DATABRICKS_RUNTIME_VERSION": "17.3"}, "not ok", "Databricks Runtime 17.3; take the session"),
+        ({"DATABRICKS_RUNTIME_VERSION": "client.4.2"}, "ok    ", "Databricks Runtime client.4.2; take"),
+        ({"KUBERNETES_SERVICE_HOST": "10.0.0.1"}, "ok    ", "a pod of Kubernetes; mend in its image"),
+    ],
+)
+def test_advice_that_does_not_apply_on_a_platform_is_left_out(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    environment: dict[str, str],
+    mark: str,
+    said: str,
+) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert main(["doctor"]) == (mark == "not ok")
+    out = capsys.readouterr().out
+    assert f"{mark}  Platform: {said}" in out
+    assert ("  Java: " in out) == ("KUBERNETES_SERVICE_HOST" in environment)
+
+
+@pytest.mark.parametrize(
     ("text", "said"),
     [
         (
