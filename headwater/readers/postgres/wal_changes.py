@@ -1,0 +1,238 @@
+"""Changes of one table: made of the messages of pgoutput, each with where its values lie."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from headwater.core.errors import CorruptRecordError
+from headwater.readers.kernels.arrays import ByteArray, Int32Array, Int64Array, address
+from headwater.readers.postgres import wal_layout as L
+from headwater.readers.postgres.relation import Relation, parse_relation
+from headwater.readers.postgres.wal_chunk import KERNEL, WalChunk
+
+_MOST_ROWS: Final = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class Tuples:
+    """Where the values of rows lie, column by column.
+
+    Attributes:
+        data: the bytes.
+        starts: for each column and row, where its value begins.
+        lengths: how many bytes it has; `L.NULL` or `L.UNCHANGED` for none.
+    """
+
+    data: ByteArray
+    starts: npt.NDArray[np.int64]
+    lengths: npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Some changes in the order of the log. Arrays have an entry for each; valid as long as their chunk.
+
+    Attributes:
+        kinds: `L.OP_INSERT` and its like.
+        lsns: where the commit record of the transaction begins.
+        sequences: the place in the transaction.
+        xids: of the transaction, 64 bits.
+        times: of the commit, in microseconds since 1970.
+        rows: the values.
+        has_old: whether ``old`` has a row.
+        old: the values before; None where they were not asked for.
+        has_unchanged: whether any value is `L.UNCHANGED`.
+    """
+
+    kinds: ByteArray
+    lsns: Int64Array
+    sequences: Int32Array
+    xids: Int64Array
+    times: Int64Array
+    rows: Tuples
+    has_old: ByteArray
+    old: Tuples | None
+    has_unchanged: bool
+
+    def __len__(self) -> int:
+        return len(self.kinds)
+
+
+class ChangeFramer:
+    """Makes changes of messages. Keeps the table's form and the open transaction from chunk to chunk.
+
+    One range, one thread.
+
+    Args:
+        start: transactions before it are passed over.
+        stop: transactions from there on, too.
+        table: the oid of the table.
+        columns: the names of its columns, as the rows are to have them.
+        key: of these, the columns that name a row where the replica identity is all columns.
+        check: called with each form of the table, before the first row that has it.
+        keeps_old: whether the values before are asked for.
+        preimages: whether an update whose old row is known makes two changes.
+    """
+
+    def __init__(
+        self,
+        start: int,
+        stop: int,
+        table: int,
+        columns: Sequence[str],
+        key: Sequence[str],
+        check: Callable[[Relation], None],
+        *,
+        keeps_old: bool = False,
+        preimages: bool = False,
+    ) -> None:
+        self._columns = {name: at for at, name in enumerate(columns)}
+        self._key = frozenset(key)
+        self._check = check
+        self._table = table
+        self._keeps_old = keeps_old
+        state = np.zeros(L.FRAME_FIELDS, np.int64)
+        state[L.START_LSN] = start
+        state[L.STOP_LSN] = stop
+        state[L.TABLE] = table
+        state[L.MAP_COUNT] = -1
+        state[L.COLUMNS] = len(columns)
+        state[L.PREIMAGES] = preimages
+        self._state = state
+        self._keys = np.zeros(max(1, len(columns)), np.int64)
+        self._old_tuple = np.zeros(2 * max(1, len(columns)), np.int64)
+        self._places = np.zeros(1, np.int64)
+        state[L.KEYS] = address(self._keys)
+        state[L.OLD_TUPLE] = address(self._old_tuple)
+
+    @property
+    def lsn(self) -> int:
+        """The commit record of the last transaction."""
+        return int(self._state[L.FINAL_LSN])
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether that transaction is over."""
+        return bool(self._state[L.HAS_ENDED])
+
+    def changes(self, chunk: WalChunk) -> Iterator[Changes]:
+        """Yield the changes of a chunk that are in the range.
+
+        Raises:
+            CorruptRecordError: a message is none that pgoutput sends.
+        """
+        state = self._state
+        state[L.DATA] = address(chunk.data) if chunk.data.size else 0
+        state[L.ENDS] = address(chunk.ends) if chunk.ends.size else 0
+        state[L.COUNT] = len(chunk.ends)
+        state[L.AT] = 0
+        while True:
+            room = min(_MOST_ROWS, 2 * (len(chunk.ends) - int(state[L.AT])) + 2)
+            memory = self._memory(room)
+            result = L.END_OF_MESSAGES
+            while True:
+                result = KERNEL(L.FUNCTION_FRAME, address(state))
+                if result != L.RELATION:
+                    break
+                self._take_form(parse_relation(chunk.message(int(state[L.AT]))))
+                state[L.AT] += 1
+            if state[L.ROW]:
+                yield self._taken(chunk, memory)
+            if result == L.END_OF_ROOM:
+                continue
+            if result in {L.END_OF_MESSAGES, L.END_OF_RANGE}:
+                return
+            raise self._corrupt(result, chunk.message(int(state[L.AT])))
+
+    def _memory(self, room: int) -> dict[str, npt.NDArray[Any]]:
+        columns = max(1, len(self._columns))
+        memory: dict[str, npt.NDArray[Any]] = {
+            "kinds": np.empty(room, np.uint8),
+            "lsns": np.empty(room, np.int64),
+            "sequences": np.empty(room, np.int32),
+            "xids": np.empty(room, np.int64),
+            "times": np.empty(room, np.int64),
+            "starts": np.empty((columns, room), np.int64),
+            "lengths": np.empty((columns, room), np.int32),
+            "has_old": np.empty(room, np.uint8),
+        }
+        state = self._state
+        for name, field in _FIELDS.items():
+            state[field] = address(memory[name].reshape(-1))
+        state[L.OLD_STARTS] = 0
+        if self._keeps_old:
+            memory["old_starts"] = np.zeros((columns, room), np.int64)
+            memory["old_lengths"] = np.full((columns, room), L.NULL, np.int32)
+            state[L.OLD_STARTS] = address(memory["old_starts"].reshape(-1))
+            state[L.OLD_LENGTHS] = address(memory["old_lengths"].reshape(-1))
+        state[L.ROOM] = room
+        state[L.ROW] = 0
+        state[L.UNCHANGED_ROWS] = 0
+        return memory
+
+    def _taken(self, chunk: WalChunk, memory: dict[str, npt.NDArray[Any]]) -> Changes:
+        count = int(self._state[L.ROW])
+        old = None
+        if self._keeps_old:
+            old = Tuples(chunk.data, memory["old_starts"][:, :count], memory["old_lengths"][:, :count])
+        return Changes(
+            kinds=memory["kinds"][:count],
+            lsns=memory["lsns"][:count],
+            sequences=memory["sequences"][:count],
+            xids=widened(memory["xids"][:count], chunk.newest_xid),
+            times=memory["times"][:count],
+            rows=Tuples(chunk.data, memory["starts"][:, :count], memory["lengths"][:, :count]),
+            has_old=memory["has_old"][:count],
+            old=old,
+            has_unchanged=bool(self._state[L.UNCHANGED_ROWS]),
+        )
+
+    def _take_form(self, relation: Relation) -> None:
+        if relation.oid != self._table:
+            return
+        self._check(relation)
+        columns = relation.columns
+        places = [self._columns.get(column.name, -1) for column in columns]
+        self._places = np.array(places or [0], np.int64)
+        # Of a full identity all columns are a part: then a row goes by the key of the table.
+        is_full = relation.replica_identity == "f"
+        self._keys[:] = 0
+        for column, place in zip(columns, places, strict=True):
+            is_key = column.name in self._key if is_full else column.is_identity
+            if place >= 0 and is_key:
+                self._keys[place] = 1
+        self._state[L.MAP] = address(self._places)
+        self._state[L.MAP_COUNT] = len(columns)
+
+    def _corrupt(self, result: int, message: bytes) -> CorruptRecordError:
+        what = "a change before the form of its table" if result == L.UNKNOWN_RELATION else "a message"
+        return CorruptRecordError(
+            f"the server sent {what} that this version does not understand: {message[:40]!r}",
+            source="postgres",
+            split="wal",
+            position=self.lsn,
+        )
+
+
+_FIELDS: Final = {
+    "kinds": L.KINDS,
+    "lsns": L.LSNS,
+    "sequences": L.SEQUENCES,
+    "xids": L.XIDS,
+    "times": L.TIMES,
+    "starts": L.STARTS,
+    "lengths": L.LENGTHS,
+    "has_old": L.HAS_OLD,
+}
+
+
+def widened(xids: Int64Array, newest: int) -> Int64Array:
+    """Return ids of 32 bits as ids of 64 bits: each the last one that is not newer than ``newest``."""
+    full = (newest & ~0xFFFFFFFF) | xids
+    result: Int64Array = np.where(full > newest, full - (1 << 32), full)
+    return result
