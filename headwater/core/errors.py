@@ -22,6 +22,7 @@
         ├── AuthorizationError               the credentials are right, the permission is missing
         ├── UnknownSplitError                a split that was asked for does not exist
         ├── DataLossError                    records that should have been read are gone
+        │   └── LostSlotError                the place from which a server kept its log for a query is gone
         └── CorruptRecordError               bytes that fail their checksum or cannot be decoded
 
 Errors of client libraries and of the operating system are mapped into this tree in one place per system
@@ -206,6 +207,13 @@ class UnknownSplitError(SourceError):
 
 class DataLossError(SourceError):
     """Records at the position were removed before they were read."""
+
+
+class LostSlotError(DataLossError):
+    """The log that a server kept for this query, from its position on, is not there any more, or is another.
+
+    A replication slot that was dropped, made anew, read by somebody else or invalidated by the server.
+    """
 
 
 class CorruptRecordError(SourceError):

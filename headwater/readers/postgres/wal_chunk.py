@@ -53,10 +53,11 @@ class WalChunk:
         """Return the first messages."""
         return WalChunk(self.data, self.ends[:count], self.newest_xid)
 
-    def without(self, changes: int) -> WalChunk:
+    def without(self, changes: int) -> tuple[WalChunk, int]:
         """Return the messages behind the first ones that hold changes, and the Relation messages among those.
 
-        For a stream that was broken off inside of a transaction and begins again with it.
+        And how many of those changes are still to come. For a stream that was broken off inside of a
+        transaction and begins again with it.
         """
         kept = []
         for at in range(len(self.ends)):
@@ -67,7 +68,7 @@ class WalChunk:
                 changes -= 1
         begins = np.concatenate([np.zeros(1, np.int64), self.ends[:-1]])
         data = self.data.tobytes()
-        return WalChunk.of([data[begins[at] : self.ends[at]] for at in kept], self.newest_xid)
+        return WalChunk.of([data[begins[at] : self.ends[at]] for at in kept], self.newest_xid), changes
 
 
 _CHANGES: Final = (b"I", b"U", b"D", b"T")
@@ -78,13 +79,14 @@ class WalProgress:
     """How far a range is read. Belongs to the reader's thread.
 
     Args:
-        stop: the first LSN at which a transaction is not read.
+        start: the first LSN at which a transaction is read.
+        stop: the first one at which none is.
     """
 
     def __init__(self, start: int, stop: int) -> None:
         self._state = np.zeros(L.SCAN_FIELDS, np.int64)
         self._state[L.STOP_LSN] = stop
-        self._state[L.FINAL_LSN] = start
+        self._state[L.FINAL_LSN] = start - 1
         self._state[L.HAS_ENDED] = 1
 
     def add(self, chunk: WalChunk) -> int:

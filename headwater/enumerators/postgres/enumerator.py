@@ -1,0 +1,311 @@
+"""The enumerator of a stream: how far the log of a database goes, and whether anything is in it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from headwater.core.clock import Clock, SystemClock
+from headwater.core.enumerator import (
+    Checkpoint,
+    PlannedSplitEnumerator,
+    PlannedSplitEnumeratorContext,
+    SplitRequest,
+)
+from headwater.core.errors import SourceError, TransientSourceError
+from headwater.core.redaction import logger_of
+from headwater.core.retry import Backoff
+from headwater.core.split import SplitPath
+from headwater.enumerators.postgres.connection import PostgresConnection, connect
+from headwater.enumerators.postgres.publication import (
+    PublishedTable,
+    create_publication,
+    is_newer,
+    published,
+)
+from headwater.enumerators.postgres.replication import SlotReading, first_transaction
+from headwater.enumerators.postgres.settings import SOURCE, PostgresSettings
+from headwater.enumerators.postgres.slot import ServerView, check_kept, check_usable, create_slot, look
+from headwater.enumerators.postgres.split import WAL_PATH, WalSplit
+from headwater.enumerators.postgres.stream_settings import StartingPosition, StreamSettings
+from headwater.enumerators.postgres.table import TableDescription, describe
+
+log = logger_of(__name__)
+
+EMPTY_BYTES: Final = 16 << 20
+"""So much WAL without a change of the table makes a batch without rows: then the server can remove it."""
+_TRUST_MS: Final = 1_000
+"""For so long after a change was found a batch is planned without a look for more."""
+_TRUST_TIMES: Final = 10
+"""Or for so many times the time that the look took."""
+_TABLE_MS: Final = 10_000
+"""How often the table and its publication are looked at again."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """The end of a look into the log.
+
+    Attributes:
+        until: as far as it went.
+        first: where the commit record of the first transaction lies; None for none.
+        took_ms: how long it took.
+    """
+
+    until: int
+    first: int | None
+    took_ms: int
+
+
+class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
+    """Knows one split, the log as a slot gives it, whose head is the end of what is durable.
+
+    * A query without a checkpoint makes the slot, and the publication where the user allows it.
+    * Before each batch the slot must have everything from the position on; else the query fails.
+    * WAL is written by other databases and tables too. So where the head has moved, the slot is asked for
+      the first transaction; without one the head stays, and no batch is made, until `EMPTY_BYTES` of WAL have
+      come together. In the first moments after a change nobody is asked: the next one is likely.
+    * That question confirms the position to the server, as each reading task does. Both come when everything
+      before it is committed. So the slot of a query without changes follows too.
+
+    Args:
+        context: the coordinator's.
+        settings: of the server.
+        stream: what is read.
+        table: its name, as the user writes it.
+        check: raises if the rows of the table cannot be what the query plans with. On the worker thread.
+        clock: time.
+    """
+
+    def __init__(
+        self,
+        context: PlannedSplitEnumeratorContext[WalSplit, int],
+        settings: PostgresSettings,
+        stream: StreamSettings,
+        table: str,
+        check: Callable[[TableDescription, PublishedTable], object],
+        clock: Clock | None = None,
+    ) -> None:
+        self._context = context
+        self._settings = settings
+        self._stream = stream
+        self._table = table
+        self._check = check
+        self._clock = clock or SystemClock()
+        self._cancelled = threading.Event()
+        # Of the worker thread.
+        self._connection: PostgresConnection | None = None
+        self._table_seen_ms: int | None = None
+        self._waits_for: int | None = None
+        # Of the coordinator's.
+        self._split: WalSplit | None = None
+        self._position = 0
+        self._view: ServerView | None = None
+        self._found: _Found | None = None
+        self._head = 0
+        self._trusted_until_ms = 0
+        self._next_look_ms = 0
+        self._bound: int | None = None
+
+    def start(self) -> None:
+        """Nothing to do: the first look opens the connection."""
+
+    def refresh(self, checkpoint: Checkpoint[WalSplit, int] | None) -> None:
+        if checkpoint is not None and WAL_PATH in checkpoint.splits:
+            split = checkpoint.splits[WAL_PATH]
+            position = checkpoint.positions[WAL_PATH]
+            self._context.call_async(
+                lambda: self._look(split, position),
+                lambda view: self._take(split, position, view),
+                what=f"slot {self._stream.slot!r}",
+            )
+            return
+        self._context.call_async(self._begin, self._take_first, what=f"slot {self._stream.slot!r}")
+
+    def handle_split_request(self, request: SplitRequest) -> None:
+        """Find out how far the batch goes, and whether there is anything to read at all."""
+        view = self._view
+        if self._split is None or view is None:
+            return
+        position = self._position
+        found = self._found
+        if found is not None and found.first is not None and found.first < position:
+            found = self._found = None  # it was read
+        self._bound = None if request.max_bytes is None else position + request.max_bytes
+        if found is not None and found.first is not None:
+            self._go_to(found)
+            return
+        self._stay(found)
+        since = position if found is None else max(found.until, position)
+        confirmed = view.slot.confirmed if view.slot is not None else None
+        is_behind = confirmed is not None and confirmed < position
+        now_ms = self._clock.monotonic_ms()
+        if view.flush_lsn <= since and not is_behind:
+            return
+        if now_ms < self._trusted_until_ms and self._bound is None and not request.ends:
+            self._head = max(position, view.flush_lsn)
+        elif now_ms >= self._next_look_ms or request.ends:
+            self._ask(since, view.flush_lsn)
+
+    def heads(self) -> Mapping[SplitPath, int]:
+        return {} if self._split is None else {WAL_PATH: self._head}
+
+    def bounds(self) -> Mapping[SplitPath, int] | None:
+        return None if self._bound is None else {WAL_PATH: self._bound}
+
+    def close(self) -> None:
+        self._cancelled.set()
+        if self._connection is not None:
+            self._connection.close()
+
+    # On the worker thread.
+
+    def _begin(self) -> tuple[WalSplit, int, ServerView]:
+        """Make what is not there, and find the first position."""
+        connection = self._connected()
+        table = self._described(connection)
+        slot = self._stream.slot
+        view = look(connection, slot)
+        check_usable(view, slot)
+        name = self._stream.publication
+        if self._stream.creates_publication and create_publication(connection, table, name):
+            log.info("publication %r was made for table %s", name, table.full_name)
+        if view.slot is None:
+            # After the publication: a slot begins with transactions that began when it was there already.
+            create_slot(connection, slot)
+            log.info("slot %r was made", slot)
+            view = look(connection, slot)
+            assert view.slot is not None and view.slot.confirmed is not None, "it was made"
+            position = view.slot.confirmed
+        else:
+            position = self._first_position(connection, table, view)
+        split = WalSplit(slot, view.system_id, view.timeline, table.oid, table.key)
+        check_kept(view, split, position)
+        return split, position, view
+
+    def _first_position(
+        self, connection: PostgresConnection, table: TableDescription, view: ServerView
+    ) -> int:
+        """Return where a query begins whose slot is there already."""
+        slot = self._stream.slot
+        newer = is_newer(connection, self._stream.publication, table, slot)
+        if self._stream.starting_position is StartingPosition.SLOT:
+            if newer:
+                raise SourceError(
+                    f"publication {self._stream.publication!r} was made or changed after slot {slot!r}: what the slot "
+                    "has kept from before is not published. Use option startingPosition=latest, or drop the slot, "
+                    f"which is then made anew: SELECT pg_drop_replication_slot('{slot}')",
+                    source=SOURCE,
+                )
+            assert view.slot is not None, "the caller has seen it"
+            return view.slot.confirmed or 0
+        if newer:
+            # A transaction that wrote to the table before it was published comes in part.
+            if self._waits_for is None:
+                self._waits_for = view.next_xid
+            if view.oldest_xid < self._waits_for:
+                raise TransientSourceError(
+                    "waiting for transactions that were running when the publication was made or changed: "
+                    "their changes from before are not published (pg_stat_activity, column backend_xid)",
+                    source=SOURCE,
+                )
+        return view.flush_lsn
+
+    def _look(self, split: WalSplit, position: int) -> ServerView:
+        connection = self._connected()
+        view = look(connection, split.slot)
+        check_usable(view, split.slot)
+        check_kept(view, split, position)
+        self._check_table(connection, split)
+        return view
+
+    def _check_table(self, connection: PostgresConnection, split: WalSplit) -> None:
+        """Look now and then whether the table is still the same one, and published."""
+        now_ms = self._clock.monotonic_ms()
+        if self._table_seen_ms is not None and now_ms - self._table_seen_ms < _TABLE_MS:
+            return
+        table = self._described(connection)
+        if table.oid != split.table:
+            raise SourceError(
+                f"table {self._table} was dropped and made anew, or another one has its name now: it is not the "
+                "table of the checkpoint. Start with a new checkpointLocation",
+                source=SOURCE,
+                split=split.split_id,
+            )
+        self._table_seen_ms = now_ms
+
+    def _described(self, connection: PostgresConnection) -> TableDescription:
+        table = describe(connection, self._table)
+        self._check(table, published(connection, table, self._stream))
+        return table
+
+    def _peek(self, split: WalSplit, position: int, since: int, until: int) -> _Found:
+        """Ask the slot for the first transaction, and confirm the position."""
+        began_ms = self._clock.monotonic_ms()
+        reading = SlotReading(
+            self._settings,
+            self._stream.publication,
+            split,
+            Backoff(deadline_ms=self._stream.retry_deadline_ms),
+            self._clock,
+        )
+        stream, _ = reading.open(position, until, start=since, cancelled=self._cancelled)
+        try:
+            first = first_transaction(stream, until, self._cancelled)
+        finally:
+            stream.close()
+        return _Found(until, first, self._clock.monotonic_ms() - began_ms)
+
+    def _connected(self) -> PostgresConnection:
+        if self._connection is None or self._connection.closed:
+            self._connection = connect(self._settings)
+        return self._connection
+
+    # On the coordinator's thread.
+
+    def _take_first(self, first: tuple[WalSplit, int, ServerView]) -> None:
+        split, position, view = first
+        self._context.assign_splits({WAL_PATH: (split, position)})
+        self._take(split, position, view)
+
+    def _take(self, split: WalSplit, position: int, view: ServerView) -> None:
+        self._split = split
+        self._position = position
+        self._view = view
+
+    def _ask(self, since: int, until: int) -> None:
+        split = self._split
+        position = self._position
+        assert split is not None, "there is something to ask about"
+        self._context.call_async(
+            lambda: self._peek(split, position, since, until),
+            self._take_found,
+            what=f"the first change that slot {split.slot!r} has",
+        )
+
+    def _take_found(self, found: _Found) -> None:
+        self._found = found
+        now_ms = self._clock.monotonic_ms()
+        if found.first is None:
+            # The question costs the server something: it is to be busy with other things most of the time.
+            self._next_look_ms = now_ms + _TRUST_TIMES * found.took_ms
+            self._stay(found)
+            return
+        self._trusted_until_ms = now_ms + max(_TRUST_MS, _TRUST_TIMES * found.took_ms)
+        self._go_to(found)
+
+    def _go_to(self, found: _Found) -> None:
+        """Let the batch go as far as the log goes, and at least behind the first transaction."""
+        assert found.first is not None and self._view is not None, "the caller knows it"
+        self._head = max(self._view.flush_lsn, found.first + 1)
+        if self._bound is not None:
+            self._bound = max(self._bound, found.first + 1)
+
+    def _stay(self, found: _Found | None) -> None:
+        """Make no batch; or one without rows behind much WAL that has none: until then the server keeps it."""
+        self._head = self._position
+        if found is not None and found.until - self._position >= EMPTY_BYTES:
+            self._head = found.until
+            self._bound = None

@@ -1,0 +1,226 @@
+"""Publications: what they publish of a table, and all that stands in the way of a stream, found at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from headwater.core.errors import SourceError
+from headwater.enumerators.postgres.connection import PostgresConnection, mapped_errors
+from headwater.enumerators.postgres.settings import SOURCE
+from headwater.enumerators.postgres.stream_settings import Reaction, StreamSettings
+from headwater.enumerators.postgres.table import TableDescription, quoted
+
+_LISTS: Final = 150_000
+"""The first version whose publications have lists of columns, and filters of rows."""
+
+_PUBLICATION: Final = """
+SELECT pubinsert, pubupdate, pubdelete, pubtruncate, pubviaroot FROM pg_publication WHERE pubname = %s
+"""
+_TABLE: Final = """
+SELECT {attnames} FROM pg_publication_tables WHERE pubname = %s AND schemaname = %s AND tablename = %s
+"""
+_NEWEST: Final = """
+SELECT max(xmin::text::bigint) FROM (
+  SELECT xmin FROM pg_publication WHERE pubname = %(name)s AND age(xmin) <= age(%(horizon)s::xid)
+  UNION ALL
+  SELECT r.xmin FROM pg_publication_rel r JOIN pg_publication p ON p.oid = r.prpubid
+  WHERE p.pubname = %(name)s AND r.prrelid = %(table)s AND age(r.xmin) <= age(%(horizon)s::xid)) newer
+"""
+_ROLE: Final = """
+SELECT rolreplication OR rolsuper
+       OR EXISTS (SELECT FROM pg_roles r WHERE r.rolname = 'rds_replication'
+                  AND pg_has_role(current_user, r.oid, 'MEMBER'))
+FROM pg_roles WHERE rolname = current_user
+"""
+_IDENTITY: Final = """
+SELECT coalesce(array_agg(a.attname::text ORDER BY k.place), '{}')
+FROM pg_index i
+CROSS JOIN unnest(i.indkey) WITH ORDINALITY k(number, place)
+JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.number
+WHERE i.indrelid = %s AND CASE WHEN %s = 'i' THEN i.indisreplident ELSE i.indisprimary END
+"""
+_TOASTS: Final = """
+SELECT coalesce(array_agg(attname::text ORDER BY attnum), '{}') FROM pg_attribute
+WHERE attrelid = %s AND attnum > 0 AND NOT attisdropped AND attlen = -1 AND attstorage IN ('x', 'e', 'm')
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedTable:
+    """A table as a publication has it.
+
+    Attributes:
+        columns: the names of the columns that are published, in the table's order.
+        kinds: of ``insert``, ``update``, ``delete`` and ``truncate`` those that are published.
+        identity: the columns by which a change names its row; empty for none, or for all.
+    """
+
+    columns: tuple[str, ...]
+    kinds: frozenset[str]
+    identity: tuple[str, ...]
+
+
+def published(
+    connection: PostgresConnection, table: TableDescription, settings: StreamSettings
+) -> PublishedTable:
+    """Return what the publication has of a table, as it is now or as it will be made.
+
+    Raises:
+        SourceError: the changes of the table cannot be read. It names everything that is in the way, each
+            with the SQL that mends it.
+    """
+    with mapped_errors(f"publication {settings.publication!r}"):
+        row = connection.execute(_PUBLICATION, [settings.publication]).fetchone()
+        names = _names(connection, table, settings)
+        identity: Any = connection.execute(_IDENTITY, [table.oid, table.replica_identity]).fetchone()
+        toasts: Any = connection.execute(_TOASTS, [table.oid]).fetchone()
+        findings = [*_server_findings(connection), *_table_findings(table)]
+    kinds = frozenset(("insert", "update", "delete", "truncate"))
+    columns = tuple(each.name for each in table.columns if not each.generated)
+    if row is not None:
+        kinds = frozenset(kind for kind, is_on in zip(_KINDS, row[:4], strict=True) if is_on)
+        findings += _publication_findings(table, settings, names, via_root=bool(row[4]))
+        columns = tuple(each.name for each in table.columns if names is not None and each.name in names)
+    elif not settings.creates_publication:
+        name = quoted(settings.publication)
+        findings.append(
+            f"there is no publication {settings.publication!r}: CREATE PUBLICATION {name} FOR TABLE {table.sql} "
+            "WITH (publish_via_partition_root = true); or set option createPublication=true"
+        )
+    findings += _identity_findings(table, settings, kinds, identity[0], columns, toasts[0])
+    if findings:
+        many = f"{len(findings)} things are in the way of a stream of table {table.full_name}"
+        raise SourceError(
+            findings[0] if len(findings) == 1 else f"{many}: " + "; ".join(f"({i}) {each}" for i, each in enumerate(findings, 1)),
+            source=SOURCE,
+            split=table.full_name,
+        )
+    return PublishedTable(columns, kinds, tuple(identity[0]) if table.replica_identity != "f" else ())
+
+
+_KINDS: Final = ("insert", "update", "delete", "truncate")
+
+
+def create_publication(connection: PostgresConnection, table: TableDescription, name: str) -> bool:
+    """Make a publication for a table, if there is none of that name; return whether it was made."""
+    with mapped_errors(f"making publication {name!r}"):
+        if connection.execute(_PUBLICATION, [name]).fetchone() is not None:
+            return False
+        connection.execute(
+            f"CREATE PUBLICATION {quoted(name)} FOR TABLE {table.sql} "
+            "WITH (publish_via_partition_root = true)".encode()
+        )
+    return True
+
+
+def is_newer(connection: PostgresConnection, publication: str, table: TableDescription, slot: str) -> bool:
+    """Whether a publication was made or changed after the point from which a slot knows the catalogue.
+
+    Then changes from before it, which the slot has, are not published.
+    """
+    with mapped_errors(f"the age of publication {publication!r}"):
+        horizon = connection.execute(
+            "SELECT catalog_xmin::text FROM pg_replication_slots WHERE slot_name = %s", [slot]
+        ).fetchone()
+        if horizon is None or horizon[0] is None:
+            return False
+        values = {"name": publication, "table": table.oid, "horizon": horizon[0]}
+        newest: Any = connection.execute(_NEWEST, values).fetchone()
+    return newest[0] is not None
+
+
+def _names(
+    connection: PostgresConnection, table: TableDescription, settings: StreamSettings
+) -> Sequence[str] | None:
+    """Return the columns that are published; None if the table is not."""
+    has_lists = connection.info.server_version >= _LISTS
+    sql = _TABLE.format(attnames="attnames::text[]" if has_lists else "NULL")
+    row = connection.execute(sql.encode(), [settings.publication, table.schema, table.name]).fetchone()
+    if row is None:
+        return None
+    if row[0] is not None:
+        names: list[str] = row[0]
+        return names
+    return [each.name for each in table.columns if not each.generated]
+
+
+def _server_findings(connection: PostgresConnection) -> list[str]:
+    findings = []
+    level: Any = connection.execute("SHOW wal_level").fetchone()
+    if level[0] != "logical" and not _is_raised(connection):
+        findings.append(
+            f"wal_level is {level[0]}: ALTER SYSTEM SET wal_level = 'logical', and restart the server"
+        )
+    role: Any = connection.execute(_ROLE).fetchone()
+    if not role[0]:
+        user = quoted(connection.info.user)
+        findings.append(f"the role may not read the log: ALTER ROLE {user} REPLICATION")
+    encoding: Any = connection.execute("SHOW server_encoding").fetchone()
+    if encoding[0] == "SQL_ASCII":
+        findings.append("the database has no encoding (SQL_ASCII): its texts may be no UTF-8")
+    return findings
+
+
+def _is_raised(connection: PostgresConnection) -> bool:
+    """Whether the server raises its level by itself when the first slot is made (19 and later)."""
+    return (
+        connection.execute("SELECT FROM pg_settings WHERE name = 'effective_wal_level'").fetchone() is not None
+    )
+
+
+def _table_findings(table: TableDescription) -> list[str]:
+    if table.kind in {"r", "p"}:
+        return []
+    kind = {"v": "a view", "m": "a materialized view", "f": "a foreign table"}.get(table.kind, "no table")
+    return [f"{table.full_name} is {kind}, which has no changes in the log: name the tables below it"]
+
+
+def _publication_findings(
+    table: TableDescription, settings: StreamSettings, names: Sequence[str] | None, *, via_root: bool
+) -> list[str]:
+    name = quoted(settings.publication)
+    if table.kind == "p" and not via_root:
+        return [
+            f"publication {settings.publication!r} publishes the partitions of {table.full_name}, and not the "
+            f"table: ALTER PUBLICATION {name} SET (publish_via_partition_root = true)"
+        ]
+    if names is None:
+        of_root = " as a partition: its changes come as those of the table above it" if table.is_partition else ""
+        return [
+            f"publication {settings.publication!r} does not have the table{of_root}: "
+            f"ALTER PUBLICATION {name} ADD TABLE {table.sql}"
+        ]
+    return []
+
+
+def _identity_findings(
+    table: TableDescription,
+    settings: StreamSettings,
+    kinds: frozenset[str],
+    identity: Sequence[str],
+    columns: Sequence[str],
+    toasts: Sequence[str],
+) -> list[str]:
+    findings = []
+    names_rows = bool(kinds & {"update", "delete"})
+    if names_rows and table.replica_identity != "f" and not identity:
+        findings.append(
+            "the table has no key in the log, so that the server refuses UPDATE and DELETE of it: add a primary "
+            f"key, or ALTER TABLE {table.sql} REPLICA IDENTITY FULL"
+        )
+    missing = [each for each in identity if each not in columns]
+    if names_rows and table.replica_identity != "f" and missing and columns:
+        findings.append(
+            f"publication {settings.publication!r} leaves out {', '.join(missing)} of the key, so that the server "
+            f"refuses UPDATE and DELETE of the table: ALTER PUBLICATION {quoted(settings.publication)} "
+            f"SET TABLE {table.sql}"
+        )
+    large = [each for each in toasts if each in columns]
+    if settings.on_toast is Reaction.FAIL and table.replica_identity != "f" and large:
+        findings.append(
+            f"option onToast=fail demands whole rows, for the columns {', '.join(large)}: "
+            f"ALTER TABLE {table.sql} REPLICA IDENTITY FULL"
+        )
+    return findings

@@ -1,0 +1,360 @@
+"""One conversation with the server's sender of logical replication, over libpq.
+
+libpq does what is before it: TLS, SCRAM, files with passwords. From there on both sides send messages. The
+first one of this side confirms the position from which it reads, and nothing later: what was read since may
+not be committed.
+"""
+
+from __future__ import annotations
+
+import select
+import struct
+import threading
+import time
+from typing import Final
+
+from headwater.core.clock import Clock
+from headwater.core.errors import SourceError, TransientSourceError
+from headwater.core.redaction import logger_of
+from headwater.core.retry import Backoff, Retry
+from headwater.enumerators.postgres.connection import PostgresConnection, connect, mapped_errors
+from headwater.enumerators.postgres.errors import server_error
+from headwater.enumerators.postgres.settings import SOURCE, PostgresSettings
+from headwater.enumerators.postgres.slot import ServerView, check_kept, look, lost
+from headwater.enumerators.postgres.split import WalSplit, lsn_text
+from headwater.enumerators.postgres.table import quoted
+
+log = logger_of(__name__)
+
+APPLICATION: Final = "headwater wal"
+"""How the names of these connections begin, as the server's views show them."""
+
+_COPY_BOTH: Final = 8
+_XLOG_DATA: Final = ord("w")
+_KEEPALIVE: Final = ord("k")
+_BEGIN: Final = ord("B")
+_HEADER_BYTES: Final = 25
+_EPOCH_MICROS: Final = 946_684_800_000_000
+_SLOT_IN_USE: Final = "55006"
+_LOST: Final = frozenset({"55000", "42704"})
+"""The slot was invalidated, or there is none."""
+_PAUSE_S: Final = 0.0015
+"""Between two reads: a server that sends each change alone then sends many, and takes half the time."""
+_PING_S: Final = 0.02
+_PING_MOST_S: Final = 1.0
+_CONFIRM_S: Final = 1.0
+_SENDER_TIMEOUT: Final = "300s"
+"""For how long a task may wait for Spark to take its rows without a word to the server."""
+_POLITE_MS: Final = 500
+_DEAD_AFTER_S: Final = 30.0
+"""A connection that has confirmed nothing for so long is taken for dead."""
+
+
+def now_micros() -> int:
+    """Return the time as the protocol has it."""
+    return time.time_ns() // 1_000 - _EPOCH_MICROS
+
+
+class ReplicationStream:
+    """Messages of one slot from a position on. Belongs to one thread.
+
+    Args:
+        connection: for replication, idle.
+        slot: the slot.
+        publication: whose changes are sent.
+        start: the first LSN at which a transaction is sent; the server sends none that the slot has confirmed.
+        confirmed: what to confirm: not later than ``start``.
+        silence_ms: how long the server may say nothing at all.
+
+    Raises:
+        SourceError: the server refuses.
+    """
+
+    def __init__(
+        self,
+        connection: PostgresConnection,
+        slot: str,
+        publication: str,
+        start: int,
+        confirmed: int,
+        silence_ms: int,
+    ) -> None:
+        self._connection = connection
+        self._pgconn = connection.pgconn
+        self._confirmed = confirmed
+        self._silence_s = silence_ms / 1_000
+        self._what = f"reading slot {slot!r} from {lsn_text(start)} on"
+        names = quoted(publication).replace("'", "''")
+        command = (
+            f"START_REPLICATION SLOT {slot} LOGICAL {lsn_text(start)} "
+            f"(proto_version '1', publication_names '{names}')"
+        )
+        result = self._pgconn.exec_(command.encode())
+        if result.status != _COPY_BOTH:
+            sqlstate = result.error_field(ord("C"))
+            message = result.error_message.decode(errors="replace")
+            raise server_error(sqlstate.decode() if sqlstate else None, message, self._what)
+        self._pgconn.nonblocking = 1
+        self._heard_s = time.monotonic()
+        self._asked_s = self._heard_s
+        self._told_s = self._heard_s
+        self._ping_s = _PING_S
+        self.sent_lsn = 0
+        """Everything before is sent, as far as the server has told it."""
+        self._tell(asks=True)
+
+    def read(self, most_bytes: int, stop: int, woken: threading.Event) -> list[memoryview]:
+        """Return the next XLogData messages; none where the server has sent everything before ``stop``.
+
+        Blocks until there are some, or `sent_lsn` has reached ``stop``, or ``woken`` is set.
+
+        Raises:
+            TransientSourceError: the connection was lost, or the server says nothing any more.
+            SourceError: the server ended the conversation.
+        """
+        messages: list[memoryview] = []
+        size = 0
+        while size < most_bytes:
+            taken = self._take(messages)
+            size += taken
+            if self.sent_lsn >= stop or woken.is_set():
+                break
+            if taken:
+                # Not at once: what comes meanwhile is read in one go, and the server sends it so.
+                woken.wait(_PAUSE_S)
+                if self._is_readable(0.0):
+                    continue
+            if messages:
+                break
+            self._wait()
+        return messages
+
+    def close(self) -> None:
+        """End the conversation. The server may take a moment to leave the slot."""
+        self._connection.close()
+
+    def _wait(self) -> None:
+        """Wait for the server, and ask it how far it is if it says nothing."""
+        if self._is_readable(min(self._ping_s, 0.05)):
+            return
+        now = time.monotonic()
+        if now - self._heard_s > self._silence_s:
+            raise TransientSourceError(
+                f"{self._what}: the server has said nothing for {self._silence_s:.0f} s", source=SOURCE
+            )
+        if now - self._asked_s >= self._ping_s:
+            self._ping_s = min(2 * self._ping_s, _PING_MOST_S)
+            self._tell(asks=True)
+
+    def _is_readable(self, timeout_s: float) -> bool:
+        poller = select.poll()
+        poller.register(self._pgconn.socket, select.POLLIN)
+        return bool(poller.poll(timeout_s * 1_000))
+
+    def _take(self, messages: list[memoryview]) -> int:
+        """Take what has come; return how many bytes of messages."""
+        with mapped_errors(self._what):
+            self._pgconn.consume_input()
+        size = 0
+        while True:
+            with mapped_errors(self._what):
+                length, message = self._pgconn.get_copy_data(1)
+            if length == 0:
+                break
+            if length < 0:
+                raise self._ended()
+            if message[0] == _XLOG_DATA:
+                messages.append(message)
+                size += length
+            elif message[0] == _KEEPALIVE:
+                self._heard(message)
+        now = time.monotonic()
+        if size:
+            self._heard_s = now
+            self._ping_s = _PING_S
+        if now - self._told_s >= _CONFIRM_S:
+            self._tell(asks=False)
+        return size
+
+    def _heard(self, keepalive: memoryview) -> None:
+        lsn, _, asks = struct.unpack_from(">QQB", keepalive, 1)
+        self._heard_s = time.monotonic()
+        self.sent_lsn = max(self.sent_lsn, lsn)
+        if asks:
+            self._tell(asks=False)
+
+    def _tell(self, *, asks: bool) -> None:
+        now = time.monotonic()
+        self._told_s = now
+        if asks:
+            self._asked_s = now
+        lsn = self._confirmed
+        status = struct.pack(">cQQQQB", b"r", lsn, lsn, lsn, now_micros(), asks)
+        with mapped_errors(self._what):
+            self._pgconn.put_copy_data(status)
+            self._pgconn.flush()
+
+    def _ended(self) -> SourceError:
+        result = self._pgconn.get_result()
+        sqlstate = result.error_field(ord("C")) if result is not None else None
+        said = result.error_message.decode(errors="replace") if result is not None else ""
+        said = said or self._pgconn.get_error_message() or "the server ended the conversation"
+        return server_error(sqlstate.decode() if sqlstate else None, said, self._what)
+
+
+class SlotReading:
+    """Opens conversations about the range of a split: checks first, and waits for a slot that is in use.
+
+    One thread. A slot has one reader at a time. A process that was killed may leave its connection behind,
+    which the server notices late or never. So a connection of ours for another range, which cannot be of use
+    any more, is ended; one for the same range, which may be another scan of the same batch, only if it has
+    not confirmed anything for long.
+
+    Args:
+        settings: of the server.
+        publication: whose changes are read.
+        split: the slot.
+        backoff: how long to wait for the slot.
+        clock: time.
+    """
+
+    def __init__(
+        self, settings: PostgresSettings, publication: str, split: WalSplit, backoff: Backoff, clock: Clock
+    ) -> None:
+        self._settings = settings
+        self._publication = publication
+        self._split = split
+        self._backoff = backoff
+        self._clock = clock
+
+    def open(
+        self, position: int, stop: int, *, start: int | None = None, cancelled: threading.Event
+    ) -> tuple[ReplicationStream, ServerView]:
+        """Return a conversation, and what the server said of itself before.
+
+        Args:
+            position: where the range begins, which is confirmed.
+            stop: where it ends: with ``position`` the name of the connection.
+            start: where to begin; None for ``position``.
+            cancelled: ends the waiting.
+
+        Raises:
+            LostSlotError: transactions of the range are gone.
+            DeadlineError: somebody else holds the slot.
+            SourceError: the server refuses.
+        """
+        name = f"{APPLICATION} {position:X}-{stop:X}"
+        retry = Retry(self._backoff, self._clock, f"slot {self._split.slot!r}")
+        retry.begin()
+        began_ms = self._clock.monotonic_ms()
+        while True:
+            try:
+                return self._try(name, position, position if start is None else start)
+            except _InUseError as error:
+                waited_ms = self._clock.monotonic_ms() - began_ms
+                if self._end_dead(name, error.view, waited_ms):
+                    began_ms = self._clock.monotonic_ms()
+                wait_ms = retry.failed(error)
+            except TransientSourceError as error:
+                wait_ms = retry.failed(error)
+            if self._clock.wait(cancelled, wait_ms):
+                raise TransientSourceError(f"waiting for slot {self._split.slot!r} was ended", source=SOURCE)
+
+    def _try(self, name: str, position: int, start: int) -> tuple[ReplicationStream, ServerView]:
+        split = self._split
+        connection = connect(self._settings, application=name, replication=True)
+        try:
+            view = look(connection, split.slot)
+            check_kept(view, split, position)
+            if view.slot is not None and view.slot.active_pid is not None:
+                raise _InUseError(split.slot, view)
+            with mapped_errors("settings of the sender"):
+                connection.execute(f"SET wal_sender_timeout = '{_SENDER_TIMEOUT}'".encode())
+            try:
+                stream = ReplicationStream(
+                    connection,
+                    split.slot,
+                    self._publication,
+                    start,
+                    position,
+                    self._settings.read_timeout_ms,
+                )
+            except SourceError as error:
+                raise self._understood(error, view, position) from error
+        except BaseException:
+            connection.close()
+            raise
+        return stream, view
+
+    def _understood(self, error: SourceError, view: ServerView, position: int) -> SourceError:
+        """Return what a refusal means: a slot in use, or one that is gone since it was looked at."""
+        if f"SQLSTATE {_SLOT_IN_USE}" in error.message:
+            return _InUseError(self._split.slot, view)
+        if any(f"SQLSTATE {code}" in error.message for code in _LOST):
+            return lost(error.message, self._split, position)
+        return error
+
+    def _end_dead(self, name: str, view: ServerView, waited_ms: int) -> bool:
+        """End the connection that holds the slot if it is one of ours and of no use; return whether it was.
+
+        The first moment belongs to the server, which notices the end of most connections by itself.
+        """
+        if waited_ms < _POLITE_MS:
+            return False
+        with connect(self._settings) as connection, mapped_errors("ending a connection that holds the slot"):
+            ended = connection.execute(
+                _END_DEAD.encode(),
+                {"slot": self._split.slot, "ours": f"{APPLICATION} %", "name": name, "dead": _DEAD_AFTER_S},
+            ).fetchone()
+        if ended is None:
+            return False
+        log.warning(
+            "slot %r was held by connection %d of %r, which a process that is gone has left behind: it was ended",
+            self._split.slot,
+            ended[0],
+            ended[1],
+        )
+        return True
+
+
+_END_DEAD: Final = """
+SELECT a.pid, a.application_name, pg_terminate_backend(a.pid)
+FROM pg_replication_slots s
+JOIN pg_stat_activity a ON a.pid = s.active_pid
+LEFT JOIN pg_stat_replication r ON r.pid = a.pid
+WHERE s.slot_name = %(slot)s AND a.usename = current_user AND a.application_name LIKE %(ours)s
+  AND (a.application_name <> %(name)s
+       OR coalesce(r.reply_time, a.backend_start) < now() - make_interval(secs => %(dead)s))
+"""
+
+
+class _InUseError(TransientSourceError):
+    """Another connection reads the slot."""
+
+    def __init__(self, slot: str, view: ServerView) -> None:
+        pid = view.slot.active_pid if view.slot is not None else None
+        super().__init__(
+            f"slot {slot!r} is read by another connection ({'process ' + str(pid) if pid else 'unknown'} of the "
+            "server): each query needs a slot of its own. If no query is running: SELECT "
+            f"pg_terminate_backend({pid or '<pid>'})",
+            source=SOURCE,
+        )
+        self.view = view
+
+
+def first_transaction(
+    stream: ReplicationStream, stop: int, woken: threading.Event
+) -> int | None:
+    """Return where the commit record of the first transaction lies that is sent; None for none before ``stop``.
+
+    What the publication does not have is not sent, whatever is in the log.
+    """
+    while True:
+        for message in stream.read(1, stop, woken):
+            if message[_HEADER_BYTES] == _BEGIN:
+                lsn: int = struct.unpack_from(">Q", message, _HEADER_BYTES + 1)[0]
+                return lsn
+        if stream.sent_lsn >= stop or woken.is_set():
+            return None
+
+

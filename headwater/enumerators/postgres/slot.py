@@ -1,0 +1,245 @@
+"""A replication slot: what the server says of it, and whether everything after a position is still there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final, NoReturn
+
+from headwater.core.errors import LostSlotError, SourceError
+from headwater.enumerators.postgres.connection import PostgresConnection, mapped_errors
+from headwater.enumerators.postgres.settings import SOURCE
+from headwater.enumerators.postgres.split import WalSplit, lsn_of, lsn_text
+
+_PLUGIN: Final = "pgoutput"
+_INACTIVE_SINCE: Final = 170_000
+"""The first version that says since when nobody reads a slot."""
+
+# Without parameters: a replication connection speaks the simple protocol only.
+_SERVER: Final = """
+SELECT (SELECT system_identifier FROM pg_control_system())::text,
+       pg_is_in_recovery(),
+       CASE WHEN NOT pg_is_in_recovery() THEN pg_walfile_name(pg_current_wal_flush_lsn()) END,
+       CASE WHEN NOT pg_is_in_recovery() THEN pg_current_wal_flush_lsn()::text END,
+       pg_snapshot_xmin(pg_current_snapshot())::text,
+       pg_snapshot_xmax(pg_current_snapshot())::text,
+       current_database()::text
+"""
+_SLOT: Final = """
+SELECT plugin::text, database::text, temporary, active_pid, confirmed_flush_lsn::text, restart_lsn::text,
+       wal_status, safe_wal_size, {since}
+FROM pg_replication_slots WHERE slot_name = '{slot}'
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class SlotView:
+    """A slot, as the server shows it.
+
+    Attributes:
+        name: of the slot.
+        plugin: what writes its messages; None for a physical slot.
+        database: whose changes it has.
+        active_pid: the server's process that reads it; None for nobody.
+        confirmed: transactions that commit before it are not sent any more; None if there is no such LSN.
+        restart: from there on WAL is kept for it; None if it is lost.
+        wal_status: ``reserved``, ``extended``, ``unreserved`` or ``lost``.
+        safe_bytes: how much WAL may still be written before it is lost; None for any amount.
+        inactive_since: since when nobody reads it, for people; None if the server does not say.
+    """
+
+    name: str
+    plugin: str | None
+    database: str | None
+    active_pid: int | None
+    confirmed: int | None
+    restart: int | None
+    wal_status: str | None
+    safe_bytes: int | None
+    inactive_since: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ServerView:
+    """A server and one slot of it, in one moment.
+
+    Attributes:
+        system_id: of the database system.
+        is_standby: whether it follows another server.
+        timeline: grows with each failover and each restore; 0 on a standby.
+        flush_lsn: everything before is durable; 0 on a standby.
+        oldest_xid: no older transaction runs.
+        next_xid: no transaction has this id or a later one yet.
+        database: of the connection.
+        slot: the slot; None if there is none of that name.
+    """
+
+    system_id: str
+    is_standby: bool
+    timeline: int
+    flush_lsn: int
+    oldest_xid: int
+    next_xid: int
+    database: str
+    slot: SlotView | None
+
+
+def look(connection: PostgresConnection, slot: str) -> ServerView:
+    """Return what the server says of itself and of a slot.
+
+    Args:
+        connection: of any kind.
+        slot: its name, which holds lower-case letters, digits and _ alone.
+    """
+    since = "inactive_since::text" if connection.info.server_version >= _INACTIVE_SINCE else "NULL"
+    with mapped_errors(f"the state of slot {slot!r}"):
+        # The slot first: a position that it confirms later than this does not lie behind the LSN that follows.
+        row = connection.execute(_SLOT.format(since=since, slot=slot).encode()).fetchone()
+        server: Any = connection.execute(_SERVER.encode()).fetchone()
+    system_id, is_standby, walfile, flush, oldest, newest, database = server
+    return ServerView(
+        system_id=system_id,
+        is_standby=is_standby,
+        timeline=int(walfile[:8], 16) if walfile else 0,
+        flush_lsn=lsn_of(flush) if flush else 0,
+        oldest_xid=int(oldest),
+        next_xid=int(newest),
+        database=database,
+        slot=None if row is None else _slot_view(slot, row),
+    )
+
+
+def _slot_view(name: str, row: tuple[Any, ...]) -> SlotView:
+    plugin, database, _, active_pid, confirmed, restart, status, safe_bytes, since = row
+    return SlotView(
+        name=name,
+        plugin=plugin,
+        database=database,
+        active_pid=active_pid,
+        confirmed=None if confirmed is None else lsn_of(confirmed),
+        restart=None if restart is None else lsn_of(restart),
+        wal_status=status,
+        safe_bytes=safe_bytes,
+        inactive_since=since,
+    )
+
+
+def check_usable(view: ServerView, slot: str) -> None:
+    """Refuse a server or a slot that no query can read.
+
+    Raises:
+        SourceError: it is a standby, or the slot is of another kind or of another database.
+    """
+    if view.is_standby:
+        _refuse("this server is a standby: give the address of the primary in option 'url'")
+    own = view.slot
+    if own is None:
+        return
+    if own.plugin != _PLUGIN:
+        _refuse(
+            f"slot {slot!r} is {'physical' if own.plugin is None else f'of plugin {own.plugin}'}, and not of "
+            f"{_PLUGIN}: give another name in option 'slot'"
+        )
+    if own.database != view.database:
+        _refuse(
+            f"slot {slot!r} is of database {own.database!r}, and option 'url' names {view.database!r}: give "
+            "another name in option 'slot'"
+        )
+
+
+def check_kept(view: ServerView, split: WalSplit, position: int) -> None:
+    """Make sure that the slot still has every transaction from a position on, before anything is read there.
+
+    A server begins later without a word if a slot was confirmed beyond the position.
+
+    Raises:
+        LostSlotError: changes are gone, or it cannot be known that none is.
+    """
+    own = view.slot
+    if view.system_id != split.system_id:
+        _lose(
+            f"this is another database system ({view.system_id}, not {split.system_id}): its log has other "
+            "changes at the same LSNs. Check option 'url'",
+            split,
+            position,
+        )
+    if view.timeline != split.timeline:
+        _lose(
+            f"the server is on timeline {view.timeline} now, after a failover or a restore, and the query has "
+            f"read timeline {split.timeline}: what was committed after the branch may be undone",
+            split,
+            position,
+        )
+    if own is None:
+        _lose(
+            f"slot {split.slot!r} does not exist any more. The WAL since {lsn_text(position)} "
+            f"({view.flush_lsn - position:,} bytes up to now) is not kept for this query. Somebody dropped it, or the "
+            "provider did, as some do with slots that nobody reads for long",
+            split,
+            position,
+        )
+    if own.wal_status == "lost" or own.restart is None or own.confirmed is None:
+        since = f" Nobody has read it since {own.inactive_since}." if own.inactive_since else ""
+        _lose(
+            f"slot {split.slot!r} was invalidated by the server (wal_status {own.wal_status}): WAL since "
+            f"{lsn_text(position)} ({view.flush_lsn - position:,} bytes up to now) was removed, by "
+            f"max_slot_wal_keep_size or idle_replication_slot_timeout.{since}",
+            split,
+            position,
+        )
+    if own.confirmed > position:
+        _lose(
+            f"slot {split.slot!r} begins at {lsn_text(own.confirmed)}: changes from {lsn_text(position)} on, "
+            f"{own.confirmed - position:,} bytes of WAL, are not kept. The slot was made anew, or somebody else has read "
+            "it, or the checkpoint is an older one",
+            split,
+            position,
+        )
+    if view.flush_lsn < position:
+        _lose(
+            f"the server's log ends at {lsn_text(view.flush_lsn)}, before what was read already: "
+            f"{position - view.flush_lsn:,} bytes of it are undone. It was restored, or a standby took over that lagged",
+            split,
+            position,
+        )
+
+
+_WAY_OUT: Final = (
+    "Go on with a new checkpointLocation and a new slot, and read the table itself for what changed "
+    "meanwhile (spark.read); drop what is left of the old one: SELECT pg_drop_replication_slot('{slot}')"
+)
+
+
+def _lose(what: str, split: WalSplit, position: int) -> NoReturn:
+    raise LostSlotError(
+        f"{what}. {_WAY_OUT.format(slot=split.slot)}",
+        source=SOURCE,
+        split=split.split_id,
+        position=lsn_text(position),
+    )
+
+
+def lost(what: str, split: WalSplit, position: int) -> LostSlotError:
+    """Return the error for a slot of which the server says while it is read that it is gone."""
+    try:
+        _lose(what, split, position)
+    except LostSlotError as error:
+        return error
+
+
+def _refuse(what: str) -> NoReturn:
+    raise SourceError(what, source=SOURCE)
+
+
+def create_slot(connection: PostgresConnection, slot: str) -> int:
+    """Make a slot, and return where it begins: with the first transaction that began after all that run now.
+
+    So it waits until these are over. Blocks.
+
+    Raises:
+        SourceError: the server refuses.
+    """
+    with mapped_errors(f"making slot {slot!r}"):
+        row: Any = connection.execute(
+            "SELECT lsn::text FROM pg_create_logical_replication_slot(%s, %s)", [slot, _PLUGIN]
+        ).fetchone()
+    return lsn_of(row[0])

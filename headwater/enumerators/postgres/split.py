@@ -1,0 +1,82 @@
+"""The log of a database as a split: its positions are LSNs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from headwater.core.errors import OffsetError
+from headwater.core.jsons import JsonObject, JsonValue
+from headwater.core.split import Split, SplitPath
+
+WAL_PATH: Final[SplitPath] = ("wal",)
+
+
+@dataclass(frozen=True, slots=True)
+class WalSplit(Split):
+    """What a replication slot gives of one table. Unbounded.
+
+    A position is an LSN: all transactions whose commit record begins before it are read. That is what the
+    server calls the final LSN of a transaction. A range may begin and end at any LSN, and holds whole
+    transactions.
+
+    Attributes:
+        slot: the replication slot.
+        system_id: of the database system, as ``IDENTIFY_SYSTEM`` says it.
+        timeline: of that system when the split was logged.
+        table: the oid of the table.
+        key: its primary key; empty if it has none.
+        sync: how often the table was read anew since the query began: the column ``_sync``.
+    """
+
+    slot: str
+    system_id: str
+    timeline: int
+    table: int
+    key: tuple[str, ...] = ()
+    sync: int = 0
+
+    @property
+    def path(self) -> SplitPath:
+        return WAL_PATH
+
+    def to_json(self) -> JsonObject:
+        return {
+            "slot": self.slot,
+            "system_id": self.system_id,
+            "timeline": self.timeline,
+            "table": self.table,
+            "key": list(self.key),
+            **({"sync": self.sync} if self.sync else {}),
+        }
+
+    @staticmethod
+    def from_json(raw: JsonValue) -> WalSplit:
+        """Return the inverse of `to_json`.
+
+        Raises:
+            OffsetError: a field is missing or is something else.
+        """
+        fields: Any = raw
+        try:
+            return WalSplit(
+                slot=str(fields["slot"]),
+                system_id=str(fields["system_id"]),
+                timeline=int(fields["timeline"]),
+                table=int(fields["table"]),
+                key=tuple(str(name) for name in fields["key"]),
+                sync=int(fields.get("sync", 0)),
+            )
+        except (TypeError, KeyError, ValueError) as error:
+            raise OffsetError(f"the checkpoint's entry for the log of source 'postgres' is damaged: {error}") from error
+
+
+def lsn_text(lsn: int) -> str:
+    """Return an LSN as PostgreSQL writes it: ``0/1A2B3C4``."""
+    return f"{lsn >> 32:X}/{lsn & 0xFFFFFFFF:X}"
+
+
+def lsn_of(text: str) -> int:
+    """Return the inverse of `lsn_text`."""
+    high, _, low = text.partition("/")
+    return int(high, 16) << 32 | int(low, 16)

@@ -1,0 +1,137 @@
+"""The user's settings of a stream of changes."""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from typing import Final
+
+from headwater.core.options import Spec, boolean, duration_ms, one_of, option
+from headwater.core.source import Boundedness
+
+_STREAM: Final = Boundedness.CONTINUOUS_UNBOUNDED
+_SLOT: Final = re.compile(r"[a-z0-9_]{1,63}")
+
+
+class StartingPosition(StrEnum):
+    """Where a query without a checkpoint begins."""
+
+    LATEST = "latest"
+    SLOT = "slot"
+
+
+class Reaction(StrEnum):
+    """What is done where rows cannot be what they were, or are not all that there is."""
+
+    FAIL = "fail"
+    IGNORE = "ignore"
+    EMIT = "emit"
+    MARK = "mark"
+
+
+class ChangeColumns(StrEnum):
+    """How the columns are named that say what a change is."""
+
+    HEADWATER = "headwater"
+    SPARK = "spark"
+
+
+def _slot(raw: str) -> str:
+    if not _SLOT.fullmatch(raw):
+        raise ValueError("must be up to 63 lower-case letters, digits and _, as the server has it for slots")
+    return raw
+
+
+def _name(raw: str) -> str:
+    if not raw.strip():
+        raise ValueError("must not be empty")
+    return raw
+
+
+class StreamSettings(Spec):
+    """Which changes a query reads, and what its rows look like. Picklable."""
+
+    slot: str = option(
+        "slot",
+        "Required for a stream: the replication slot, for this query alone; made if it is not there.",
+        default="",
+        parse=_slot,
+        only=_STREAM,
+        shown_default="",
+        needed_in=(_STREAM,),
+    )
+    publication: str = option(
+        "publication",
+        "Required for a stream: the publication that has the table. Its row filters and column lists count.",
+        default="",
+        parse=_name,
+        only=_STREAM,
+        shown_default="",
+        needed_in=(_STREAM,),
+    )
+    creates_publication: bool = option(
+        "createPublication",
+        "Whether a publication that is not there is made, for this table.",
+        default=False,
+        parse=boolean,
+        only=_STREAM,
+    )
+    starting_position: StartingPosition = option(
+        "startingPosition",
+        "Where a query without a checkpoint begins: `latest`, with what is committed from now on, or `slot`, "
+        "with what the slot has kept.",
+        default=StartingPosition.LATEST,
+        parse=one_of(*StartingPosition),
+        only=_STREAM,
+        shown_default="`latest`",
+    )
+    change_columns: ChangeColumns = option(
+        "changeColumns",
+        "How changes are described: `headwater` (`_op`, `_lsn`, `_commit_ts`), or `spark`, as the changelogs "
+        "of Spark name it (`_change_type`, `_commit_version`, `_commit_timestamp`).",
+        default=ChangeColumns.HEADWATER,
+        parse=one_of(*ChangeColumns),
+        only=_STREAM,
+        shown_default="`headwater`",
+    )
+    includes_before: bool = option(
+        "includeBefore",
+        "Whether there is a column `before` with the row as it was, as far as the server logs it.",
+        default=False,
+        parse=boolean,
+        only=_STREAM,
+    )
+    on_truncate: Reaction = option(
+        "onTruncate",
+        "What a TRUNCATE of the table becomes: `emit`, a row with `_op` = `t`, or `fail`.",
+        default=Reaction.EMIT,
+        parse=one_of(Reaction.EMIT, Reaction.FAIL),
+        only=_STREAM,
+        shown_default="`emit`",
+    )
+    on_toast: Reaction = option(
+        "onToast",
+        "What becomes of a large value that an update did not touch, so that the server does not send it: "
+        "`mark`, NULL and its name in `_unchanged`, or `fail`, which demands REPLICA IDENTITY FULL.",
+        default=Reaction.MARK,
+        parse=one_of(Reaction.MARK, Reaction.FAIL),
+        only=_STREAM,
+        shown_default="`mark`",
+    )
+    on_schema_change: Reaction = option(
+        "onSchemaChange",
+        "What happens when the table has a column that the query does not have: `fail`, and a restart reads "
+        "it; or `ignore`, go on without it. Changed types and dropped columns fail in any case.",
+        default=Reaction.FAIL,
+        parse=one_of(Reaction.FAIL, Reaction.IGNORE),
+        only=_STREAM,
+        shown_default="`fail`",
+    )
+    retry_deadline_ms: int = option(
+        "retryDeadline",
+        "For how long a server that is away, or a slot that another connection holds, is asked again, before "
+        "the query fails.",
+        default=120_000,
+        parse=duration_ms,
+        shown_default="`2m`",
+    )

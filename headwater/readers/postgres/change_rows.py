@@ -1,0 +1,223 @@
+"""The rows of a stream of changes: their schema, and how changes become batches of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from headwater.core.errors import OptionError, SourceError
+from headwater.enumerators.postgres.settings import SOURCE
+from headwater.enumerators.postgres.split import WalSplit, lsn_text
+from headwater.enumerators.postgres.stream_settings import ChangeColumns, Reaction
+from headwater.readers.postgres import wal_layout as L
+from headwater.readers.postgres.binary_values import misfit_error
+from headwater.readers.postgres.text_values import UnfitValueError, text_column
+from headwater.readers.postgres.types import Column
+from headwater.readers.postgres.wal_changes import Changes, Tuples
+
+OP: Final = "_op"
+LSN: Final = "_lsn"
+SEQ: Final = "_seq"
+XID: Final = "_xid"
+COMMIT_TIME: Final = "_commit_ts"
+SYNC: Final = "_sync"
+UNCHANGED: Final = "_unchanged"
+BEFORE: Final = "before"
+
+_UTC: Final = pa.timestamp("us", tz="UTC")
+_NAMES: Final = pa.list_(pa.field("element", pa.string()))
+META: Final[Mapping[str, pa.DataType]] = {
+    OP: pa.string(),
+    LSN: pa.int64(),
+    SEQ: pa.int32(),
+    XID: pa.int64(),
+    COMMIT_TIME: _UTC,
+    SYNC: pa.int32(),
+    UNCHANGED: _NAMES,
+}
+"""The columns that say what a change is, before those of the table."""
+
+OPS: Final = ("c", "u", "d", "t", "u")
+"""By kinds of changes: created, updated, deleted, truncated. What was there at the beginning is ``r``."""
+_SPARK_OPS: Final = ("insert", "update_postimage", "delete", "truncate", "update_preimage")
+_SPARK_NAMES: Final = {OP: "_change_type", LSN: "_commit_version", COMMIT_TIME: "_commit_timestamp"}
+
+
+class ChangeRule(Protocol):
+    """Decides which changes are emitted: for rows that a snapshot of the table has read already.
+
+    Called in tasks, on one thread, for each batch in the order of the log.
+    """
+
+    def __call__(self, changes: pa.RecordBatch) -> pa.Array[Any] | None:
+        """Return whether each change is emitted, as booleans without nulls; None for all of them.
+
+        A pure function of the changes, and of what the split says: a batch that is read again has the same
+        rows.
+
+        Args:
+            changes: the columns `META`, then those of the table, whatever the query calls them. A change of a
+                key is two: ``d`` with the old row, ``c`` with the new one.
+        """
+
+
+@dataclass(frozen=True)
+class ChangeRows:
+    """What rows look like. Picklable.
+
+    Attributes:
+        columns: of the table.
+        names: how the columns of `META` are called.
+        includes_before: whether the last column is `BEFORE`.
+        on_truncate: what a TRUNCATE leads to.
+        on_toast: what a value leads to that the log does not have.
+    """
+
+    columns: tuple[Column, ...]
+    names: ChangeColumns = ChangeColumns.HEADWATER
+    includes_before: bool = False
+    on_truncate: Reaction = Reaction.EMIT
+    on_toast: Reaction = Reaction.MARK
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Of all rows.
+
+        Raises:
+            OptionError: a column of the table has the name of another column.
+        """
+        return change_schema(self.columns, self.names, includes_before=self.includes_before)
+
+    @property
+    def has_preimages(self) -> bool:
+        """Whether an update is two rows where the old one is known."""
+        return self.names is ChangeColumns.SPARK
+
+    def batch(
+        self, changes: Changes, split: WalSplit, table: str, rule: ChangeRule | None = None
+    ) -> pa.RecordBatch:
+        """Return changes as rows.
+
+        Args:
+            changes: of the table.
+            split: they are of.
+            table: the table's name, for errors.
+            rule: leaves some out.
+
+        Raises:
+            SourceError: a value has no place in its column, or there is a change that the user does not want.
+        """
+        self._check(changes, table)
+        values = self._values(changes, changes.rows, table)
+        if rule is not None:
+            meta = self._meta(changes, split, OPS)
+            known = pa.RecordBatch.from_arrays(
+                [*meta, *values], names=[*META, *(each.name for each in self.columns)]
+            )
+            mask = rule(known)
+        arrays = self._meta(changes, split, _SPARK_OPS if self.has_preimages else OPS)
+        arrays += values
+        if self.includes_before:
+            arrays.append(self._before(changes, table))
+        batch = pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+        return batch if rule is None or mask is None else batch.filter(mask)
+
+    def _check(self, changes: Changes, table: str) -> None:
+        if self.on_truncate is Reaction.FAIL:
+            at = np.flatnonzero(changes.kinds == L.OP_TRUNCATE)
+            if at.size:
+                raise self._refused(
+                    f"table {table} was truncated, and option onTruncate=fail. Set onTruncate=emit to go on, or "
+                    "begin with a new checkpointLocation",
+                    changes,
+                    int(at[0]),
+                )
+        if self.on_toast is Reaction.FAIL and changes.has_unchanged:
+            columns, rows = np.nonzero(changes.rows.lengths == L.UNCHANGED)
+            first = int(rows.argmin())
+            raise self._refused(
+                f"table {table}, column {self.columns[columns[first]].name!r}: an update has not changed a large "
+                "value, which the log does not have then, and option onToast=fail. ALTER TABLE ... REPLICA "
+                "IDENTITY FULL logs it from now on; onToast=mark goes on",
+                changes,
+                int(rows[first]),
+            )
+
+    def _values(self, changes: Changes, tuples: Tuples, table: str) -> list[pa.Array[Any]]:
+        arrays = []
+        for at, column in enumerate(self.columns):
+            starts = np.ascontiguousarray(tuples.starts[at])
+            lengths = np.ascontiguousarray(tuples.lengths[at])
+            try:
+                arrays.append(text_column(column.arrow_type, tuples.data, starts, lengths))
+            except UnfitValueError as error:
+                message = misfit_error(f"the value {error.text}", column, table).message
+                raise self._refused(message, changes, error.row) from None
+        return arrays
+
+    def _meta(self, changes: Changes, split: WalSplit, ops: tuple[str, ...]) -> list[pa.Array[Any]]:
+        kinds = pa.DictionaryArray.from_arrays(pa.array(changes.kinds), pa.array(ops))
+        return [
+            kinds.cast(pa.string()),
+            pa.array(changes.lsns),
+            pa.array(changes.sequences),
+            pa.array(changes.xids),
+            pa.array(changes.times).cast(_UTC),
+            pa.array(np.full(len(changes), split.sync, np.int32)),
+            self._unchanged(changes),
+        ]
+
+    def _unchanged(self, changes: Changes) -> pa.Array[Any]:
+        """Return for each row the names of the columns whose values it does not have."""
+        if not changes.has_unchanged:
+            offsets = pa.array(np.zeros(len(changes) + 1, np.int32))
+            return pa.ListArray.from_arrays(offsets, pa.array([], pa.string()), type=_NAMES)
+        marks = np.ascontiguousarray((changes.rows.lengths == L.UNCHANGED).T)
+        offsets = pa.array(np.concatenate([[0], marks.sum(axis=1).cumsum()]).astype(np.int32))
+        names = pa.array([each.name for each in self.columns], pa.string())
+        return pa.ListArray.from_arrays(offsets, names.take(pa.array(np.nonzero(marks)[1])), type=_NAMES)
+
+    def _before(self, changes: Changes, table: str) -> pa.Array[Any]:
+        assert changes.old is not None, "it was asked for"
+        arrays = self._values(changes, changes.old, table)
+        is_unknown = pa.array(changes.has_old == 0)
+        return pa.StructArray.from_arrays(arrays, fields=_fields(self.columns), mask=is_unknown)
+
+    def _refused(self, message: str, changes: Changes, row: int) -> SourceError:
+        return SourceError(
+            message, source=SOURCE, split="wal", position=lsn_text(int(changes.lsns[row]))
+        )
+
+
+def change_schema(
+    columns: tuple[Column, ...], names: ChangeColumns, *, includes_before: bool
+) -> pa.Schema:
+    """Return the schema of changes of a table with these columns.
+
+    Raises:
+        OptionError: a column of the table has the name of another column.
+    """
+    renamed = _SPARK_NAMES if names is ChangeColumns.SPARK else {}
+    fields = [pa.field(renamed.get(name, name), kind) for name, kind in META.items()]
+    fields += _fields(columns)
+    if includes_before:
+        fields.append(pa.field(BEFORE, pa.struct(_fields(columns))))
+    taken = [field.name for field in fields]
+    twice = sorted({name for name in taken if [each.lower() for each in taken].count(name.lower()) > 1})
+    if twice:
+        raise OptionError(
+            f"leaves no room for a column of the table: {', '.join(twice)} would come twice. Choose other names "
+            "of the columns that describe a change, or leave the table's out (option columns)",
+            option="includeBefore" if twice == [BEFORE] else "changeColumns",
+        )
+    return pa.schema(fields)
+
+
+def _fields(columns: tuple[Column, ...]) -> list[pa.Field[Any]]:
+    return [pa.field(each.name, each.arrow_type) for each in columns]
+
+

@@ -1,0 +1,112 @@
+"""The form of a table in the log beside the columns of the query."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Final, NoReturn
+
+import pyarrow as pa
+
+from headwater.core.errors import SourceError
+from headwater.core.redaction import logger_of
+from headwater.enumerators.postgres.settings import SOURCE
+from headwater.enumerators.postgres.split import WAL_PATH, lsn_text
+from headwater.enumerators.postgres.stream_settings import Reaction
+from headwater.enumerators.postgres.table import TableColumn, TableDescription
+from headwater.readers.postgres.relation import Relation, RelationColumn
+from headwater.readers.postgres.types import column_of
+
+log = logger_of(__name__)
+
+_FIRST_OWN_OID: Final = 16_384
+"""Types with this oid or a later one are users' own: enums, domains, those of extensions."""
+
+
+class TableForm:
+    """Compares each form of a table that comes in the log with the columns of the query.
+
+    The log says what the rows that follow have. A form that differs may be an older one, from before the
+    query learnt its columns: its rows have NULL where they lack a column, and what is not there any more is
+    left out. Or it is a newer one: then the query fails, or goes on without what is new. The catalogue
+    tells which it is.
+
+    Args:
+        columns: of the query, by their names.
+        as_text: of these, those whose text the user wants.
+        left_out: columns that the user does not want.
+        reaction: what a newer form leads to.
+        describe: asks the catalogue what the table is now.
+    """
+
+    def __init__(
+        self,
+        columns: Mapping[str, pa.DataType],
+        *,
+        as_text: Collection[str],
+        selected: Collection[str] | None,
+        reaction: Reaction,
+        describe: Callable[[], TableDescription],
+    ) -> None:
+        self._columns = columns
+        self._as_text = as_text
+        self._selected = selected
+        self._reaction = reaction
+        self._describe = describe
+        self._told: set[str] = set()
+
+    def check(self, relation: Relation, lsn: int) -> None:
+        """Take a form, before the first row that has it.
+
+        Raises:
+            SourceError: the table has changed since the query learnt its columns.
+        """
+        names = {column.name for column in relation.columns}
+        extra = [] if self._selected is not None else [each for each in names if each not in self._columns]
+        missing = [name for name in self._columns if name not in names]
+        retyped = [column for column in relation.columns if self._has_changed(column)]
+        if not extra and not missing and not retyped:
+            return
+        now = {column.name: column for column in self._describe().columns}
+        for column in retyped:
+            if column.name not in now or self._type_of(now[column.name]) != self._columns[column.name]:
+                self._fail(relation, lsn, f"the type of column {column.name!r} has changed")
+        added = sorted(name for name in extra if name in now)
+        dropped = [name for name in missing if name not in now]
+        if not added and not dropped:
+            return
+        what = " and ".join(
+            f"{verb} {', '.join(map(repr, changed))}"
+            for verb, changed in (("has the new columns", added), ("has lost the columns", dropped))
+            if changed
+        )
+        if self._reaction is Reaction.FAIL:
+            self._fail(relation, lsn, f"it {what}")
+        if what not in self._told:
+            self._told.add(what)
+            log.warning(
+                "table %s %s, from %s on: new ones are left out, lost ones are NULL (onSchemaChange=ignore)",
+                relation.full_name,
+                what,
+                lsn_text(lsn),
+            )
+
+    def _has_changed(self, column: RelationColumn) -> bool:
+        if column.name not in self._columns or column.type_oid >= _FIRST_OWN_OID:
+            return False
+        kind = "" if column.type_oid >= _FIRST_OWN_OID else "b"
+        as_listed = TableColumn(0, column.name, column.type_oid, kind, column.typmod, "", True, "")
+        return self._type_of(as_listed) != self._columns[column.name]
+
+    def _type_of(self, column: TableColumn) -> pa.DataType:
+        kind: pa.DataType = column_of(column, as_text=column.name in self._as_text).arrow_type
+        return kind
+
+    def _fail(self, relation: Relation, lsn: int, what: str) -> NoReturn:
+        raise SourceError(
+            f"table {relation.full_name}: {what}, which this query does not know. Start it again: it learns the "
+            "columns anew, and reads the batch again, with NULL where earlier rows lack a column. New columns "
+            "alone can be left out: option onSchemaChange=ignore",
+            source=SOURCE,
+            split="-".join(WAL_PATH),
+            position=lsn_text(lsn),
+        )

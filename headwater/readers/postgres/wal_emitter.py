@@ -1,0 +1,78 @@
+"""Messages of the log to rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from headwater.core.emitter import RecordEmitter, SplitState
+from headwater.enumerators.postgres.split import WalSplit
+from headwater.readers.postgres.change_rows import ChangeRows, ChangeRule
+from headwater.readers.postgres.relation import Relation
+from headwater.readers.postgres.wal_changes import ChangeFramer
+from headwater.readers.postgres.wal_chunk import WalChunk
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def no_rule(split: WalSplit) -> ChangeRule | None:
+    """Return no rule: all changes are emitted."""
+    return None
+
+
+class WalEmitter(RecordEmitter[WalChunk, WalSplit, int]):
+    """Makes rows of the changes of one table. A batch has rows of one chunk.
+
+    The position is that of the transaction that the last row is of: inside of one it stays.
+
+    Args:
+        rows: what they look like.
+        table: its name, for errors.
+        check: called with each form of the table, and the LSN from which on rows have it.
+        rule_of: returns what leaves changes of a split out.
+    """
+
+    def __init__(
+        self,
+        rows: ChangeRows,
+        table: str,
+        check: Callable[[Relation, int], None],
+        rule_of: Callable[[WalSplit], ChangeRule | None] = no_rule,
+    ) -> None:
+        self._rows = rows
+        self._table = table
+        self._check = check
+        self._rule_of = rule_of
+        self._state: SplitState[WalSplit, int] | None = None
+        self._framer: ChangeFramer | None = None
+        self._rule: ChangeRule | None = None
+
+    def emit(self, record: WalChunk, state: SplitState[WalSplit, int]) -> Iterator[pa.RecordBatch]:
+        framer = self._framer_of(state)
+        for changes in framer.changes(record):
+            batch = self._rows.batch(changes, state.split, self._table, self._rule)
+            state.position = int(changes.lsns[-1])
+            if batch.num_rows:
+                yield batch
+
+    def _framer_of(self, state: SplitState[WalSplit, int]) -> ChangeFramer:
+        """Return the framer of a range, which keeps the open transaction from chunk to chunk."""
+        if self._framer is None or self._state is not state:
+            self._state = state
+            self._rule = self._rule_of(state.split)
+            self._framer = ChangeFramer(
+                state.position,
+                state.stop,
+                state.split.table,
+                [column.name for column in self._rows.columns],
+                state.split.key,
+                self._take_form,
+                keeps_old=self._rows.includes_before,
+                preimages=self._rows.has_preimages,
+            )
+        return self._framer
+
+    def _take_form(self, relation: Relation) -> None:
+        assert self._framer is not None, "it has read the form"
+        self._check(relation, self._framer.lsn)
