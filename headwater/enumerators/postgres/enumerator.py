@@ -76,6 +76,7 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
         stream: what is read.
         table: its name, as the user writes it.
         check: raises if the rows of the table cannot be what the query plans with. On the worker thread.
+        backoff: how long to wait for a slot that is in use.
         clock: time.
     """
 
@@ -86,6 +87,7 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
         stream: StreamSettings,
         table: str,
         check: Callable[[TableDescription, PublishedTable], object],
+        backoff: Backoff,
         clock: Clock | None = None,
     ) -> None:
         self._context = context
@@ -93,6 +95,7 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
         self._stream = stream
         self._table = table
         self._check = check
+        self._backoff = backoff
         self._clock = clock or SystemClock()
         self._cancelled = threading.Event()
         # Of the worker thread.
@@ -248,7 +251,7 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
             self._settings,
             self._stream.publication,
             split,
-            Backoff(deadline_ms=self._stream.retry_deadline_ms),
+            self._backoff,
             self._clock,
         )
         stream, _ = reading.open(position, until, start=since, cancelled=self._cancelled)

@@ -6,7 +6,7 @@ import re
 from enum import StrEnum
 from typing import Final
 
-from headwater.core.options import Spec, boolean, duration_ms, one_of, option
+from headwater.core.options import Spec, boolean, one_of, option
 from headwater.core.source import Boundedness
 
 _STREAM: Final = Boundedness.CONTINUOUS_UNBOUNDED
@@ -126,12 +126,4 @@ class StreamSettings(Spec):
         parse=one_of(Reaction.FAIL, Reaction.IGNORE),
         only=_STREAM,
         shown_default="`fail`",
-    )
-    retry_deadline_ms: int = option(
-        "retryDeadline",
-        "For how long a server that is away, or a slot that another connection holds, is asked again, before "
-        "the query fails.",
-        default=120_000,
-        parse=duration_ms,
-        shown_default="`2m`",
     )

@@ -33,7 +33,7 @@ class TableForm:
     Args:
         columns: of the query, by their names.
         as_text: of these, those whose text the user wants.
-        left_out: columns that the user does not want.
+        selected: the columns that the user has chosen; None for all.
         reaction: what a newer form leads to.
         describe: asks the catalogue what the table is now.
     """
@@ -48,7 +48,7 @@ class TableForm:
         describe: Callable[[], TableDescription],
     ) -> None:
         self._columns = columns
-        self._as_text = as_text
+        self._as_text = {name.lower() for name in as_text}
         self._selected = selected
         self._reaction = reaction
         self._describe = describe
@@ -98,7 +98,7 @@ class TableForm:
         return self._type_of(as_listed) != self._columns[column.name]
 
     def _type_of(self, column: TableColumn) -> pa.DataType:
-        kind: pa.DataType = column_of(column, as_text=column.name in self._as_text).arrow_type
+        kind: pa.DataType = column_of(column, as_text=column.name.lower() in self._as_text).arrow_type
         return kind
 
     def _fail(self, relation: Relation, lsn: int, what: str) -> NoReturn:

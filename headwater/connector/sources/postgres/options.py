@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from headwater.connector.options import OptionTable
+from headwater.connector.planned.options import LimitOptions
 from headwater.connector.planned.planning import PlanningHints
 from headwater.connector.sources.source_options import RETRY_DEADLINE
 from headwater.core.options import Option, integer, names, option, positive_duration_ms, text
 from headwater.core.source import Boundedness
 from headwater.enumerators.postgres.settings import PostgresSettings
+from headwater.enumerators.postgres.stream_settings import StreamSettings
 
 TABLE: Final = Option(
     "table",
@@ -57,6 +60,12 @@ class PostgresPlanningHints(PlanningHints):
     max_rows_per_task: int | None = None
 
 
+MAX_BYTES: Final = replace(
+    LimitOptions.OPTIONS["max_bytes"],
+    help="No batch goes further in the log than this, counted in bytes of WAL, but for one transaction; a "
+    "transaction is never cut.",
+)
+
 POSTGRES_OPTIONS: Final = OptionTable(
     [
         *PostgresSettings.options(),
@@ -64,6 +73,8 @@ POSTGRES_OPTIONS: Final = OptionTable(
         COLUMNS,
         TEXT_COLUMNS,
         SNAPSHOT_IDLE_TIMEOUT,
+        *StreamSettings.options(),
+        MAX_BYTES,
         RETRY_DEADLINE,
         *PostgresPlanningHints.options(),
     ],

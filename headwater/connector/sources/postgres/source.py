@@ -17,6 +17,7 @@ from headwater.connector.sources.postgres.options import (
     TEXT_COLUMNS,
     PostgresPlanningHints,
 )
+from headwater.connector.sources.postgres.stream_source import configure_stream, is_stream
 from headwater.connector.sources.source_options import RETRY_DEADLINE
 from headwater.core.clock import SystemClock
 from headwater.core.enumerator import Checkpoint, PlannedSplitEnumerator, PlannedSplitEnumeratorContext
@@ -196,8 +197,8 @@ def configure_postgres(
     """
     require("psycopg", needed_for=_NEEDED_FOR, extra="postgres")
     parsed = POSTGRES_OPTIONS.parse(options, boundedness)
-    if boundedness is Boundedness.CONTINUOUS_UNBOUNDED:
-        raise OptionError("'postgres' reads tables with spark.read, and no stream", option="source")
+    if is_stream(parsed, boundedness):
+        return configure_stream(parsed)
     table = parsed.require(TABLE, ": such as public.orders")
     backoff = Backoff(deadline_ms=parsed[RETRY_DEADLINE])
     source = PostgresTableSource(

@@ -1,0 +1,281 @@
+"""The source of a stream: the changes of one table, from a replication slot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+from headwater.connector.options import ParsedOptions
+from headwater.connector.planned.admission import ReadLimits
+from headwater.connector.planned.options import planning_hints
+from headwater.connector.sources.configured import ConfiguredPlannedSource
+from headwater.connector.sources.postgres.options import COLUMNS, MAX_BYTES, TABLE, TEXT_COLUMNS
+from headwater.connector.sources.source_options import RETRY_DEADLINE
+from headwater.core.clock import SystemClock
+from headwater.core.enumerator import Checkpoint, PlannedSplitEnumerator, PlannedSplitEnumeratorContext
+from headwater.core.errors import OptionError
+from headwater.core.imports import importing
+from headwater.core.jsons import JsonValue
+from headwater.core.planned_source import PlannedSource
+from headwater.core.retry import Backoff, retrying
+from headwater.core.source import Boundedness
+from headwater.core.split import SplitPath, SplitRange
+from headwater.enumerators.postgres.connection import connect
+from headwater.enumerators.postgres.enumerator import WalEnumerator
+from headwater.enumerators.postgres.publication import PublishedTable, published
+from headwater.enumerators.postgres.settings import SOURCE, PostgresSettings
+from headwater.enumerators.postgres.split import WalSplit
+from headwater.enumerators.postgres.stream_settings import ChangeColumns, Reaction, StreamSettings
+from headwater.enumerators.postgres.table import TableDescription, describe
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from headwater.readers.postgres.change_rows import ChangeRows
+    from headwater.readers.postgres.types import Column
+    from headwater.readers.postgres.wal_emitter import WalEmitter
+    from headwater.readers.postgres.wal_reader import WalReader
+
+
+@dataclass(frozen=True, kw_only=True)
+class PostgresStreamSource(PlannedSource[Any, WalSplit, int]):
+    """The log of a database as a split, LSNs as positions, changes of one table as rows.
+
+    Attributes:
+        settings: of the server.
+        stream: which changes, and what rows look like.
+        table: as the user writes it.
+        columns: which columns of the table, in this order; None for all that are published.
+        text_columns: those that are read as the server's text.
+        backoff: how long a server that is away, or a slot that is in use, is asked again.
+        planned: the schema that Spark plans with; None until it is known.
+    """
+
+    name: ClassVar[str] = SOURCE
+
+    settings: PostgresSettings
+    stream: StreamSettings
+    table: str
+    columns: tuple[str, ...] | None
+    text_columns: tuple[str, ...]
+    backoff: Backoff
+    planned: pa.Schema | None = None
+
+    @property
+    def boundedness(self) -> Boundedness:
+        return Boundedness.CONTINUOUS_UNBOUNDED
+
+    @property
+    def reads(self) -> str:
+        return self.table
+
+    @property
+    def time_column(self) -> str | None:
+        return "_commit_timestamp" if self.stream.change_columns is ChangeColumns.SPARK else "_commit_ts"
+
+    def counts_bytes(self, split: WalSplit) -> bool:
+        return True
+
+    def schema(self) -> pa.Schema:
+        """Return the schema that Spark plans with; before it is known, that of the table: asks the server."""
+        if self.planned is not None:
+            return self.planned
+        from threading import Event
+
+        def look() -> tuple[TableDescription, PublishedTable]:
+            with connect(self.settings) as connection:
+                table = describe(connection, self.table)
+                return table, published(connection, table, self.stream)
+
+        table, in_publication = retrying(
+            look,
+            backoff=self.backoff.of_first_answer(),
+            clock=SystemClock(),
+            cancelled=Event(),
+            what=f"the description of table {self.table}",
+        )
+        return self._rows(self._chosen(table, in_publication)).schema
+
+    def with_schema(self, schema: pa.Schema, *, given: bool) -> PostgresStreamSource:
+        return replace(self, planned=schema)
+
+    def check_table(self, table: TableDescription, in_publication: PublishedTable) -> None:
+        """Make sure that rows of the table are those that Spark plans with.
+
+        Raises:
+            OptionError: the user's columns are not those of the table, or a schema was given that differs.
+        """
+        assert self.planned is not None, "Spark plans with a schema"
+        ignores = self.stream.on_schema_change is Reaction.IGNORE and self.columns is None
+        chosen = self._chosen(table, in_publication)
+        if ignores:
+            # Columns that came since then are left out: that is what the user wants.
+            chosen = [each for each in chosen if each.name in self.planned.names]
+        wanted = self._rows(chosen).schema
+        fitting = all(field in self.planned for field in wanted) if ignores else self.planned.equals(wanted)
+        if not fitting:
+            differing = [field for field in wanted if field not in self.planned] or list(self.planned)
+            raise OptionError(
+                f"table {table.full_name} is read with the columns {', '.join(map(str, differing))}, and the "
+                "query plans with others: load() it again, without .schema(...), and cast"
+            )
+
+    def create_enumerator(
+        self, context: PlannedSplitEnumeratorContext[WalSplit, int]
+    ) -> PlannedSplitEnumerator[WalSplit, int]:
+        return WalEnumerator(
+            context, self.settings, self.stream, self.table, self.check_table, self.backoff
+        )
+
+    def restore_enumerator(
+        self, context: PlannedSplitEnumeratorContext[WalSplit, int], checkpoint: Checkpoint[WalSplit, int]
+    ) -> PlannedSplitEnumerator[WalSplit, int]:
+        return self.create_enumerator(context)
+
+    def create_reader(self) -> WalReader:
+        with importing("the postgres source", extra="postgres"):
+            from headwater.readers.postgres.wal_reader import WalReader
+        return WalReader(self.settings, self.stream.publication, self.backoff)
+
+    def create_emitter(self) -> WalEmitter:
+        with importing("the postgres source", extra="postgres"):
+            from headwater.readers.postgres.table_form import TableForm
+            from headwater.readers.postgres.wal_emitter import WalEmitter
+        columns = self._planned_columns()
+        form = TableForm(
+            {column.name: column.arrow_type for column in columns},
+            as_text=self.text_columns,
+            selected=self.columns,
+            reaction=self.stream.on_schema_change,
+            describe=self._described,
+        )
+        return WalEmitter(self._rows(columns), self.table, form.check)
+
+    def serialize_splits(self, splits: Iterable[WalSplit]) -> JsonValue:
+        return {"-".join(split.path): split.to_json() for split in splits}
+
+    def deserialize_splits(
+        self, paths: Iterable[SplitPath], definitions: JsonValue
+    ) -> Mapping[SplitPath, WalSplit]:
+        written = cast("Mapping[str, Any]", definitions or {})
+        return {path: WalSplit.from_json(written.get("-".join(path))) for path in paths}
+
+    def rows_between(self, start: int, stop: int) -> int:
+        """Count bytes of the log."""
+        return max(0, stop - start)
+
+    def position_after(self, start: int, rows: int, stop: int) -> int:
+        return min(start + rows, stop)
+
+    def row_bytes(self, split: WalSplit, state: JsonValue) -> int:
+        return 1
+
+    def cut(
+        self, whole: SplitRange[WalSplit, int], pieces: int
+    ) -> Sequence[SplitRange[WalSplit, int]]:
+        """A slot has one reader at a time."""
+        return [whole]
+
+    def _rows(self, columns: Sequence[Column]) -> ChangeRows:
+        from headwater.readers.postgres.change_rows import ChangeRows
+
+        return ChangeRows(
+            tuple(columns),
+            self.stream.change_columns,
+            self.stream.includes_before,
+            self.stream.on_truncate,
+            self.stream.on_toast,
+        )
+
+    def _planned_columns(self) -> list[Column]:
+        """Return the columns of the table in the schema that Spark plans with."""
+        from headwater.readers.postgres import layout
+        from headwater.readers.postgres.change_rows import META
+        from headwater.readers.postgres.types import Column
+
+        fields = list(self.schema())[len(META) :]
+        if self.stream.includes_before:
+            fields.pop()
+        return [Column(each.name, each.type, layout.TEXT, True, str(each.type)) for each in fields]
+
+    def _described(self) -> TableDescription:
+        with connect(self.settings) as connection:
+            return describe(connection, self.table)
+
+    def _chosen(self, table: TableDescription, in_publication: PublishedTable) -> list[Column]:
+        """Return the columns of rows.
+
+        Raises:
+            OptionError: there is no such column, or it is not published, or the key is left out.
+        """
+        from headwater.readers.postgres.types import column_of
+
+        as_text = {self._found(table, name, "textColumns") for name in self.text_columns}
+        names = in_publication.columns
+        if self.columns is not None:
+            names = tuple(self._found(table, name, "columns") for name in self.columns)
+            unpublished = [name for name in names if name not in in_publication.columns]
+            if unpublished:
+                raise OptionError(
+                    f"{', '.join(unpublished)} of table {table.full_name} is not in publication "
+                    f"{self.stream.publication!r}: its list leaves it out, or it is generated",
+                    option="columns",
+                )
+            unnamed = [name for name in in_publication.identity or table.key if name not in names]
+            if unnamed:
+                raise OptionError(
+                    f"leaves out {', '.join(unnamed)}, by which a change names its row", option="columns"
+                )
+        by_name = {column.name: column for column in table.columns}
+        return [column_of(by_name[name], as_text=name in as_text) for name in names]
+
+    def _found(self, table: TableDescription, name: str, option: str) -> str:
+        column = table.column(name)
+        if column is None:
+            there = ", ".join(each.name for each in table.columns)
+            raise OptionError(
+                f"{name!r} is not a column of table {table.full_name}; there are {there}", option=option
+            )
+        return column.name
+
+
+def is_stream(parsed: ParsedOptions, boundedness: Boundedness | None) -> bool:
+    """Whether options are those of a stream.
+
+    Where only the schema is asked for, Spark has not said yet what it reads: a slot says it.
+    """
+    if boundedness is not None:
+        return boundedness is Boundedness.CONTINUOUS_UNBOUNDED
+    return bool(parsed.of(StreamSettings).slot)
+
+
+def configure_stream(parsed: ParsedOptions) -> ConfiguredPlannedSource:
+    """Make the source of a stream. Opens nothing.
+
+    Raises:
+        OptionError: an option is missing, or two do not go together.
+    """
+    table = parsed.require(TABLE, ": such as public.orders")
+    stream = parsed.of(StreamSettings)
+    for name, hint in (("slot", "a name for this query alone"), ("publication", "the one with the table")):
+        if not getattr(stream, name):
+            raise stream.refusal(name, f"is required for a stream: {hint}")
+    if stream.change_columns is ChangeColumns.SPARK and stream.on_truncate is not Reaction.FAIL:
+        raise stream.refusal(
+            "change_columns",
+            "has no word for a TRUNCATE: set option onTruncate=fail with it, or leave it out",
+        )
+    backoff = Backoff(deadline_ms=parsed[RETRY_DEADLINE])
+    source = PostgresStreamSource(
+        settings=parsed.of(PostgresSettings),
+        stream=stream,
+        table=table,
+        columns=parsed[COLUMNS],
+        text_columns=parsed[TEXT_COLUMNS] or (),
+        backoff=backoff,
+    )
+    limits = ReadLimits(max_bytes=parsed[MAX_BYTES])
+    return ConfiguredPlannedSource(
+        source=source, limits=limits, hints=planning_hints(parsed), backoff=backoff
+    )
