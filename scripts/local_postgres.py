@@ -40,6 +40,7 @@ SETTINGS: Final = {
     "max_connections": "100",
     "max_wal_senders": "20",
     "max_replication_slots": "20",
+    "max_prepared_transactions": "10",
 }
 _HBA: Final = """
 local all all trust

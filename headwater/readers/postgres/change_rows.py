@@ -16,7 +16,7 @@ from headwater.enumerators.postgres.stream_settings import ChangeColumns, Reacti
 from headwater.readers.postgres import wal_layout as L
 from headwater.readers.postgres.binary_values import misfit_error
 from headwater.readers.postgres.text_values import UnfitValueError, text_column
-from headwater.readers.postgres.types import Column
+from headwater.readers.postgres.types import PostgresColumn
 from headwater.readers.postgres.wal_changes import Changes, Tuples
 
 OP: Final = "_op"
@@ -77,7 +77,7 @@ class ChangeRows:
         on_toast: what a value leads to that the log does not have.
     """
 
-    columns: tuple[Column, ...]
+    columns: tuple[PostgresColumn, ...]
     names: ChangeColumns = ChangeColumns.HEADWATER
     includes_before: bool = False
     on_truncate: Reaction = Reaction.EMIT
@@ -194,7 +194,7 @@ class ChangeRows:
 
 
 def change_schema(
-    columns: tuple[Column, ...], names: ChangeColumns, *, includes_before: bool
+    columns: tuple[PostgresColumn, ...], names: ChangeColumns, *, includes_before: bool
 ) -> pa.Schema:
     """Return the schema of changes of a table with these columns.
 
@@ -217,7 +217,7 @@ def change_schema(
     return pa.schema(fields)
 
 
-def _fields(columns: tuple[Column, ...]) -> list[pa.Field[Any]]:
+def _fields(columns: tuple[PostgresColumn, ...]) -> list[pa.Field[Any]]:
     return [pa.field(each.name, each.arrow_type) for each in columns]
 
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from headwater.readers.postgres.change_rows import ChangeRows
-    from headwater.readers.postgres.types import Column
+    from headwater.readers.postgres.types import PostgresColumn
     from headwater.readers.postgres.wal_emitter import WalEmitter
     from headwater.readers.postgres.wal_reader import WalReader
 
@@ -177,7 +177,7 @@ class PostgresStreamSource(PlannedSource[Any, WalSplit, int]):
         """A slot has one reader at a time."""
         return [whole]
 
-    def _rows(self, columns: Sequence[Column]) -> ChangeRows:
+    def _rows(self, columns: Sequence[PostgresColumn]) -> ChangeRows:
         from headwater.readers.postgres.change_rows import ChangeRows
 
         return ChangeRows(
@@ -188,22 +188,22 @@ class PostgresStreamSource(PlannedSource[Any, WalSplit, int]):
             self.stream.on_toast,
         )
 
-    def _planned_columns(self) -> list[Column]:
+    def _planned_columns(self) -> list[PostgresColumn]:
         """Return the columns of the table in the schema that Spark plans with."""
         from headwater.readers.postgres import layout
         from headwater.readers.postgres.change_rows import META
-        from headwater.readers.postgres.types import Column
+        from headwater.readers.postgres.types import PostgresColumn
 
         fields = list(self.schema())[len(META) :]
         if self.stream.includes_before:
             fields.pop()
-        return [Column(each.name, each.type, layout.TEXT, True, str(each.type)) for each in fields]
+        return [PostgresColumn(each.name, each.type, layout.TEXT, True, str(each.type)) for each in fields]
 
     def _described(self) -> TableDescription:
         with connect(self.settings) as connection:
             return describe(connection, self.table)
 
-    def _chosen(self, table: TableDescription, in_publication: PublishedTable) -> list[Column]:
+    def _chosen(self, table: TableDescription, in_publication: PublishedTable) -> list[PostgresColumn]:
         """Return the columns of rows.
 
         Raises:
