@@ -14,6 +14,8 @@ from headwater.enumerators.postgres.table import TableDescription, quoted
 
 _LISTS: Final = 150_000
 """The first version whose publications have lists of columns, and filters of rows."""
+_GENERATED: Final = 180_000
+"""The first version that can publish generated columns; earlier ones list them and do not send them."""
 
 _PUBLICATION: Final = """
 SELECT pubinsert, pubupdate, pubdelete, pubtruncate, pubviaroot FROM pg_publication WHERE pubname = %s
@@ -39,7 +41,7 @@ SELECT coalesce(array_agg(a.attname::text ORDER BY k.place), '{}')
 FROM pg_index i
 CROSS JOIN unnest(i.indkey) WITH ORDINALITY k(number, place)
 JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.number
-WHERE i.indrelid = %s AND CASE WHEN %s = 'i' THEN i.indisreplident ELSE i.indisprimary END
+WHERE i.indrelid = %s AND CASE %s WHEN 'i' THEN i.indisreplident WHEN 'd' THEN i.indisprimary END
 """
 _TOASTS: Final = """
 SELECT coalesce(array_agg(attname::text ORDER BY attnum), '{}') FROM pg_attribute
@@ -140,10 +142,9 @@ def _names(
     row = connection.execute(sql.encode(), [settings.publication, table.schema, table.name]).fetchone()
     if row is None:
         return None
-    if row[0] is not None:
-        names: list[str] = row[0]
-        return names
-    return [each.name for each in table.columns if not each.generated]
+    sends_generated = connection.info.server_version >= _GENERATED
+    names = [each.name for each in table.columns if sends_generated or not each.generated]
+    return names if row[0] is None else [name for name in names if name in row[0]]
 
 
 def _server_findings(connection: PostgresConnection) -> list[str]:

@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any
 
+import psycopg
 import pytest
+from psycopg.pq import ExecStatus
 
 from headwater.core.errors import LostSlotError, OptionError, SourceError
 from headwater.testing.engine import Step
@@ -160,3 +162,330 @@ def test_a_large_value_that_an_update_did_not_touch_is_marked_or_taken_from_the_
     assert old == (None if before is None else {**before, "t": large})
 
 
+def test_an_update_of_a_key_is_a_delete_and_a_create_and_says_what_the_log_does_not_have(make: Make) -> None:
+    table = make("id int PRIMARY KEY, t text")
+    table.execute(
+        f"ALTER TABLE {table.name} ALTER t SET STORAGE EXTERNAL",
+        f"INSERT INTO {table.name} VALUES (1, {LARGE})",
+        f"UPDATE {table.name} SET id = 2",
+        f"ALTER TABLE {table.name} REPLICA IDENTITY FULL",
+        f"UPDATE {table.name} SET id = 3",
+    )
+    rows = table.rows()
+    assert told(rows, "id", "_unchanged") == [
+        ("c", 1, []),
+        ("d", 1, []),
+        ("c", 2, ["t"]),
+        ("d", 2, []),
+        ("c", 3, []),
+    ]
+    assert rows[4]["t"] == rows[3]["t"] == rows[0]["t"]
+
+
+def test_the_columns_of_a_change_can_be_those_of_sparks_changelogs(make: Make) -> None:
+    table = make("id int PRIMARY KEY, n int", changeColumns="spark", onTruncate="fail")
+    table.execute(f"ALTER TABLE {table.name} REPLICA IDENTITY FULL")
+    table.execute(f"INSERT INTO {table.name} VALUES (1, 0)")
+    table.together(f"UPDATE {table.name} SET n = 1", f"UPDATE {table.name} SET id = 2", f"DELETE FROM {table.name}")
+    rows = table.rows()
+    assert [(row["_change_type"], row["id"], row["n"], row["_seq"]) for row in rows] == [
+        ("insert", 1, 0, 0),
+        ("update_preimage", 1, 0, 0),
+        ("update_postimage", 1, 1, 1),
+        ("delete", 1, 1, 2),
+        ("insert", 2, 1, 3),
+        ("delete", 2, 1, 4),
+    ]
+    assert rows[0]["_commit_version"] < rows[1]["_commit_version"]
+    table.execute(f"TRUNCATE {table.name}")
+    with pytest.raises(SourceError, match="was truncated, and option onTruncate=fail"):
+        table.rows()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"slot": ""}, "'slot'"),
+        ({"publication": " "}, "'publication'"),
+        ({"slot": "Slot-1"}, "lower-case letters"),
+        ({"changeColumns": "spark"}, "no word for a TRUNCATE"),
+        ({"columns": "s"}, "leaves out id"),
+        ({"columns": "id,x"}, "'x' is not a column"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused_by_name(
+    make: Make, options: dict[str, str], message: str
+) -> None:
+    table = make()
+    with pytest.raises((OptionError, ValueError), match=message):
+        table.new_engine(**options).run()
+
+
+def test_a_column_more_stops_the_query_and_a_restart_reads_it_with_null_for_earlier_rows(make: Make) -> None:
+    table = make()
+    running = _Running(table)
+    table.together(
+        f"INSERT INTO {table.name} VALUES (1, 'a')",
+        f"ALTER TABLE {table.name} ADD n int DEFAULT 7",
+        f"INSERT INTO {table.name} VALUES (2, 'b', 8)",
+    )
+    with pytest.raises((SourceError, OptionError), match="plans with others"):
+        running.rows()
+    assert told(table.rows(), "id", "s", "n") == [("c", 1, "a", None), ("c", 2, "b", 8)]
+
+
+class _Running:
+    """A query that goes on in one process: its source knows the columns that it began with."""
+
+    def __init__(self, table: ChangedTable, **options: str) -> None:
+        known = table.new_engine(**options)
+        source = known._configure()
+        self.engine = known
+        known._configure = lambda: source  # type: ignore[method-assign]
+        known.offsets = table.engine.offsets[:]
+        known._committed = len(known.offsets)
+
+    def rows(self) -> list[dict[str, Any]]:
+        self.engine.run()
+        return self.engine.rows
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("ADD n int", "new columns 'n'|plans with others"),
+        ("DROP s", "lost the columns 's'|plans with others"),
+        ("RENAME s TO z", "new columns 'z'|plans with others"),
+        ("ALTER s TYPE int USING 1", "plans with others|type of column"),
+    ],
+)
+def test_a_changed_table_stops_a_running_query_before_the_first_row_that_does_not_fit(
+    make: Make, change: str, message: str
+) -> None:
+    table = make()
+    running = _Running(table)
+    table.execute(f"ALTER TABLE {table.name} {change}", f"INSERT INTO {table.name} VALUES (1)")
+    with pytest.raises((SourceError, OptionError), match=message):
+        running.rows()
+
+
+def test_with_ignore_new_columns_are_left_out_and_lost_ones_are_null(
+    make: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    table = make("id int PRIMARY KEY, s text, z text", onSchemaChange="ignore")
+    running = _Running(table)
+    table.execute(f"ALTER TABLE {table.name} ADD n int", f"INSERT INTO {table.name} VALUES (1, 'a', 'z', 5)")
+    assert told(running.rows(), "id", "s", "z") == [("c", 1, "a", "z")]
+    assert "has the new columns 'n'" in caplog.text
+
+
+def test_old_rows_are_read_by_a_type_that_is_wider_now(make: Make) -> None:
+    table = make()
+    table.execute(
+        f"ALTER TABLE {table.name} ADD n int",
+        f"INSERT INTO {table.name} VALUES (1, 'a', 5)",
+        f"ALTER TABLE {table.name} ALTER n TYPE bigint",
+        f"INSERT INTO {table.name} VALUES (2, 'b', 5000000000)",
+    )
+    assert told(table.rows(), "id", "n") == [("c", 1, 5), ("c", 2, 5_000_000_000)]
+
+
+def test_log_of_other_tables_makes_no_batches_until_there_is_much_of_it(make: Make) -> None:
+    table = make()
+    table.execute(f"CREATE TABLE beside_{table.name} (t text)")
+    batches = len(table.engine.offsets)
+    for _ in range(3):
+        table.execute(f"INSERT INTO beside_{table.name} SELECT repeat('x', 1000) FROM generate_series(1, 50)")
+        assert table.rows() == []
+    assert len(table.engine.offsets) == batches
+    table.execute(f"INSERT INTO beside_{table.name} SELECT repeat('x', 1000) FROM generate_series(1, 20000)")
+    before = table.ask(f"SELECT confirmed_flush_lsn FROM pg_replication_slots WHERE slot_name = 'slot_{table.name}'")
+    assert table.rows() == [] and len(table.engine.offsets) == batches + 1
+    assert table.rows() == [] and len(table.engine.offsets) == batches + 1
+    after = table.ask(f"SELECT confirmed_flush_lsn FROM pg_replication_slots WHERE slot_name = 'slot_{table.name}'")
+    assert after > before
+    table.execute(f"DROP TABLE beside_{table.name}")
+
+
+def test_the_slot_is_confirmed_up_to_what_is_committed_and_no_further(make: Make) -> None:
+    table = make()
+    confirmed = (
+        "SELECT (confirmed_flush_lsn - '0/0')::bigint FROM pg_replication_slots "
+        f"WHERE slot_name = 'slot_{table.name}'"
+    )
+    table.execute(f"INSERT INTO {table.name} VALUES (1, 'a')")
+    table.engine.run(crash_after=Step.WRITTEN, in_batch=len(table.engine.offsets))
+    assert table.engine.rows[-1]["_lsn"] >= table.ask(confirmed)
+    table.engine.run()
+    assert table.engine.rows[-1]["_lsn"] < table.ask(confirmed)
+    assert told(table.engine.rows, "id") == [("c", 1)]
+
+
+def test_a_limit_of_bytes_ends_batches_between_transactions_and_each_batch_has_one(make: Make) -> None:
+    table = make(maxBytesPerTrigger="10000")
+    batches = len(table.engine.sink)
+    for number in range(20):
+        table.execute(f"INSERT INTO {table.name} SELECT {number} * 100 + g, 'x' FROM generate_series(1, 50) g")
+    rows = table.rows()
+    assert [row["id"] for row in rows] == [number * 100 + g for number in range(20) for g in range(1, 51)]
+    sizes = [len(table.engine.sink[number]) for number in sorted(table.engine.sink)[batches:]]
+    assert len(sizes) > 5 and all(size and size % 50 == 0 for size in sizes), sizes
+
+
+def test_a_slot_that_somebody_has_moved_on_is_a_loss_and_no_later_start(make: Make) -> None:
+    table = make()
+    table.execute(f"INSERT INTO {table.name} VALUES (1, 'a')")
+    table.execute(f"SELECT pg_replication_slot_advance('slot_{table.name}', pg_current_wal_flush_lsn())")
+    with pytest.raises(LostSlotError, match=r"bytes of WAL, are not kept.*spark.read") as caught:
+        table.rows()
+    assert caught.value.position in str(caught.value) and caught.value.split == "wal"
+
+
+@pytest.mark.parametrize(
+    ("remade", "message"), [(False, "does not exist any more"), (True, "was made anew, or somebody else")]
+)
+def test_a_slot_that_was_dropped_or_made_anew_is_a_loss(make: Make, remade: bool, message: str) -> None:
+    table = make()
+    table.execute(f"INSERT INTO {table.name} VALUES (1, 'a')")
+    table.drop_slot()
+    if remade:
+        table.execute(f"SELECT pg_create_logical_replication_slot('slot_{table.name}', 'pgoutput')")
+    with pytest.raises(LostSlotError, match=message):
+        table.rows()
+
+
+def test_startingposition_slot_reads_what_the_slot_has_kept(make: Make) -> None:
+    table = make()
+    table.execute(f"INSERT INTO {table.name} VALUES (1, 'a')")
+    kept = table.new_engine(startingPosition="slot")
+    kept.run()
+    assert told(kept.rows, "id") == [("c", 1)]
+
+
+def test_a_publication_that_is_newer_than_the_slot_is_refused_where_its_past_is_asked_for(
+    postgres: LocalPostgres,
+) -> None:
+    with changed_table(postgres, "newer", "id int PRIMARY KEY", startingPosition="slot") as table:
+        table.execute("SELECT pg_create_logical_replication_slot('slot_newer', 'pgoutput')")
+        table.execute("INSERT INTO newer VALUES (1)")
+        with pytest.raises(SourceError, match=r"made or changed after slot.*startingPosition=latest"):
+            table.rows()
+        latest = table.new_engine(startingPosition="latest")
+        latest.run()
+        table.execute("INSERT INTO newer VALUES (2)")
+        latest.run()
+        assert told(latest.rows, "id") == [("c", 2)]
+
+
+PUBLICATIONS = {
+    "none": ("", "there is no publication 'pub_{name}': CREATE PUBLICATION"),
+    "without the table": (
+        "CREATE TABLE beside_{name} (id int PRIMARY KEY); CREATE PUBLICATION pub_{name} FOR TABLE beside_{name}",
+        "does not have the table: ALTER PUBLICATION",
+    ),
+    "without the key": (
+        "CREATE PUBLICATION pub_{name} FOR TABLE {name} (s)",
+        "leaves out id of the key.*ALTER PUBLICATION",
+    ),
+    "no identity": (
+        "ALTER TABLE {name} REPLICA IDENTITY NOTHING; CREATE PUBLICATION pub_{name} FOR TABLE {name}",
+        "no key in the log.*REPLICA IDENTITY FULL",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", PUBLICATIONS)
+def test_what_is_in_the_way_is_said_before_anything_is_read_with_the_sql_that_mends_it(
+    postgres: LocalPostgres, case: str
+) -> None:
+    statement, message = PUBLICATIONS[case]
+    name = f"bad_{next(_NUMBERS)}"
+    with changed_table(postgres, name, "id int PRIMARY KEY, s text", createPublication="false") as table:
+        table.execute(statement.format(name=name))
+        with pytest.raises(SourceError, match=message.format(name=name)):
+            table.rows()
+        assert not table.ask(f"SELECT count(*) FROM pg_replication_slots WHERE slot_name = 'slot_{name}'")
+        table.execute(f"DROP TABLE IF EXISTS beside_{name}")
+
+
+def test_all_findings_come_at_once(postgres: LocalPostgres) -> None:
+    with changed_table(postgres, "findings", "id int, s text", createPublication="false", onToast="fail") as table:
+        with pytest.raises(SourceError, match=r"3 things.*\(1\) there is no publication.*\(2\).*\(3\) option onToast"):
+            table.rows()
+
+
+GOOD = {
+    "all tables": ("CREATE PUBLICATION pub_{name} FOR ALL TABLES", [("c", 1, "a"), ("c", 2, "b")]),
+    "a column list": ("CREATE PUBLICATION pub_{name} FOR TABLE {name} (id)", [("c", 1, None), ("c", 2, None)]),
+    "a row filter": (
+        "CREATE PUBLICATION pub_{name} FOR TABLE {name} WHERE (id > 1)",
+        [("c", 2, "b")],
+    ),
+    "a schema": ("CREATE PUBLICATION pub_{name} FOR TABLES IN SCHEMA public", [("c", 1, "a"), ("c", 2, "b")]),
+}
+
+
+@pytest.mark.parametrize("case", GOOD)
+def test_publications_of_all_kinds_give_what_they_publish(postgres: LocalPostgres, case: str) -> None:
+    statement, expected = GOOD[case]
+    name = f"good_{next(_NUMBERS)}"
+    columns = "id int PRIMARY KEY, s text, twice int GENERATED ALWAYS AS (id * 2) STORED"
+    with changed_table(postgres, name, columns, createPublication="false") as table:
+        table.execute(statement.format(name=name))
+        assert table.rows() == []
+        table.execute(f"INSERT INTO {name} VALUES (1, 'a'), (2, 'b')")
+        rows = table.rows()
+        assert [(row["_op"], row["id"], row.get("s")) for row in rows] == expected
+        assert "twice" not in rows[0], "generated columns are not in the log"
+
+
+def test_a_partitioned_table_wants_its_changes_published_as_its_own(postgres: LocalPostgres) -> None:
+    columns = "id int PRIMARY KEY) PARTITION BY RANGE (id"
+    with changed_table(postgres, "parted", columns, createPublication="false") as table:
+        table.execute(
+            "CREATE TABLE parted_1 PARTITION OF parted DEFAULT", "CREATE PUBLICATION pub_parted FOR TABLE parted"
+        )
+        with pytest.raises(SourceError, match="publish_via_partition_root = true"):
+            table.rows()
+
+
+def test_a_connection_that_a_dead_process_has_left_behind_gives_way(make: Make) -> None:
+    table = make(retryDeadline="2s")
+    slot = f"slot_{table.name}"
+    table.execute(f"INSERT INTO {table.name} VALUES (1, 'a')")
+    left = _attached(table, "headwater wal 0-1")
+    assert told(table.rows(), "id") == [("c", 1)]
+    assert table.ask(f"SELECT count(*) FROM pg_stat_replication WHERE pid = {left.info.backend_pid}") == 0
+    left.close()
+    other = _attached(table, "somebody else")
+    table.execute(f"INSERT INTO {table.name} VALUES (2, 'b')")
+    with pytest.raises(SourceError, match=rf"slot '{slot}' is read by another connection.*process"):
+        table.rows()
+    other.close()
+    assert told(table.rows(), "id") == [("c", 2)]
+
+
+def _attached(table: ChangedTable, application: str) -> psycopg.Connection[Any]:
+    """Return a connection that reads the table's slot."""
+    connection = psycopg.connect(
+        f"{table.server.conninfo} replication=database application_name='{application}'", autocommit=True
+    )
+    command = f"START_REPLICATION SLOT slot_{table.name} LOGICAL 0/0 (proto_version '1', publication_names 'pub_{table.name}')"
+    assert connection.pgconn.exec_(command.encode()).status == ExecStatus.COPY_BOTH
+    return connection
+
+
+def test_a_table_that_was_made_anew_is_not_taken_for_the_old_one(make: Make) -> None:
+    table = make()
+    table.execute(f"DROP TABLE {table.name}", f"CREATE TABLE {table.name} (id int PRIMARY KEY, s text)")
+    table.execute(f"ALTER PUBLICATION pub_{table.name} ADD TABLE {table.name}")
+    with pytest.raises(SourceError, match="dropped and made anew"):
+        table.rows()
+
+
+@pytest.mark.parametrize("value", ["'infinity'", "'0044-03-15 BC'", "'10000-01-01'"])
+def test_a_value_that_has_no_place_in_its_column_is_an_error_that_names_it(make: Make, value: str) -> None:
+    table = make("id int PRIMARY KEY, d date")
+    table.execute(f"INSERT INTO {table.name} VALUES (1, {value})")
+    with pytest.raises(SourceError, match=rf"column 'd'.*{value.strip(chr(39))}.*textColumns=d.*position"):
+        table.rows()
