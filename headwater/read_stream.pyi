@@ -1310,12 +1310,22 @@ def postgres(
     *,
     url: str,
     table: str,
+    slot: str,
+    publication: str,
     username: str | None = None,
     password: str | None = None,
     connect_timeout: str | int | timedelta | None = None,
     read_timeout: str | int | timedelta | None = None,
     columns: str | Sequence[str] | None = None,
     text_columns: str | Sequence[str] | None = None,
+    create_publication: bool | None = None,
+    starting_position: Literal["latest", "slot"] | None = None,
+    change_columns: Literal["headwater", "spark"] | None = None,
+    include_before: bool | None = None,
+    on_truncate: Literal["emit", "fail"] | None = None,
+    on_toast: Literal["mark", "fail"] | None = None,
+    on_schema_change: Literal["fail", "ignore"] | None = None,
+    max_bytes_per_trigger: int | None = None,
     retry_deadline: str | int | timedelta | None = None,
     min_partitions: int | None = None,
     parallelism: int | None = None,
@@ -1331,6 +1341,9 @@ def postgres(
         url: Of the server and the database: `postgresql://host:port/database?sslmode=verify-full`, or as
             libpq has it: `host=... dbname=...`. Without a password.
         table: Required: the table, as SQL has it: `orders`, `public.orders`, `"Shop"."Orders"`.
+        slot: Required for a stream: the replication slot, for this query alone; made if it is not there.
+        publication: Required for a stream: the publication that has the table. Its row filters and column
+            lists count.
         username: The role, where the URL has none. It may be `env:NAME`, an environment variable, or
             `file:PATH`, on the driver and every executor.
         password: Of the role. It may be `env:NAME`, an environment variable, or `file:PATH`, on the
@@ -1342,6 +1355,25 @@ def postgres(
         text_columns: These columns are strings, with the text that the server makes of a value: for
             values that have no place in the column's type, such as `infinity` of a date.
             (``textColumns``)
+        create_publication: Whether a publication that is not there is made, for this table. Default:
+            `false`. (``createPublication``)
+        starting_position: Where a query without a checkpoint begins: `latest`, with what is committed
+            from now on, or `slot`, with what the slot has kept. Default: `latest`. (``startingPosition``)
+        change_columns: How changes are described: `headwater` (`_op`, `_lsn`, `_commit_ts`), or `spark`,
+            as the changelogs of Spark name it (`_change_type`, `_commit_version`, `_commit_timestamp`).
+            Default: `headwater`. (``changeColumns``)
+        include_before: Whether there is a column `before` with the row as it was, as far as the server
+            logs it. Default: `false`. (``includeBefore``)
+        on_truncate: What a TRUNCATE of the table becomes: `emit`, a row with `_op` = `t`, or `fail`.
+            Default: `emit`. (``onTruncate``)
+        on_toast: What becomes of a large value that an update did not touch, so that the server does not
+            send it: `mark`, NULL and its name in `_unchanged`, or `fail`, which demands REPLICA IDENTITY
+            FULL. Default: `mark`. (``onToast``)
+        on_schema_change: What happens when the table has a column that the query does not have: `fail`,
+            and a restart reads it; or `ignore`, go on without it. Changed types and dropped columns fail
+            in any case. Default: `fail`. (``onSchemaChange``)
+        max_bytes_per_trigger: No batch goes further in the log than this, counted in bytes of WAL, but
+            for one transaction; a transaction is never cut. (``maxBytesPerTrigger``)
         retry_deadline: How long to go on asking an outside that is away or overloaded. Default: `2m`.
             (``retryDeadline``)
         min_partitions: Cut large tables until there are about so many tasks. (``minPartitions``)

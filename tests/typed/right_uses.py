@@ -44,7 +44,9 @@ streams: list[DataFrame] = [
     hw.read_stream.hybrid(spark, sources="a,b", parts={"a.source": "demo"}, seam_offsets="end"),
     hw.read_stream.kafka(spark, servers="a:9092", topic_pattern="^orders", max_offsets_per_trigger=1_000),
     hw.read_stream.mqtt(spark, broker="mqtt://localhost:1883", topics=["orders/#"], client_id="orders"),
-    hw.read_stream.postgres(spark, url="postgresql://localhost/shop", table="orders"),
+    hw.read_stream.postgres(
+        spark, url="postgresql://localhost/shop", table="orders", slot="hw_orders", publication="hw"
+    ),
 ]
 
 

@@ -4,10 +4,16 @@ Its connections, `settings`, `connection`, and its errors, `errors`, serve tasks
 
 * `connection`: the one place that opens connections: session settings, waits, and secrets;
 * `ctid_ranges`: tables as splits whose positions are blocks, and the enumerator of a batch read;
+* `enumerator`: the enumerator of a stream: how far the log goes, and whether anything is in it;
 * `errors`: what libpq and the server say, as errors of headwater;
+* `publication`: what a publication has of a table, and all that stands in the way of a stream;
+* `replication`: one conversation with the server's sender of logical replication, and the wait for a slot;
 * `settings`: how a server is reached, as the user says;
+* `slot`: what the server says of a replication slot, and whether everything after a position is there;
 * `snapshot`: one snapshot for all tasks of a batch read: a process of its own holds it;
 * `snapshot_holder`: that process;
+* `split`: the log of a database as a split, whose positions are LSNs;
+* `stream_settings`: the user's settings of a stream of changes;
 * `table`: what the catalogue says of a table: its columns and its key;
 * `table_parts`: the parts of a table that can be read by themselves, and their files.
 """

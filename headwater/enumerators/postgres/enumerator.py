@@ -86,6 +86,7 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
         settings: PostgresSettings,
         stream: StreamSettings,
         table: str,
+        *,
         check: Callable[[TableDescription, PublishedTable], object],
         backoff: Backoff,
         clock: Clock | None = None,
@@ -180,8 +181,8 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
             create_slot(connection, slot)
             log.info("slot %r was made", slot)
             view = look(connection, slot)
-            assert view.slot is not None and view.slot.confirmed is not None, "it was made"
-            position = view.slot.confirmed
+            assert view.slot is not None, "it was made"
+            position = view.slot.confirmed or 0
         else:
             position = self._first_position(connection, table, view)
         split = WalSplit(slot, view.system_id, view.timeline, table.oid, table.key)
@@ -197,8 +198,10 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
         if self._stream.starting_position is StartingPosition.SLOT:
             if newer:
                 raise SourceError(
-                    f"publication {self._stream.publication!r} was made or changed after slot {slot!r}: what the slot "
-                    "has kept from before is not published. Use option startingPosition=latest, or drop the slot, "
+                    f"publication {self._stream.publication!r} was made or changed after slot {slot!r}: "
+                    f"what the slot "
+                    "has kept from before is not published. Use option startingPosition=latest, or drop "
+                    "the slot, "
                     f"which is then made anew: SELECT pg_drop_replication_slot('{slot}')",
                     source=SOURCE,
                 )
@@ -232,7 +235,8 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
         table = self._described(connection)
         if table.oid != split.table:
             raise SourceError(
-                f"table {self._table} was dropped and made anew, or another one has its name now: it is not the "
+                f"table {self._table} was dropped and made anew, or another one has its name now: it is "
+                f"not the "
                 "table of the checkpoint. Start with a new checkpointLocation",
                 source=SOURCE,
                 split=split.split_id,
@@ -301,13 +305,14 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
 
     def _go_to(self, found: _Found) -> None:
         """Let the batch go as far as the log goes, and at least behind the first transaction."""
-        assert found.first is not None and self._view is not None, "the caller knows it"
+        assert found.first is not None, "the caller knows it"
+        assert self._view is not None, "it was looked at"
         self._head = max(self._view.flush_lsn, found.first + 1)
         if self._bound is not None:
             self._bound = max(self._bound, found.first + 1)
 
     def _stay(self, found: _Found | None) -> None:
-        """Make no batch; or one without rows behind much WAL that has none: until then the server keeps it."""
+        """Make no batch; or one without rows over much WAL that has none: else the server keeps it."""
         self._head = self._position
         if found is not None and found.until - self._position >= EMPTY_BYTES:
             self._head = found.until

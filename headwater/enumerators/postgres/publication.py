@@ -88,14 +88,19 @@ def published(
     elif not settings.creates_publication:
         name = quoted(settings.publication)
         findings.append(
-            f"there is no publication {settings.publication!r}: CREATE PUBLICATION {name} FOR TABLE {table.sql} "
+            f"there is no publication {settings.publication!r}: CREATE PUBLICATION {name} FOR TABLE "
+            f"{table.sql} "
             "WITH (publish_via_partition_root = true); or set option createPublication=true"
         )
-    findings += _identity_findings(table, settings, kinds, identity[0], columns, toasts[0])
+    findings += _identity_findings(
+        table, settings, kinds=kinds, identity=identity[0], columns=columns, toasts=toasts[0]
+    )
     if findings:
         many = f"{len(findings)} things are in the way of a stream of table {table.full_name}"
         raise SourceError(
-            findings[0] if len(findings) == 1 else f"{many}: " + "; ".join(f"({i}) {each}" for i, each in enumerate(findings, 1)),
+            findings[0]
+            if len(findings) == 1
+            else f"{many}: " + "; ".join(f"({i}) {each}" for i, each in enumerate(findings, 1)),
             source=SOURCE,
             split=table.full_name,
         )
@@ -167,7 +172,8 @@ def _server_findings(connection: PostgresConnection) -> list[str]:
 def _is_raised(connection: PostgresConnection) -> bool:
     """Whether the server raises its level by itself when the first slot is made (19 and later)."""
     return (
-        connection.execute("SELECT FROM pg_settings WHERE name = 'effective_wal_level'").fetchone() is not None
+        connection.execute("SELECT FROM pg_settings WHERE name = 'effective_wal_level'").fetchone()
+        is not None
     )
 
 
@@ -184,21 +190,33 @@ def _publication_findings(
     name = quoted(settings.publication)
     if table.kind == "p" and not via_root:
         return [
-            f"publication {settings.publication!r} publishes the partitions of {table.full_name}, and not the "
-            f"table: ALTER PUBLICATION {name} SET (publish_via_partition_root = true)"
+            (
+                f"publication {settings.publication!r} publishes the partitions of {table.full_name}, and "
+                f"not the "
+                f"table: ALTER PUBLICATION {name} SET (publish_via_partition_root = true)"
+            )
         ]
     if names is None:
-        of_root = " as a partition: its changes come as those of the table above it" if table.is_partition else ""
+        of_root = (
+            " as a partition: its changes come as those of the table above it" if table.is_partition else ""
+        )
         return [
-            f"publication {settings.publication!r} does not have the table{of_root}: "
-            f"ALTER PUBLICATION {name} ADD TABLE {table.sql}"
+            (
+                f"publication {settings.publication!r} does not have the table{of_root}: "
+                f"ALTER PUBLICATION {name} ADD TABLE {table.sql}"
+            )
         ]
     return []
+
+
+def _altered(settings: StreamSettings) -> str:
+    return f"ALTER PUBLICATION {quoted(settings.publication)}"
 
 
 def _identity_findings(
     table: TableDescription,
     settings: StreamSettings,
+    *,
     kinds: frozenset[str],
     identity: Sequence[str],
     columns: Sequence[str],
@@ -208,15 +226,16 @@ def _identity_findings(
     names_rows = bool(kinds & {"update", "delete"})
     if names_rows and table.replica_identity != "f" and not identity:
         findings.append(
-            "the table has no key in the log, so that the server refuses UPDATE and DELETE of it: add a primary "
+            "the table has no key in the log, so that the server refuses UPDATE and DELETE of it: add a "
+            "primary "
             f"key, or ALTER TABLE {table.sql} REPLICA IDENTITY FULL"
         )
     missing = [each for each in identity if each not in columns]
     if names_rows and table.replica_identity != "f" and missing and columns:
+        left_out = ", ".join(missing)
         findings.append(
-            f"publication {settings.publication!r} leaves out {', '.join(missing)} of the key, so that the server "
-            f"refuses UPDATE and DELETE of the table: ALTER PUBLICATION {quoted(settings.publication)} "
-            f"SET TABLE {table.sql}"
+            f"publication {settings.publication!r} leaves out {left_out} of the key, so that the server "
+            f"takes no changes of rows: {_altered(settings)} SET TABLE {table.sql}"
         )
     large = [each for each in toasts if each in columns]
     if settings.on_toast is Reaction.FAIL and table.replica_identity != "f" and large:

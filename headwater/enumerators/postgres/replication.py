@@ -62,7 +62,7 @@ class ReplicationStream:
         connection: for replication, idle.
         slot: the slot.
         publication: whose changes are sent.
-        start: the first LSN at which a transaction is sent; the server sends none that the slot has confirmed.
+        start: the first LSN at which a transaction is sent; none is that the slot has confirmed.
         confirmed: what to confirm: not later than ``start``.
         silence_ms: how long the server may say nothing at all.
 
@@ -75,6 +75,7 @@ class ReplicationStream:
         connection: PostgresConnection,
         slot: str,
         publication: str,
+        *,
         start: int,
         confirmed: int,
         silence_ms: int,
@@ -266,8 +267,7 @@ class SlotReading:
         try:
             view = look(connection, split.slot)
             check_kept(view, split, position)
-            if view.slot is not None and view.slot.active_pid is not None:
-                raise _InUseError(split.slot, view)
+            _check_free(split.slot, view)
             with mapped_errors("settings of the sender"):
                 connection.execute(f"SET wal_sender_timeout = '{_SENDER_TIMEOUT}'".encode())
             try:
@@ -275,9 +275,9 @@ class SlotReading:
                     connection,
                     split.slot,
                     self._publication,
-                    start,
-                    position,
-                    self._settings.read_timeout_ms,
+                    start=start,
+                    confirmed=position,
+                    silence_ms=self._settings.read_timeout_ms,
                 )
             except SourceError as error:
                 raise self._understood(error, view, position) from error
@@ -309,7 +309,8 @@ class SlotReading:
         if ended is None:
             return False
         log.warning(
-            "slot %r was held by connection %d of %r, which a process that is gone has left behind: it was ended",
+            "slot %r was held by connection %d of %r, which a process that is gone has left behind: it "
+            "was ended",
             self._split.slot,
             ended[0],
             ended[1],
@@ -328,13 +329,19 @@ WHERE s.slot_name = %(slot)s AND a.usename = current_user AND a.application_name
 """
 
 
+def _check_free(slot: str, view: ServerView) -> None:
+    if view.slot is not None and view.slot.active_pid is not None:
+        raise _InUseError(slot, view)
+
+
 class _InUseError(TransientSourceError):
     """Another connection reads the slot."""
 
     def __init__(self, slot: str, view: ServerView) -> None:
         pid = view.slot.active_pid if view.slot is not None else None
         super().__init__(
-            f"slot {slot!r} is read by another connection ({'process ' + str(pid) if pid else 'unknown'} of the "
+            f"slot {slot!r} is read by another connection ({'process ' + str(pid) if pid else 'unknown'} "
+            f"of the "
             "server): each query needs a slot of its own. If no query is running: SELECT "
             f"pg_terminate_backend({pid or '<pid>'})",
             source=SOURCE,
@@ -342,10 +349,8 @@ class _InUseError(TransientSourceError):
         self.view = view
 
 
-def first_transaction(
-    stream: ReplicationStream, stop: int, woken: threading.Event
-) -> int | None:
-    """Return where the commit record of the first transaction lies that is sent; None for none before ``stop``.
+def first_transaction(stream: ReplicationStream, stop: int, woken: threading.Event) -> int | None:
+    """Return where the commit record of the first transaction lies that is sent; None for none in the range.
 
     What the publication does not have is not sent, whatever is in the log.
     """
@@ -356,5 +361,3 @@ def first_transaction(
                 return lsn
         if stream.sent_lsn >= stop or woken.is_set():
             return None
-
-

@@ -92,7 +92,7 @@ def look(connection: PostgresConnection, slot: str) -> ServerView:
     """
     since = "inactive_since::text" if connection.info.server_version >= _INACTIVE_SINCE else "NULL"
     with mapped_errors(f"the state of slot {slot!r}"):
-        # The slot first: a position that it confirms later than this does not lie behind the LSN that follows.
+        # The slot first: what it has confirmed does not lie behind the LSN that is asked for after it.
         row = connection.execute(_SLOT.format(since=since, slot=slot).encode()).fetchone()
         server: Any = connection.execute(_SERVER.encode()).fetchone()
     system_id, is_standby, walfile, flush, oldest, newest, database = server
@@ -164,7 +164,8 @@ def check_kept(view: ServerView, split: WalSplit, position: int) -> None:
         )
     if view.timeline != split.timeline:
         _lose(
-            f"the server is on timeline {view.timeline} now, after a failover or a restore, and the query has "
+            f"the server is on timeline {view.timeline} now, after a failover or a restore, and the query "
+            f"has "
             f"read timeline {split.timeline}: what was committed after the branch may be undone",
             split,
             position,
@@ -172,7 +173,8 @@ def check_kept(view: ServerView, split: WalSplit, position: int) -> None:
     if own is None:
         _lose(
             f"slot {split.slot!r} does not exist any more. The WAL since {lsn_text(position)} "
-            f"({view.flush_lsn - position:,} bytes up to now) is not kept for this query. Somebody dropped it, or the "
+            f"({view.flush_lsn - position:,} bytes up to now) is not kept for this query. Somebody "
+            f"dropped it, or the "
             "provider did, as some do with slots that nobody reads for long",
             split,
             position,
@@ -189,7 +191,8 @@ def check_kept(view: ServerView, split: WalSplit, position: int) -> None:
     if own.confirmed > position:
         _lose(
             f"slot {split.slot!r} begins at {lsn_text(own.confirmed)}: changes from {lsn_text(position)} on, "
-            f"{own.confirmed - position:,} bytes of WAL, are not kept. The slot was made anew, or somebody else has read "
+            f"{own.confirmed - position:,} bytes of WAL, are not kept. The slot was made anew, or "
+            f"somebody else has read "
             "it, or the checkpoint is an older one",
             split,
             position,
@@ -197,7 +200,8 @@ def check_kept(view: ServerView, split: WalSplit, position: int) -> None:
     if view.flush_lsn < position:
         _lose(
             f"the server's log ends at {lsn_text(view.flush_lsn)}, before what was read already: "
-            f"{position - view.flush_lsn:,} bytes of it are undone. It was restored, or a standby took over that lagged",
+            f"{position - view.flush_lsn:,} bytes of it are undone. It was restored, or a standby took "
+            f"over that lagged",
             split,
             position,
         )

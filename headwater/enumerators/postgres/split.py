@@ -68,7 +68,9 @@ class WalSplit(Split):
                 sync=int(fields.get("sync", 0)),
             )
         except (TypeError, KeyError, ValueError) as error:
-            raise OffsetError(f"the checkpoint's entry for the log of source 'postgres' is damaged: {error}") from error
+            raise OffsetError(
+                f"the checkpoint's entry for the log of source 'postgres' is damaged: {error}"
+            ) from error
 
 
 def lsn_text(lsn: int) -> str:

@@ -1,12 +1,21 @@
-"""How tables of PostgreSQL are read: rows of COPY BINARY, cut and decoded by compiled code.
+"""How tables of PostgreSQL are read: rows of COPY BINARY, and changes of pgoutput, by compiled code.
 
 * `binary_values`: columns of Arrow of values in PostgreSQL's binary form, and the error of one that has no
   place;
+* `change_rows`: the rows of a stream of changes: their schema, and what leaves some out;
 * `copy_emitter`: rows of COPY as batches of Arrow;
 * `copy_reader`: the parts of tables that a task reads, one after the other;
 * `copy_stream`: the answer to one COPY: rows as places of values in the bytes that the server sent;
 * `framing`: rows and where their values lie: what kernels that cut bytes give to kernels that read values;
-* `kernel`: compiled functions: one cuts COPY BINARY into values, one reads the values of a column;
+* `kernel`: compiled functions: they cut COPY BINARY and pgoutput into values, and read values of columns;
 * `layout`: numbers that kernels and Python share: kinds of values, reasons to stop;
-* `types`: types of PostgreSQL as types of Arrow, and what has no place there.
+* `relation`: Relation messages of pgoutput: what a table looks like from there on in the log;
+* `table_form`: the form of a table in the log beside the columns of the query;
+* `text_values`: columns of Arrow of values in text;
+* `types`: types of PostgreSQL as types of Arrow, and what has no place there;
+* `wal_changes`: changes of a table, made of the messages of pgoutput;
+* `wal_chunk`: messages of a replication stream as one piece of bytes, and how far a reader has come in them;
+* `wal_emitter`: messages of the log to rows;
+* `wal_layout`: numbers that the kernels of the log share with Python;
+* `wal_reader`: reads a range of the log.
 """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
@@ -131,7 +131,8 @@ class ChangeRows:
             at = np.flatnonzero(changes.kinds == L.OP_TRUNCATE)
             if at.size:
                 raise self._refused(
-                    f"table {table} was truncated, and option onTruncate=fail. Set onTruncate=emit to go on, or "
+                    f"table {table} was truncated, and option onTruncate=fail. Set onTruncate=emit to go "
+                    f"on, or "
                     "begin with a new checkpointLocation",
                     changes,
                     int(at[0]),
@@ -140,7 +141,8 @@ class ChangeRows:
             columns, rows = np.nonzero(changes.rows.lengths == L.UNCHANGED)
             first = int(rows.argmin())
             raise self._refused(
-                f"table {table}, column {self.columns[columns[first]].name!r}: an update has not changed a large "
+                f"table {table}, column {self.columns[columns[first]].name!r}: an update has not changed "
+                f"a large "
                 "value, which the log does not have then, and option onToast=fail. ALTER TABLE ... REPLICA "
                 "IDENTITY FULL logs it from now on; onToast=mark goes on",
                 changes,
@@ -160,9 +162,9 @@ class ChangeRows:
         return arrays
 
     def _meta(self, changes: Changes, split: WalSplit, ops: tuple[str, ...]) -> list[pa.Array[Any]]:
-        kinds = pa.DictionaryArray.from_arrays(pa.array(changes.kinds), pa.array(ops))
+        kinds: Any = pa.array(changes.kinds)
         return [
-            kinds.cast(pa.string()),
+            pa.array(ops, pa.string()).take(kinds),
             pa.array(changes.lsns),
             pa.array(changes.sequences),
             pa.array(changes.xids),
@@ -173,13 +175,15 @@ class ChangeRows:
 
     def _unchanged(self, changes: Changes) -> pa.Array[Any]:
         """Return for each row the names of the columns whose values it does not have."""
-        if not changes.has_unchanged:
-            offsets = pa.array(np.zeros(len(changes) + 1, np.int32))
-            return pa.ListArray.from_arrays(offsets, pa.array([], pa.string()), type=_NAMES)
-        marks = np.ascontiguousarray((changes.rows.lengths == L.UNCHANGED).T)
-        offsets = pa.array(np.concatenate([[0], marks.sum(axis=1).cumsum()]).astype(np.int32))
-        names = pa.array([each.name for each in self.columns], pa.string())
-        return pa.ListArray.from_arrays(offsets, names.take(pa.array(np.nonzero(marks)[1])), type=_NAMES)
+        marks = np.zeros((len(changes), 0), np.bool_)
+        if changes.has_unchanged:
+            marks = np.ascontiguousarray((changes.rows.lengths == L.UNCHANGED).T)
+        ends = marks.sum(axis=1).cumsum()
+        offsets: Any = pa.array(np.concatenate([[0], ends]).astype(np.int32))
+        places: Any = pa.array(np.nonzero(marks)[1])
+        names = pa.array([each.name for each in self.columns], pa.string()).take(places)
+        unchanged: pa.Array[Any] = pa.ListArray.from_arrays(offsets, names, type=_NAMES)
+        return unchanged
 
     def _before(self, changes: Changes, table: str) -> pa.Array[Any]:
         assert changes.old is not None, "it was asked for"
@@ -188,9 +192,7 @@ class ChangeRows:
         return pa.StructArray.from_arrays(arrays, fields=_fields(self.columns), mask=is_unknown)
 
     def _refused(self, message: str, changes: Changes, row: int) -> SourceError:
-        return SourceError(
-            message, source=SOURCE, split="wal", position=lsn_text(int(changes.lsns[row]))
-        )
+        return SourceError(message, source=SOURCE, split="wal", position=lsn_text(int(changes.lsns[row])))
 
 
 def change_schema(
@@ -210,7 +212,8 @@ def change_schema(
     twice = sorted({name for name in taken if [each.lower() for each in taken].count(name.lower()) > 1})
     if twice:
         raise OptionError(
-            f"leaves no room for a column of the table: {', '.join(twice)} would come twice. Choose other names "
+            f"leaves no room for a column of the table: {', '.join(twice)} would come twice. Choose other "
+            f"names "
             "of the columns that describe a change, or leave the table's out (option columns)",
             option="includeBefore" if twice == [BEFORE] else "changeColumns",
         )
@@ -219,5 +222,3 @@ def change_schema(
 
 def _fields(columns: tuple[PostgresColumn, ...]) -> list[pa.Field[Any]]:
     return [pa.field(each.name, each.arrow_type) for each in columns]
-
-

@@ -103,8 +103,10 @@ class TableForm:
 
     def _fail(self, relation: Relation, lsn: int, what: str) -> NoReturn:
         raise SourceError(
-            f"table {relation.full_name}: {what}, which this query does not know. Start it again: it learns the "
-            "columns anew, and reads the batch again, with NULL where earlier rows lack a column. New columns "
+            f"table {relation.full_name}: {what}, which this query does not know. Start it again: it "
+            f"learns the "
+            "columns anew, and reads the batch again, with NULL where earlier rows lack a column. New "
+            "columns "
             "alone can be left out: option onSchemaChange=ignore",
             source=SOURCE,
             split="-".join(WAL_PATH),

@@ -16,7 +16,7 @@ from headwater.readers.postgres.wal_chunk import KERNEL
 _SCRATCH: Final = 64
 """Bytes behind the longest text that a number is rewritten in."""
 
-_FIXED: Final[dict[pa.DataType, tuple[int, int]]] = {
+_FIXED: Final[dict[Any, tuple[int, int]]] = {
     pa.int16(): (L.KIND_INT16, 2),
     pa.int32(): (L.KIND_INT32, 4),
     pa.int64(): (L.KIND_INT64, 8),
@@ -57,8 +57,8 @@ def text_column(
     Raises:
         UnfitValueError: a value does not fit.
     """
-    column: pa.Array[Any] = _MAKERS.get(kind.id, _fixed)(kind, data, starts, lengths)
-    return column
+    make: Callable[..., pa.Array[Any]] = _MAKERS.get(kind.id, _fixed)
+    return make(kind, data, starts, lengths)
 
 
 def _state(
@@ -139,8 +139,9 @@ def _texts(
 def _array(
     kind: pa.DataType, count: int, nulls: int, validity: npt.NDArray[np.uint8], *parts: npt.NDArray[Any]
 ) -> pa.Array[Any]:
-    buffers = [pa.py_buffer(part) for part in parts]
-    return pa.Array.from_buffers(kind, count, [pa.py_buffer(validity) if nulls else None, *buffers], nulls)
+    buffers = [pa.py_buffer(part.data) for part in parts]
+    mask = pa.py_buffer(validity.data) if nulls else None
+    return pa.Array.from_buffers(kind, count, [mask, *buffers], nulls)
 
 
 _MAKERS: Final[dict[int, Callable[..., Any]]] = {

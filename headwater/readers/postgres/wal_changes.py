@@ -84,10 +84,10 @@ class ChangeFramer:
         start: int,
         stop: int,
         table: int,
+        *,
         columns: Sequence[str],
         key: Sequence[str],
         check: Callable[[Relation], None],
-        *,
         keeps_old: bool = False,
         preimages: bool = False,
     ) -> None:

@@ -16,11 +16,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def no_rule(split: WalSplit) -> ChangeRule | None:
-    """Return no rule: all changes are emitted."""
-    return None
-
-
 class WalEmitter(RecordEmitter[WalChunk, WalSplit, int]):
     """Makes rows of the changes of one table. A batch has rows of one chunk.
 
@@ -30,7 +25,7 @@ class WalEmitter(RecordEmitter[WalChunk, WalSplit, int]):
         rows: what they look like.
         table: its name, for errors.
         check: called with each form of the table, and the LSN from which on rows have it.
-        rule_of: returns what leaves changes of a split out.
+        rule_of: returns what leaves changes of a split out; None: nothing does.
     """
 
     def __init__(
@@ -38,7 +33,7 @@ class WalEmitter(RecordEmitter[WalChunk, WalSplit, int]):
         rows: ChangeRows,
         table: str,
         check: Callable[[Relation, int], None],
-        rule_of: Callable[[WalSplit], ChangeRule | None] = no_rule,
+        rule_of: Callable[[WalSplit], ChangeRule | None] | None = None,
     ) -> None:
         self._rows = rows
         self._table = table
@@ -60,14 +55,14 @@ class WalEmitter(RecordEmitter[WalChunk, WalSplit, int]):
         """Return the framer of a range, which keeps the open transaction from chunk to chunk."""
         if self._framer is None or self._state is not state:
             self._state = state
-            self._rule = self._rule_of(state.split)
+            self._rule = None if self._rule_of is None else self._rule_of(state.split)
             self._framer = ChangeFramer(
                 state.position,
                 state.stop,
                 state.split.table,
-                [column.name for column in self._rows.columns],
-                state.split.key,
-                self._take_form,
+                columns=[column.name for column in self._rows.columns],
+                key=state.split.key,
+                check=self._take_form,
                 keeps_old=self._rows.includes_before,
                 preimages=self._rows.has_preimages,
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Iterator
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -13,6 +14,7 @@ from pyspark.sql import Row, SparkSession
 
 import headwater as hw
 from local_postgres import LocalPostgres
+from tests.patience import PATIENCE_S
 
 CREATE = """
 CREATE TYPE mood AS ENUM ('glad', 'sad');
@@ -131,8 +133,30 @@ def test_a_value_without_a_place_in_its_column_is_an_error_that_says_the_way_out
     assert read("endless", text_columns="day").collect() == [Row(day="infinity")]
 
 
-def test_a_stream_is_refused_by_name(spark: SparkSession, postgres: LocalPostgres) -> None:
-    with pytest.raises(Exception, match="option 'source': 'postgres' reads tables with"):
-        hw.read_stream.postgres(spark, url=postgres.conninfo, table="pg_class").writeStream.format(
-            "noop"
-        ).start().processAllAvailable()
+def test_the_changes_of_a_table_are_a_stream_with_their_age(
+    spark: SparkSession, database: Any, postgres: LocalPostgres, tmp_path: Path
+) -> None:
+    database.execute("CREATE TABLE changing (id int PRIMARY KEY, text text)")
+    changes = hw.read_stream.postgres(
+        spark,
+        url=postgres.conninfo,
+        table="changing",
+        slot="slot_changing",
+        publication="pub_changing",
+        create_publication=True,
+    )
+    writer = changes.writeStream.format("parquet").option("checkpointLocation", str(tmp_path / "log"))
+    for statement in (
+        None,
+        "INSERT INTO changing VALUES (1, 'a'), (2, 'b')",
+        "DELETE FROM changing WHERE id = 1",
+    ):
+        if statement is not None:
+            database.execute(statement)
+        query = writer.trigger(availableNow=True).start(str(tmp_path / "rows"))
+        query.awaitTermination(PATIENCE_S)
+        assert query.exception() is None
+    rows = spark.read.parquet(str(tmp_path / "rows")).orderBy("_lsn", "_seq")
+    told = [(row["_op"], row["id"], row["text"], row["_seq"], row["_unchanged"]) for row in rows.collect()]
+    assert told == [("c", 1, "a", 0, []), ("c", 2, "b", 1, []), ("d", 1, None, 0, [])]
+    database.execute("SELECT pg_drop_replication_slot('slot_changing')")

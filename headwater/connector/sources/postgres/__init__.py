@@ -1,5 +1,6 @@
 """The PostgreSQL source: its options, and the source that joins enumerator and reader.
 
-* `options`: the options of the PostgreSQL source: server, table, columns;
-* `source`: the source itself: a table, read by COPY.
+* `options`: the options of the PostgreSQL source: server, table, columns, slot;
+* `source`: the source itself: a table, read by COPY;
+* `stream_source`: the source of a stream: the changes of one table, from a replication slot.
 """

@@ -10,7 +10,13 @@ from headwater.connector.options import ParsedOptions
 from headwater.connector.planned.admission import ReadLimits
 from headwater.connector.planned.options import planning_hints
 from headwater.connector.sources.configured import ConfiguredPlannedSource
-from headwater.connector.sources.postgres.options import COLUMNS, MAX_BYTES, TABLE, TEXT_COLUMNS
+from headwater.connector.sources.postgres.options import (
+    COLUMNS,
+    MAX_BYTES,
+    TABLE,
+    TEXT_COLUMNS,
+    PostgresPlanningHints,
+)
 from headwater.connector.sources.source_options import RETRY_DEADLINE
 from headwater.core.clock import SystemClock
 from headwater.core.enumerator import Checkpoint, PlannedSplitEnumerator, PlannedSplitEnumeratorContext
@@ -125,7 +131,12 @@ class PostgresStreamSource(PlannedSource[Any, WalSplit, int]):
         self, context: PlannedSplitEnumeratorContext[WalSplit, int]
     ) -> PlannedSplitEnumerator[WalSplit, int]:
         return WalEnumerator(
-            context, self.settings, self.stream, self.table, self.check_table, self.backoff
+            context,
+            self.settings,
+            self.stream,
+            self.table,
+            check=self.check_table,
+            backoff=self.backoff,
         )
 
     def restore_enumerator(
@@ -171,9 +182,7 @@ class PostgresStreamSource(PlannedSource[Any, WalSplit, int]):
     def row_bytes(self, split: WalSplit, state: JsonValue) -> int:
         return 1
 
-    def cut(
-        self, whole: SplitRange[WalSplit, int], pieces: int
-    ) -> Sequence[SplitRange[WalSplit, int]]:
+    def cut(self, whole: SplitRange[WalSplit, int], pieces: int) -> Sequence[SplitRange[WalSplit, int]]:
         """A slot has one reader at a time."""
         return [whole]
 
@@ -277,5 +286,5 @@ def configure_stream(parsed: ParsedOptions) -> ConfiguredPlannedSource:
     )
     limits = ReadLimits(max_bytes=parsed[MAX_BYTES])
     return ConfiguredPlannedSource(
-        source=source, limits=limits, hints=planning_hints(parsed), backoff=backoff
+        source=source, limits=limits, hints=planning_hints(parsed, PostgresPlanningHints), backoff=backoff
     )

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from headwater.readers.postgres import wal_layout as L
-from headwater.readers.postgres.kernel.wal_frames import frame, scan
 from headwater.readers.postgres.kernel.text_values import text
+from headwater.readers.postgres.kernel.wal_frames import frame, scan
 
 
 def enter(function: int, state: int) -> int:

@@ -314,7 +314,7 @@ def _keep_old(state: int, row: int) -> None:
 
 @called
 def _put_old(state: int, row: int) -> None:
-    """Put the row that was kept where a row was before, if that is wanted; for `OP_BEFORE`, `OP_DELETE` too."""
+    """Put the row that was kept beside a row, if that is wanted."""
     starts = get(state, L.OLD_STARTS)
     if starts == 0:
         return
@@ -359,8 +359,7 @@ def _take_unchanged(state: int, row: int, is_whole: bool) -> bool:
                 store_int32(lengths + 4 * place, old_length)
         elif is_key and not moved:
             moved = length != old_length or (
-                length > 0
-                and not _same(data + get(starts, place), data + get(old, 2 * column), length)
+                length > 0 and not _same(data + get(starts, place), data + get(old, 2 * column), length)
             )
     return moved
 

@@ -79,7 +79,9 @@ class ChangedTable:
         """Remove the table, its slot and its publication."""
         try:
             self.drop_slot()
-            self.execute(f"DROP TABLE IF EXISTS {self.name} CASCADE", f"DROP PUBLICATION IF EXISTS pub_{self.name}")
+            self.execute(
+                f"DROP TABLE IF EXISTS {self.name} CASCADE", f"DROP PUBLICATION IF EXISTS pub_{self.name}"
+            )
         finally:
             self.sql.close()
 

@@ -54,9 +54,11 @@ def test_every_change_comes_once_in_the_order_of_commits_whole_transactions_numb
         ("t", None, None, 0),
     ]
     lsns = [row["_lsn"] for row in rows]
-    assert lsns == sorted(lsns) and len(set(lsns)) == 3
+    assert lsns == sorted(lsns)
+    assert len(set(lsns)) == 3
     assert len({row["_xid"] for row in rows}) == 3
-    assert {tuple(row["_unchanged"]) for row in rows} == {()} and {row["_sync"] for row in rows} == {0}
+    assert {tuple(row["_unchanged"]) for row in rows} == {()}
+    assert {row["_sync"] for row in rows} == {0}
     assert table.rows() == []
 
 
@@ -86,7 +88,8 @@ def test_rows_of_one_copy_and_of_one_transaction_have_one_lsn_and_numbers(make: 
 def test_what_savepoints_undo_and_what_is_rolled_back_is_no_change(make: Make) -> None:
     table = make()
     table.execute(
-        f"BEGIN; INSERT INTO {table.name} VALUES (1, 'a'); SAVEPOINT s; INSERT INTO {table.name} VALUES (2, 'b'); "
+        f"BEGIN; INSERT INTO {table.name} VALUES (1, 'a'); SAVEPOINT s; INSERT INTO {table.name} VALUES "
+        f"(2, 'b'); "
         f"ROLLBACK TO s; INSERT INTO {table.name} VALUES (3, 'c'); COMMIT",
         f"BEGIN; INSERT INTO {table.name} VALUES (4, 'd'); ROLLBACK",
         f"BEGIN; INSERT INTO {table.name} VALUES (5, 'e'); PREPARE TRANSACTION 'p_{table.name}'",
@@ -124,7 +127,9 @@ def test_changes_of_other_tables_of_the_publication_are_passed_over(make: Make) 
 
 def test_a_row_that_moves_between_partitions_is_deleted_and_created(make: Make) -> None:
     table = make("id int, part int, PRIMARY KEY (id, part)) PARTITION BY LIST (part")
-    table.execute(*(f"CREATE TABLE {table.name}_{n} PARTITION OF {table.name} FOR VALUES IN ({n})" for n in (1, 2)))
+    table.execute(
+        *(f"CREATE TABLE {table.name}_{n} PARTITION OF {table.name} FOR VALUES IN ({n})" for n in (1, 2))
+    )
     table.execute(f"INSERT INTO {table.name} VALUES (1, 1)", f"UPDATE {table.name} SET part = 2")
     assert told(table.rows(), "id", "part", "_seq") == [("c", 1, 1, 0), ("d", 1, 1, 0), ("c", 1, 2, 1)]
 
@@ -157,7 +162,8 @@ def test_a_large_value_that_an_update_did_not_touch_is_marked_or_taken_from_the_
     assert len(large) == 12_800
     assert rows[1]["_unchanged"] == unchanged
     assert rows[1]["t"] == (None if unchanged else large)
-    assert rows[2]["_unchanged"] == [] and rows[2]["t"] is None
+    assert rows[2]["_unchanged"] == []
+    assert rows[2]["t"] is None
     old = rows[1]["before"]
     assert old == (None if before is None else {**before, "t": large})
 
@@ -186,7 +192,9 @@ def test_the_columns_of_a_change_can_be_those_of_sparks_changelogs(make: Make) -
     table = make("id int PRIMARY KEY, n int", changeColumns="spark", onTruncate="fail")
     table.execute(f"ALTER TABLE {table.name} REPLICA IDENTITY FULL")
     table.execute(f"INSERT INTO {table.name} VALUES (1, 0)")
-    table.together(f"UPDATE {table.name} SET n = 1", f"UPDATE {table.name} SET id = 2", f"DELETE FROM {table.name}")
+    table.together(
+        f"UPDATE {table.name} SET n = 1", f"UPDATE {table.name} SET id = 2", f"DELETE FROM {table.name}"
+    )
     rows = table.rows()
     assert [(row["_change_type"], row["id"], row["n"], row["_seq"]) for row in rows] == [
         ("insert", 1, 0, 0),
@@ -241,7 +249,7 @@ class _Running:
         known = table.new_engine(**options)
         source = known._configure()
         self.engine = known
-        known._configure = lambda: source  # type: ignore[method-assign]
+        known._configure = lambda: source
         known.offsets = table.engine.offsets[:]
         known._committed = len(known.offsets)
 
@@ -299,10 +307,16 @@ def test_log_of_other_tables_makes_no_batches_until_there_is_much_of_it(make: Ma
         assert table.rows() == []
     assert len(table.engine.offsets) == batches
     table.execute(f"INSERT INTO beside_{table.name} SELECT repeat('x', 1000) FROM generate_series(1, 20000)")
-    before = table.ask(f"SELECT confirmed_flush_lsn FROM pg_replication_slots WHERE slot_name = 'slot_{table.name}'")
-    assert table.rows() == [] and len(table.engine.offsets) == batches + 1
-    assert table.rows() == [] and len(table.engine.offsets) == batches + 1
-    after = table.ask(f"SELECT confirmed_flush_lsn FROM pg_replication_slots WHERE slot_name = 'slot_{table.name}'")
+    before = table.ask(
+        f"SELECT confirmed_flush_lsn FROM pg_replication_slots WHERE slot_name = 'slot_{table.name}'"
+    )
+    assert table.rows() == []
+    assert len(table.engine.offsets) == batches + 1
+    assert table.rows() == []
+    assert len(table.engine.offsets) == batches + 1
+    after = table.ask(
+        f"SELECT confirmed_flush_lsn FROM pg_replication_slots WHERE slot_name = 'slot_{table.name}'"
+    )
     assert after > before
     table.execute(f"DROP TABLE beside_{table.name}")
 
@@ -325,11 +339,14 @@ def test_a_limit_of_bytes_ends_batches_between_transactions_and_each_batch_has_o
     table = make(maxBytesPerTrigger="10000")
     batches = len(table.engine.sink)
     for number in range(20):
-        table.execute(f"INSERT INTO {table.name} SELECT {number} * 100 + g, 'x' FROM generate_series(1, 50) g")
+        table.execute(
+            f"INSERT INTO {table.name} SELECT {number} * 100 + g, 'x' FROM generate_series(1, 50) g"
+        )
     rows = table.rows()
     assert [row["id"] for row in rows] == [number * 100 + g for number in range(20) for g in range(1, 51)]
     sizes = [len(table.engine.sink[number]) for number in sorted(table.engine.sink)[batches:]]
-    assert len(sizes) > 5 and all(size and size % 50 == 0 for size in sizes), sizes
+    assert len(sizes) > 5
+    assert all(size and size % 50 == 0 for size in sizes), sizes
 
 
 def test_a_slot_that_somebody_has_moved_on_is_a_loss_and_no_later_start(make: Make) -> None:
@@ -338,7 +355,8 @@ def test_a_slot_that_somebody_has_moved_on_is_a_loss_and_no_later_start(make: Ma
     table.execute(f"SELECT pg_replication_slot_advance('slot_{table.name}', pg_current_wal_flush_lsn())")
     with pytest.raises(LostSlotError, match=r"bytes of WAL, are not kept.*spark.read") as caught:
         table.rows()
-    assert caught.value.position in str(caught.value) and caught.value.split == "wal"
+    assert str(caught.value.position) in str(caught.value)
+    assert caught.value.split == "wal"
 
 
 @pytest.mark.parametrize(
@@ -380,7 +398,7 @@ def test_a_publication_that_is_newer_than_the_slot_is_refused_where_its_past_is_
 PUBLICATIONS = {
     "none": ("", "there is no publication 'pub_{name}': CREATE PUBLICATION"),
     "without the table": (
-        "CREATE TABLE beside_{name} (id int PRIMARY KEY); CREATE PUBLICATION pub_{name} FOR TABLE beside_{name}",
+        "CREATE TABLE beside_{name} (id int); CREATE PUBLICATION pub_{name} FOR TABLE beside_{name}",
         "does not have the table: ALTER PUBLICATION",
     ),
     "without the key": (
@@ -409,14 +427,23 @@ def test_what_is_in_the_way_is_said_before_anything_is_read_with_the_sql_that_me
 
 
 def test_all_findings_come_at_once(postgres: LocalPostgres) -> None:
-    with changed_table(postgres, "findings", "id int, s text", createPublication="false", onToast="fail") as table:
-        with pytest.raises(SourceError, match=r"3 things.*\(1\) there is no publication.*\(2\).*\(3\) option onToast"):
-            table.rows()
+    with (
+        changed_table(
+            postgres, "findings", "id int, s text", createPublication="false", onToast="fail"
+        ) as table,
+        pytest.raises(
+            SourceError, match=r"3 things.*\(1\) there is no publication.*\(2\).*\(3\) option onToast"
+        ),
+    ):
+        table.rows()
 
 
 GOOD = {
     "all tables": ("CREATE PUBLICATION pub_{name} FOR ALL TABLES", [("c", 1, "a"), ("c", 2, "b")]),
-    "a column list": ("CREATE PUBLICATION pub_{name} FOR TABLE {name} (id)", [("c", 1, None), ("c", 2, None)]),
+    "a column list": (
+        "CREATE PUBLICATION pub_{name} FOR TABLE {name} (id)",
+        [("c", 1, None), ("c", 2, None)],
+    ),
     "a row filter": (
         "CREATE PUBLICATION pub_{name} FOR TABLE {name} WHERE (id > 1)",
         [("c", 2, "b")],
@@ -443,7 +470,8 @@ def test_a_partitioned_table_wants_its_changes_published_as_its_own(postgres: Lo
     columns = "id int PRIMARY KEY) PARTITION BY RANGE (id"
     with changed_table(postgres, "parted", columns, createPublication="false") as table:
         table.execute(
-            "CREATE TABLE parted_1 PARTITION OF parted DEFAULT", "CREATE PUBLICATION pub_parted FOR TABLE parted"
+            "CREATE TABLE parted_1 PARTITION OF parted DEFAULT",
+            "CREATE PUBLICATION pub_parted FOR TABLE parted",
         )
         with pytest.raises(SourceError, match="publish_via_partition_root = true"):
             table.rows()
@@ -470,7 +498,8 @@ def _attached(table: ChangedTable, application: str) -> psycopg.Connection[Any]:
     connection = psycopg.connect(
         f"{table.server.conninfo} replication=database application_name='{application}'", autocommit=True
     )
-    command = f"START_REPLICATION SLOT slot_{table.name} LOGICAL 0/0 (proto_version '1', publication_names 'pub_{table.name}')"
+    options = f"(proto_version '1', publication_names 'pub_{table.name}')"
+    command = f"START_REPLICATION SLOT slot_{table.name} LOGICAL 0/0 {options}"
     assert connection.pgconn.exec_(command.encode()).status == ExecStatus.COPY_BOTH
     return connection
 
