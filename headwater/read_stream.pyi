@@ -1370,8 +1370,8 @@ def postgres(
             send it: `mark`, NULL and its name in `_unchanged`, or `fail`, which demands REPLICA IDENTITY
             FULL. Default: `mark`. (``onToast``)
         on_schema_change: What happens when the table has a column that the query does not have: `fail`,
-            and a restart reads it; or `ignore`, go on without it. Changed types and dropped columns fail
-            in any case. Default: `fail`. (``onSchemaChange``)
+            and a restart reads it; or `ignore`, go on without it, and with NULL in columns that are lost.
+            Changed types fail. Default: `fail`. (``onSchemaChange``)
         max_bytes_per_trigger: No batch goes further in the log than this, counted in bytes of WAL, but
             for one transaction; a transaction is never cut. (``maxBytesPerTrigger``)
         retry_deadline: How long to go on asking an outside that is away or overloaded. Default: `2m`.

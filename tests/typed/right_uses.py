@@ -186,6 +186,8 @@ except hw.errors.MissingDependencyError as missing:
     print(missing.library)
 except (hw.errors.DeadlineError, hw.errors.AuthenticationError, hw.errors.AuthorizationError) as refused:
     where: str | None = refused.split
+except hw.errors.LostSlotError as lost_slot:
+    kept_from: object = lost_slot.position
 except (hw.errors.UnknownSplitError, hw.errors.DataLossError, hw.errors.CorruptRecordError) as lost:
     reached: object = lost.position
 except hw.errors.SourceError as failed:

@@ -121,7 +121,7 @@ class StreamSettings(Spec):
     on_schema_change: Reaction = option(
         "onSchemaChange",
         "What happens when the table has a column that the query does not have: `fail`, and a restart reads "
-        "it; or `ignore`, go on without it. Changed types and dropped columns fail in any case.",
+        "it; or `ignore`, go on without it, and with NULL in columns that are lost. Changed types fail.",
         default=Reaction.FAIL,
         parse=one_of(Reaction.FAIL, Reaction.IGNORE),
         only=_STREAM,

@@ -15,7 +15,7 @@ from headwater.enumerators.postgres.split import WalSplit, lsn_text
 from headwater.enumerators.postgres.stream_settings import ChangeColumns, Reaction
 from headwater.readers.postgres import wal_layout as L
 from headwater.readers.postgres.binary_values import misfit_error
-from headwater.readers.postgres.text_values import UnfitValueError, text_column
+from headwater.readers.postgres.text_values import MisfitTextError, text_column
 from headwater.readers.postgres.types import PostgresColumn
 from headwater.readers.postgres.wal_changes import Changes, Tuples
 
@@ -156,7 +156,7 @@ class ChangeRows:
             lengths = np.ascontiguousarray(tuples.lengths[at])
             try:
                 arrays.append(text_column(column.arrow_type, tuples.data, starts, lengths))
-            except UnfitValueError as error:
+            except MisfitTextError as error:
                 message = misfit_error(f"the value {error.text}", column, table).message
                 raise self._refused(message, changes, error.row) from None
         return arrays

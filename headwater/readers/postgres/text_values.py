@@ -29,7 +29,7 @@ _FIXED: Final[dict[Any, tuple[int, int]]] = {
 """The kind of a type, and the bytes of a value."""
 
 
-class UnfitValueError(ValueError):
+class MisfitTextError(ValueError):
     """A value does not fit the type of its column.
 
     Args:
@@ -55,7 +55,7 @@ def text_column(
         lengths: how many bytes it has.
 
     Raises:
-        UnfitValueError: a value does not fit.
+        MisfitTextError: a value does not fit.
     """
     make: Callable[..., pa.Array[Any]] = _MAKERS.get(kind.id, _fixed)
     return make(kind, data, starts, lengths)
@@ -85,7 +85,7 @@ def _run(
     row = KERNEL(L.FUNCTION_TEXT, address(state))
     if row < len(starts):
         begin = int(starts[row])
-        raise UnfitValueError(row, data[begin : begin + int(lengths[row])].tobytes().decode())
+        raise MisfitTextError(row, data[begin : begin + int(lengths[row])].tobytes().decode())
     return int(state[L.TEXT_NULLS])
 
 

@@ -133,13 +133,13 @@ def test_a_value_without_a_place_in_its_column_is_an_error_that_says_the_way_out
     assert read("endless", text_columns="day").collect() == [Row(day="infinity")]
 
 
-def test_the_changes_of_a_table_are_a_stream_with_their_age(
+def test_the_changes_of_a_table_are_a_stream(
     spark: SparkSession, database: Any, postgres: LocalPostgres, tmp_path: Path
 ) -> None:
     database.execute("CREATE TABLE changing (id int PRIMARY KEY, text text)")
     changes = hw.read_stream.postgres(
         spark,
-        url=postgres.conninfo,
+        url=postgres.conninfo.replace("dbname=postgres", "dbname=typed_rows"),
         table="changing",
         slot="slot_changing",
         publication="pub_changing",
