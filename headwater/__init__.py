@@ -13,6 +13,7 @@ The names that most programs need are here; the rest is in seven modules that ar
 * `headwater.testing`: conformance suites for sources.
 
 The floors below, from the ground up: `core`, `enumerators`, `readers`, `connector`, `tools` (docs/design.md).
+Beside them, `plugins` are sources that use these public names alone.
 
 Each name is loaded when it is first used. Spark imports this package in every Python process that it starts,
 and such a process must load only the modules of its step (``tests/test_cold_start.py``).
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
         EndsAtRecords,
         EstimatesSizes,
         FindsTimestamps,
+        Forgets,
         Heads,
         InfersSchema,
         PushesFilters,
@@ -64,6 +66,7 @@ __all__ = [
     "EstimatesSizes",
     "FindsTimestamps",
     "Finished",
+    "Forgets",
     "Heads",
     "HeadwaterError",
     "InfersSchema",
@@ -121,6 +124,7 @@ _HOMES = {
         "EndsAtRecords",
         "EstimatesSizes",
         "FindsTimestamps",
+        "Forgets",
         "Heads",
         "InfersSchema",
         "PushesFilters",

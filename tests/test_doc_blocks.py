@@ -30,6 +30,7 @@ PAGES = (
     "http",
     "hybrid",
     "mqtt",
+    "nats",
     "state-location",
 )
 PYTHON = re.compile(r"```python\n(.*?)```", re.DOTALL)

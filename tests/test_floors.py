@@ -23,7 +23,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 FLOORS = ("core", "enumerators", "readers", "connector", "tools")
 """From the ground up. Only ``headwater`` itself imports the last one: command lines and monitoring."""
-ABOVE = ("testing", "async_io", "contracts", "errors", "options", "read", "read_stream")
+ABOVE = ("testing", "plugins", "async_io", "contracts", "errors", "options", "read", "read_stream")
 """What stands above the floors: the suites for sources, and the modules of public names."""
 SYSTEMS = ("files", "http", "kafka", "mqtt", "postgres", "simple")
 """One source: a folder of this name on each floor."""
@@ -183,6 +183,26 @@ def is_a_tool(module: Module) -> bool:
 
 def is_above(module: str, floor: int) -> bool:
     return any(is_inside(f"headwater.{name}", module) for name in (*FLOORS[floor + 1 :], *ABOVE))
+
+
+PUBLIC = frozenset(("async_io", "contracts", "errors", "options", "read", "read_stream", "testing"))
+"""The public modules beside ``headwater`` itself."""
+
+
+def test_plugins_know_of_headwater_what_every_author_of_a_source_knows() -> None:
+    """No private names either: what they lack becomes public. Only a table of names leads to them."""
+    plugins = {name: each for name, each in every_module().items() if is_inside("headwater.plugins", name)}
+    assert len(plugins) > 1
+    allowed = {"headwater", *(f"headwater.{name}" for name in PUBLIC), *plugins}
+    show(
+        f"{module.name} -> {other}"
+        for module in every_module().values()
+        for other, names in module.imports
+        if other.partition(".")[0] in {"headwater", "pyspark_headwater"}
+        if (module.name in plugins and (other not in allowed or any(name[0] == "_" for name in names)))
+        or (module.name not in plugins and is_inside("headwater.plugins", other))
+    )
+    assert {f"headwater.{name}" for name in PUBLIC} <= every_module().keys()
 
 
 def test_nothing_imports_through_the_links_at_the_top_of_the_repository() -> None:

@@ -15,6 +15,7 @@ PAGES = {
     "http": ("http.md",),
     "hybrid": ("hybrid.md",),
     "mqtt": ("mqtt.md",),
+    "nats": ("nats.md",),
     "files": ("files.md",),
     "demo": ("demo.md",),
     "postgres": ("postgres.md",),
@@ -37,6 +38,7 @@ COLUMNS: dict[str, dict[str, str]] = {
     "kafka": {"kafka.bootstrap.servers": "localhost:1", "subscribe": "orders", "includeHeaders": "true"},
     "http": {"url": "http://localhost:1/items", "badPages": "column"},
     "mqtt": {"broker": "mqtt://localhost:1", "topics": "orders"},
+    "nats": {"servers": "nats://localhost:1", "streams": "orders", "includeHeaders": "true"},
     "demo": {},
 }
 """Of sources whose columns are fixed: options with which they have all of them."""

@@ -50,6 +50,7 @@ def test_the_wheel_names_its_version_license_links_and_extras(distributions: Dis
         "event-time",
         "kafka",
         "mqtt",
+        "nats",
         "formats",
         "http",
         "msk",

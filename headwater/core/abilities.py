@@ -44,6 +44,27 @@ class Heads(Protocol):
 
 
 @runtime_checkable
+class Forgets(Protocol):
+    """The outside drops its oldest records by itself, read or not: by their age, their number, their size.
+
+    Planned mode only. The source gets the options ``startingPosition``, in the place of
+    `SimpleSource.start`, and ``failOnDataLoss``. A position below `first` is a loss: an error, or counted in
+    the offset that goes on at `first`. So is a split that comes back with other info, or that ends before its
+    position. What is dropped while a task reads, `read` tells with ``Page(..., lost=True)``.
+    """
+
+    @abstractmethod
+    def first(self, split: NamedSplit) -> int:
+        """Return the position of the oldest record that is still there; the head if there is none.
+
+        On the driver, for every split before every batch, after ``head``; may block.
+
+        A split that is found while a query runs begins there, and one of a new query where
+        ``startingPosition`` says.
+        """
+
+
+@runtime_checkable
 class Retires(Protocol):
     """The source can tell splits that are gone for good from those that it only does not see.
 
@@ -81,9 +102,10 @@ class EstimatesSizes(Protocol):
 
     @abstractmethod
     def row_bytes(self, split: NamedSplit) -> int:
-        """Return about how many bytes a record has.
+        """Return about how many bytes a record has. Planned mode only.
 
-        A pure function, no I/O: the same for a batch that is planned again. Planned mode only.
+        On the driver, for every split after ``head``; no I/O. The answers are logged with the batch: one that
+        is planned again is cut as before.
         """
 
 

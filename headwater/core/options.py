@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
-from typing import Any, ClassVar, Final, Generic, NoReturn, TypeVar, dataclass_transform, overload
+from typing import Any, ClassVar, Final, Generic, NoReturn, Self, TypeVar, dataclass_transform, overload
 
 from headwater.core.errors import OptionError
 from headwater.core.source import Boundedness
@@ -163,6 +163,15 @@ class Spec:
     def options(cls) -> tuple[Option[Any], ...]:
         """Return the rows for a table of options."""
         return tuple(cls.OPTIONS.values())
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> Self:
+        """Return the object of parsed options by name, such as ``self.options`` of a simple source.
+
+        Raises:
+            OptionError: options do not go together.
+        """
+        return cls(**{name: values[row.name] for name, row in cls.OPTIONS.items()})
 
     def require(self, name: str, hint: str) -> Any:
         """Return the value of an option that the user must give, at least here.

@@ -58,12 +58,15 @@ class Page:
             same when the rows are read again. The split itself, and those on the way to it, are left out.
         pending: how many records are behind this page, if the outside tells it (barrier mode only; with
             ``Heads`` the positions tell it). For metrics: it is the lag of the split.
+        lost: the records up to ``position`` are gone, or may be, and there are no rows
+            (`headwater.core.abilities.Forgets` only). An error, or counted, as ``failOnDataLoss`` says.
     """
 
     rows: pa.RecordBatch | Sequence[Mapping[str, Any]] | Sequence[tuple[Any, ...]]
     position: JsonValue
     children: Sequence[NamedSplit] = ()
     pending: int | None = None
+    lost: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,11 +115,21 @@ class SimpleSource(ABC):
     A new name is a new source.
     """
 
-    schema: ClassVar[pa.Schema]
+    schema: pa.Schema
     """Of every row; string and binary, never large or dictionary types; nullable.
 
-    If options decide it: `headwater.core.abilities.InfersSchema`.
+    Of the class, or set by the constructor if options decide it. If the outside decides it:
+    `headwater.core.abilities.InfersSchema`.
     """
+
+    decodes: ClassVar[str | None] = None
+    """The column that users may have decoded: the source gets ``valueFormat`` and the options of formats.
+
+    `schema` is that of the rows that `read` yields, as with `decoding`.
+    """
+
+    time_column: ClassVar[str | None] = None
+    """The column with the time at which the outside says that a record was made, for metrics."""
 
     OPTIONS: ClassVar[Sequence[Any]] = ()
     """The options of the source: a tuple of ``hw.options.Option``."""
@@ -184,6 +197,11 @@ class SimpleSource(ABC):
         `read` yields the rows of the query.
         """
         return None
+
+    @property
+    def reads(self) -> str:
+        """What is read, for people: streams, tables, URLs. Empty by default: the name says it."""
+        return ""
 
     def is_before(self, position: Any, other: Any) -> bool:
         """Whether a position lies before another one of the same split. A pure function.

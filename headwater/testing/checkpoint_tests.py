@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
-from headwater.core.abilities import Heads
+from headwater.core.abilities import Forgets, Heads
 from headwater.core.enumerator import PlannedSplitEnumerator, SplitEnumerator
+from headwater.core.errors import DataLossError, HeadwaterError
 from headwater.core.planned_source import PlannedSource
 from headwater.core.reader import SplitReader
 from headwater.core.simple_source import SimpleSource
@@ -118,6 +120,36 @@ class CheckpointTests(Subject):
             engine.run()
             self.check_rows(options, expected, engine.rows, "after rows arrived late", contract=contract)
 
+    def test_what_is_dropped_unread_is_an_error_or_counted(self) -> None:
+        """A query stands while rows are added, and dropped; later ones it reads."""
+        options = self.options()
+        if self.is_barrier(options):
+            return
+        more = dict[str, str]()
+        engine = MicroBatchEngine(
+            lambda: self.configure({**options, **more}, Boundedness.CONTINUOUS_UNBOUNDED)
+        )
+        engine.run()
+        rows = list(engine.rows)
+        self.grow(options)
+        self.forget(options)
+        failure = _failure_of(engine)
+        keeps(Forgets, isinstance(failure, DataLossError), f"an error, unless told otherwise: {failure!r}")
+        more["failOnDataLoss"] = "false"
+        engine.run(crash_after=Step.LOGGED, in_batch=len(engine.offsets))
+        engine.run()
+        self.check_rows(options, rows, engine.rows, "after rows were dropped unread", contract=Forgets)
+        losses = json.loads(engine.offsets[-1]).get("losses")
+        keeps(Forgets, losses and losses["rows"] > 0, f"counted in the offset that goes on: {losses}")
+        self.grow(options)
+        engine.run()
+        self.check_rows(options, [*rows, *self.due(options)], engine.rows, "of later rows", contract=Forgets)
+        keeps(
+            Forgets,
+            json.loads(engine.offsets[-1])["losses"]["rows"] == losses["rows"],
+            "once: no later batch counts the same",
+        )
+
     def _contract_of_ends(self, options: Mapping[str, str]) -> Any:
         """Return who says how far a split may be read."""
         if self.is_barrier(options):
@@ -140,6 +172,14 @@ class CheckpointTests(Subject):
 
     def _engine(self, options: Mapping[str, str]) -> MicroBatchEngine:
         return MicroBatchEngine(lambda: self.configure(options, Boundedness.CONTINUOUS_UNBOUNDED))
+
+
+def _failure_of(engine: MicroBatchEngine) -> Exception | None:
+    try:
+        engine.run()
+    except HeadwaterError as error:
+        return error
+    return None
 
 
 class ScaleTests(Subject):

@@ -142,7 +142,7 @@ class ScriptedSource(SimpleSource):
     """
 
     name: ClassVar[str] = "scripted"
-    schema: ClassVar[pa.Schema] = pa.schema(_FIELDS)
+    schema = pa.schema(_FIELDS)
     OPTIONS: ClassVar[Sequence[Option[Any]]] = (
         Option("script", text, None, "What `scripted` returned.", required=True),
     )

@@ -54,6 +54,15 @@ class Subject:
             "tested"
         )
 
+    def forget(self, options: Mapping[str, str]) -> None:
+        """Let the outside drop all records that it has, as it does when they are old. Splits stay.
+
+        For sources that tell it (`headwater.core.abilities.Forgets`).
+        """
+        raise unittest.SkipTest(
+            f"{type(self).__name__} has no method forget: that records are dropped unread is not tested"
+        )
+
     def arrive_late(self, options: Mapping[str, str]) -> Iterator[None]:
         """Add rows to the world that `options` made as late as the outside lets them arrive.
 

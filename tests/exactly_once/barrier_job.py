@@ -54,6 +54,7 @@ class BarrierJob:
         peeks: whether the first batch is left after its first rows, and nothing of it written.
         trace: a file for the names of the functions that the drivers and their workers call.
         state: the state location, if it is not in the folder.
+        is_planned: whether the source is in planned mode, which has no state location.
     """
 
     spark: SparkSession
@@ -66,6 +67,7 @@ class BarrierJob:
     peeks: bool = False
     trace: Path | None = None
     state: Path | None = None
+    is_planned: bool = False
 
     @property
     def temporary(self) -> Path:
@@ -87,7 +89,8 @@ class BarrierJob:
 
     def job(self, **trigger: Any) -> dict[str, Any]:
         """Return what a driver needs."""
-        options = {**self.options, "stateLocation": f"{self.state or self.folder / 'state'}"}
+        state = {} if self.is_planned else {"stateLocation": f"{self.state or self.folder / 'state'}"}
+        options = {**self.options, **state}
         return {
             "conf": self.conf,
             "master": self.master,

@@ -23,6 +23,7 @@ version: str = hw.__version__
 batches: list[DataFrame] = [
     hw.read.demo(spark, rows=5, disorder=timedelta(seconds=1)),
     hw.read.files(spark, format="csv", path=["/a", "/b"], header=True, modified_after=datetime.now(UTC)),
+    hw.read.nats(spark, servers=["nats://a:4222"], streams=["orders"], starting_position="earliest"),
     hw.read.http(spark, url="https://api.example.com/orders", params={"limit": 100}, headers={"X": "y"}),
     hw.read.hybrid(spark, sources=["a", "b"], parts={"a.source": "demo"}, seam_time=datetime.now(UTC)),
     hw.read.kafka(
@@ -43,6 +44,7 @@ streams: list[DataFrame] = [
     hw.read_stream.http(spark, url="https://api.example.com/orders", retry_deadline="5m"),
     hw.read_stream.hybrid(spark, sources="a,b", parts={"a.source": "demo"}, seam_offsets="end"),
     hw.read_stream.kafka(spark, servers="a:9092", topic_pattern="^orders", max_offsets_per_trigger=1_000),
+    hw.read_stream.nats(spark, servers="nats://a:4222", subjects=["orders.>"], fail_on_data_loss=False),
     hw.read_stream.mqtt(spark, broker="mqtt://localhost:1883", topics=["orders/#"], client_id="orders"),
     hw.read_stream.postgres(
         spark, url="postgresql://localhost/shop", table="orders", slot="hw_orders", publication="hw"
@@ -56,6 +58,7 @@ streams: list[DataFrame] = [
 class Lines(
     hw.SimpleSource,
     hw.Heads,
+    hw.Forgets,
     hw.Retires,
     hw.FindsTimestamps,
     hw.EstimatesSizes,
@@ -83,6 +86,9 @@ class Lines(
     def head(self, split: hw.NamedSplit) -> int:
         return 3
 
+    def first(self, split: hw.NamedSplit) -> int:
+        return 1
+
     def retire(self, split: hw.NamedSplit) -> bool:
         return split.name == "closed"
 
@@ -105,6 +111,41 @@ class Lines(
         if stop is None:
             raise hw.TransientSourceError("away", source="lines", split=split.name, position=position)
         yield hw.Page([(str(number),) for number in range(position, stop)], stop)
+
+
+class Server(hw.options.Spec):
+    address: str = hw.options.option("address", "Where it is.")
+    password: str | None = hw.options.option("password", "Of it.", default=None, is_secret=True)
+
+    def __post_init__(self) -> None:
+        if self.password is not None:
+            print(hw.options.kept_secret(self.password, "option 'password'"))
+        raise self.refusal("address", "is no address")
+
+
+class Payloads(hw.SimpleSource):
+    """A source with options of several kinds, the schema that they make, and a column that users decode."""
+
+    name = "payloads"
+    decodes = "value"
+    time_column = "at"
+    OPTIONS = (*Server.options(), *hw.options.TlsSettings.options())
+
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        super().__init__(options)
+        self.schema = SCHEMA
+        hw.options.TlsSettings.of(options).check_counts(encrypted=True, hint="tls://")
+        print(Server.of(options).address)
+
+    @property
+    def reads(self) -> str:
+        return "all"
+
+    def discover(self) -> list[hw.NamedSplit]:
+        return []
+
+    def read(self, split: hw.NamedSplit, position: int) -> Iterator[hw.Page]:
+        yield hw.Page((), position + 1, lost=True)
 
 
 class Decoded(hw.SimpleSource):

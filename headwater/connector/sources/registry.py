@@ -28,8 +28,8 @@ class BuiltIn:
     """One of headwater's own sources.
 
     Attributes:
-        factory: the function that makes the source, below this package.
-        table: its options, below this package.
+        factory: the function that makes the source, below this package; of a plugin its class.
+        table: its options, below this package; empty for a plugin, whose class has them.
         title: the source in a sentence.
         page: of the docs, with the table of options.
     """
@@ -38,6 +38,11 @@ class BuiltIn:
     table: str
     title: str
     page: str
+
+    @property
+    def plugin(self) -> UserSource | None:
+        """The source of a class on the floor of plugins; None for any other one."""
+        return None if self.table else _imported(self.factory, self.factory)
 
 
 BUILT_IN: Final = {
@@ -54,6 +59,7 @@ BUILT_IN: Final = {
         "kafka.source:configure_kafka", "kafka.options:KAFKA_OPTIONS", "Kafka", "docs/options.md"
     ),
     "mqtt": BuiltIn("mqtt.options:configure_mqtt", "mqtt.options:MQTT_OPTIONS", "MQTT", "docs/mqtt.md"),
+    "nats": BuiltIn("headwater.plugins.nats:Nats", "", "NATS JetStream", "docs/nats.md"),
     "postgres": BuiltIn(
         "postgres.source:configure_postgres",
         "postgres.options:POSTGRES_OPTIONS",
@@ -88,7 +94,7 @@ def source_factory(name: str | None) -> SourceFactory:
         raise OptionError(f"is required: .option('source', ...) with one of {names}", option="source")
     built_in = BUILT_IN.get(name.lower())
     if built_in is not None:
-        return _Chosen(name.lower(), _attribute(built_in.factory))
+        return _Chosen(name.lower(), built_in.plugin or _attribute(built_in.factory))
     return _Chosen(name, _user_source(name))
 
 
@@ -162,7 +168,8 @@ def _table(source: str) -> OptionTable:
 
     built_in = BUILT_IN.get(source.lower())
     if built_in is not None:
-        table: OptionTable = _attribute(built_in.table)
+        plugin = built_in.plugin
+        table: OptionTable = _attribute(built_in.table) if plugin is None else options_of_class(plugin.source)
         return table
     return options_of_class(_user_source(source).source)
 

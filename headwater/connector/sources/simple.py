@@ -8,19 +8,22 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from headwater.connector.formats.options import SCHEMA_EVOLUTION
+from headwater.connector.formats.row_decoding import row_decoding
 from headwater.connector.options import ParsedOptions
 from headwater.connector.planned.event_time_options import AlignmentOptions, alignment_settings
 from headwater.connector.planned.options import read_limits
 from headwater.connector.sources.source_options import (
     CONNECTIONS,
+    FAIL_ON_DATA_LOSS,
     READ_TIMEOUT,
     RETRY_DEADLINE,
+    STARTING_POSITION,
     STARTING_TIMESTAMP,
 )
 from headwater.core.abilities import (
     EndsAtRecords,
-    EstimatesSizes,
     FindsTimestamps,
+    Forgets,
     Heads,
     InfersSchema,
     PushesFilters,
@@ -31,7 +34,7 @@ from headwater.core.clock import SystemClock
 from headwater.core.decoding import Decoding
 from headwater.core.emitter import RecordEmitter
 from headwater.core.enumerator import BarrierSplitEnumeratorContext, Checkpoint, PlannedSplitEnumeratorContext
-from headwater.core.errors import ContractError, OffsetError
+from headwater.core.errors import ContractError, OffsetError, OptionError
 from headwater.core.jsons import JsonObject, JsonValue
 from headwater.core.outside import outside
 from headwater.core.planned_source import DEFAULT_ROW_BYTES, PartEnd, PlannedSource
@@ -40,7 +43,8 @@ from headwater.core.source import Boundedness, Source
 from headwater.core.split import SplitPath
 from headwater.enumerators.event_time.time_index import AlignmentSettings
 from headwater.enumerators.simple.enumerator import BarrierSimpleSplitEnumerator
-from headwater.enumerators.simple.planned_enumerator import PlannedSimpleSplitEnumerator
+from headwater.enumerators.simple.planned_enumerator import SIZES, PlannedSimpleSplitEnumerator
+from headwater.enumerators.simple.starting_position import StartingPosition
 from headwater.readers.simple.settings import SimpleReadSettings
 
 if TYPE_CHECKING:
@@ -82,6 +86,15 @@ class _SimpleForm(Source[EpochRecord, NamedSplit, Any]):
     def schema(self) -> pa.Schema:
         pages = self._page_schema()
         return pages if self.decoding is None else self.decoding.schema(pages)
+
+    @property
+    def reads(self) -> str:
+        return self.user.reads
+
+    @property
+    def time_column(self) -> str | None:
+        column = self.user.time_column
+        return column if column is not None and column in self.schema().names else None
 
     @property
     def logged_schema(self) -> JsonValue:
@@ -170,9 +183,11 @@ class PlannedSimpleSource(_SimpleForm, PlannedSource[EpochRecord, NamedSplit, An
 
     Attributes:
         alignment: of batches by event time; None for none.
+        starting: where new queries begin, for a source that forgets records; None for any other one.
     """
 
     alignment: AlignmentSettings | None = None
+    starting: StartingPosition | None = None
 
     @property
     def end_condition(self) -> JsonValue:
@@ -201,10 +216,9 @@ class PlannedSimpleSource(_SimpleForm, PlannedSource[EpochRecord, NamedSplit, An
         return min(start + rows, stop)
 
     def row_bytes(self, split: NamedSplit, state: JsonValue) -> int:
-        if not isinstance(self.user, EstimatesSizes):
-            return DEFAULT_ROW_BYTES
-        with outside(f"{type(self.user).__name__}.row_bytes", source=self.name, split=split.name):
-            return max(1, self.user.row_bytes(split))
+        sizes = state.get(SIZES) if isinstance(state, dict) else None
+        size = sizes.get(split.name) if isinstance(sizes, dict) else None
+        return max(1, size) if isinstance(size, int) else DEFAULT_ROW_BYTES
 
     def begin_after(self, end: PartEnd) -> PlannedSimpleSource:
         """A source that finds timestamps begins at the time of the seam; any other one at its own start."""
@@ -219,8 +233,9 @@ class PlannedSimpleSource(_SimpleForm, PlannedSource[EpochRecord, NamedSplit, An
             context,
             self.user,
             self.starting_timestamp_ms,
+            starting=self.starting,
+            fail_on_data_loss=self.settings.fail_on_data_loss is not False,
             alignment=self.alignment,
-            row_bytes=lambda split: self.row_bytes(split, None),
             state=state,
         )
 
@@ -270,10 +285,14 @@ def full_form(
         ends_at_records=isinstance(user, EndsAtRecords),
         read_timeout_ms=parsed[READ_TIMEOUT],
         retry_deadline_ms=parsed[RETRY_DEADLINE],
+        fail_on_data_loss=parsed[FAIL_ON_DATA_LOSS] if isinstance(user, Forgets) else None,
     )
     # A source that finds no timestamps does not have this option.
     timestamp_ms = parsed.get(STARTING_TIMESTAMP)
-    decoding = _decoding(user)
+    starting = _starting(user, parsed, mode) if isinstance(user, Forgets) else None
+    if starting is not None:
+        timestamp_ms = starting.timestamp_ms
+    decoding = _decoding(user) if user.decodes is None else row_decoding(parsed, user.decodes)
     # Nor does a source that decodes nothing have this one.
     evolution = parsed.get(SCHEMA_EVOLUTION)
     if is_planned:
@@ -285,11 +304,28 @@ def full_form(
                 "of one that has ended",
             )
         return PlannedSimpleSource(
-            user, settings, mode, timestamp_ms, decoding, evolution, alignment=alignment
+            user, settings, mode, timestamp_ms, decoding, evolution, alignment=alignment, starting=starting
         )
     return BarrierSimpleSource(
         user, settings, mode, timestamp_ms, decoding, evolution, connections=parsed[CONNECTIONS]
     )
+
+
+def _starting(user: SimpleSource, parsed: ParsedOptions, mode: Boundedness) -> StartingPosition:
+    given = parsed[STARTING_POSITION]
+    if given is not None and given.timestamp_ms is not None and not isinstance(user, FindsTimestamps):
+        raise OptionError(
+            f"source {user.name!r} finds no times: use earliest, latest, or positions",
+            option=STARTING_POSITION.name,
+        )
+    if mode is Boundedness.CONTINUOUS_UNBOUNDED:
+        return given or StartingPosition("latest")
+    if given is not None and given.at == "latest":
+        raise OptionError(
+            "latest is the end, where a batch read has nothing: use earliest, a time, or positions",
+            option=STARTING_POSITION.name,
+        )
+    return given or StartingPosition("earliest")
 
 
 def _decoding(user: SimpleSource) -> Decoding | None:

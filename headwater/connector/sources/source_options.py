@@ -8,12 +8,14 @@ from typing import Any, Final
 
 from headwater.connector.barrier.options import BARRIER_OPTIONS
 from headwater.connector.formats.options import SCHEMA_EVOLUTION
+from headwater.connector.formats.row_decoding import row_format_options
 from headwater.connector.options import OptionTable
 from headwater.connector.planned.event_time_options import EVENT_TIME_OPTIONS
 from headwater.connector.planned.options import PLANNED_OPTIONS
 from headwater.core.errors import ContractError
 from headwater.core.options import Option, boolean, duration_ms, integer
 from headwater.core.source import Boundedness
+from headwater.enumerators.simple.starting_position import StartingPosition, positions_of
 
 _TAKEN: Final = frozenset({"source", "path"})
 """Options of Spark and of the data source itself."""
@@ -40,6 +42,36 @@ STARTING_TIMESTAMP: Final = Option(
     "Where a new query begins: a time such as `2024-05-01T12:00:00Z`, in UTC if it has no zone, or ms since "
     "1970.",
     kind="moment",
+)
+
+
+def _starting_position(raw: str) -> StartingPosition:
+    word = raw.strip().lower()
+    if word == "earliest":
+        return StartingPosition("earliest")
+    if word == "latest":
+        return StartingPosition("latest")
+    try:
+        return StartingPosition(timestamp_ms=_timestamp_ms(raw))
+    except ValueError:
+        return StartingPosition("positions", positions=positions_of(raw))
+
+
+STARTING_POSITION: Final = Option(
+    "startingPosition",
+    _starting_position,
+    None,
+    "Where a new query begins: `earliest`, `latest` (streams only), a time such as `2024-05-01T12:00:00Z` or "
+    "ms since 1970, or positions by split as JSON; what is not named begins with its first record. What is "
+    "found later does, too.",
+    shown_default="`latest` in a stream, `earliest` in a batch",
+    kind="moment",
+)
+FAIL_ON_DATA_LOSS: Final = Option(
+    "failOnDataLoss",
+    boolean,
+    True,
+    "Whether records that were dropped before they were read are an error; `false`: they are counted.",
 )
 PUSH_FILTERS: Final = Option(
     "pushFilters",
@@ -100,7 +132,9 @@ def option_table(
     is_staged: bool = False,
     timestamps: bool = False,
     filters: bool = False,
+    forgets: bool = False,
     decodes: bool = False,
+    formats: str | None = None,
 ) -> OptionTable:
     """Return all options of a user's source: first its own, then those that it has by its form and abilities.
 
@@ -112,17 +146,23 @@ def option_table(
         is_staged: whether it is a `StagedSource`.
         timestamps: whether it finds positions of times.
         filters: whether it takes filters.
+        forgets: whether its outside drops old records.
         decodes: whether it decodes a column of its rows.
+        formats: the column that users may have decoded.
 
     Raises:
         ContractError: something declared is no option, or has the name of another one.
     """
     rows: list[Option[Any]] = []
-    if timestamps:
+    if forgets:
+        rows += STARTING_POSITION, FAIL_ON_DATA_LOSS
+    elif timestamps:
         rows.append(STARTING_TIMESTAMP)
     if filters:
         rows.append(PUSH_FILTERS)
-    if decodes:
+    if formats is not None:
+        rows += row_format_options(formats)
+    elif decodes:
         rows.append(SCHEMA_EVOLUTION)
     if is_simple:
         rows.append(READ_TIMEOUT)

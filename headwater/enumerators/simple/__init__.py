@@ -1,5 +1,7 @@
 """Which splits a source in the small form has: its enumerator.
 
+* `lost_records`: compares what the outside still has with the positions of a query;
 * `planned_enumerator`: the enumerator of a simple source that knows where its splits end, and its index of
-  times.
+  times;
+* `starting_position`: where a new query begins, where the outside forgets its oldest records.
 """

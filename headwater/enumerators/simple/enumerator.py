@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 from headwater.core.abilities import Acknowledges, FindsTimestamps
@@ -21,6 +21,30 @@ from headwater.core.split import SplitPath
 
 
 @dataclass(frozen=True)
+class DroppedRecords:
+    """Records of one split that are gone, or may be.
+
+    Attributes:
+        split: as it is now.
+        first: the position of the first one.
+        until: the position after the last one. The same as ``first`` where it is not known how many are gone.
+        what: the event.
+    """
+
+    split: NamedSplit
+    first: int
+    until: int
+    what: str
+
+    @property
+    def sentence(self) -> str:
+        """What is lost, for people."""
+        if self.until > self.first:
+            return f"positions {self.first} to {self.until - 1} were lost: {self.what}"
+        return f"records from position {self.first} on may have been lost: {self.what}"
+
+
+@dataclass(frozen=True)
 class Discovery:
     """The answers of the source in one round.
 
@@ -31,12 +55,16 @@ class Discovery:
         starts: of those that are new, the first position.
         heads: where each ends, in planned mode; else empty.
         retired: the splits of the checkpoint of which the source says that they are gone for good.
+        losses: what the outside has dropped unread.
+        sizes: about how many bytes a record has, by split, if the source tells it.
     """
 
     splits: Mapping[SplitPath, NamedSplit]
     starts: Mapping[SplitPath, JsonValue]
     heads: Mapping[SplitPath, int]
     retired: Sequence[SplitPath] = ()
+    losses: Sequence[DroppedRecords] = ()
+    sizes: Mapping[str, int] = field(default_factory=dict)
 
 
 class SimpleSplitEnumerator(SplitEnumerator[NamedSplit, Any]):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from headwater.core.abilities import FindsTimestamps, Heads, Retires
+from headwater.core.abilities import EstimatesSizes, FindsTimestamps, Forgets, Heads, Retires
 from headwater.core.clock import Clock, RareWarning, SystemClock
 from headwater.core.enumerator import (
     Checkpoint,
@@ -22,10 +23,16 @@ from headwater.core.simple_source import NamedSplit, SimpleSource
 from headwater.core.split import SplitPath
 from headwater.enumerators.event_time.time_index import AlignmentSettings, TimeIndex
 from headwater.enumerators.simple.enumerator import Discovery, SimpleSplitEnumerator
+from headwater.enumerators.simple.lost_records import LossFinder, loss_error
+from headwater.enumerators.simple.starting_position import StartingPosition
 
 if TYPE_CHECKING:
     # It needs NumPy, which takes a while to load.
     from headwater.enumerators.event_time.alignment import EventTimeAlignment
+
+
+SIZES = "row_bytes"
+"""Where the state has the sizes of records, by the names of splits."""
 
 
 class SimpleTimeIndex(TimeIndex):
@@ -69,15 +76,17 @@ log = logger_of(__name__)
 class PlannedSimpleSplitEnumerator(SimpleSplitEnumerator, PlannedSplitEnumerator[NamedSplit, Any]):
     """Asks for the heads too, and sets splits aside that are out of sight.
 
-    Its state is that of the alignment by event time: splits do not finish in planned mode.
+    Its state is that of the alignment by event time, and the sizes of records that the source tells: splits
+    do not finish in planned mode.
 
     Args:
         context: the coordinator.
         source: of the user.
         starting_timestamp_ms: where the splits of a new query begin; None for `SimpleSource.start`.
+        starting: the same for a source that forgets records; None for any other one.
+        fail_on_data_loss: whether records that it has dropped unread are an error.
         alignment: by event time (``maxEventTimeSkew``), if the source finds the positions of times; None for
             none.
-        row_bytes: about how many bytes a record of a split has; called on the coordinator thread.
         state: the result of `snapshot_state` when the checkpoint was planned; None for none.
         clock: time.
     """
@@ -88,15 +97,17 @@ class PlannedSimpleSplitEnumerator(SimpleSplitEnumerator, PlannedSplitEnumerator
         source: SimpleSource,
         starting_timestamp_ms: int | None,
         *,
+        starting: StartingPosition | None = None,
+        fail_on_data_loss: bool = True,
         alignment: AlignmentSettings | None = None,
-        row_bytes: Callable[[NamedSplit], int] = lambda _: DEFAULT_ROW_BYTES,
         state: JsonValue = None,
         clock: Clock | None = None,
     ) -> None:
         super().__init__(context, source, starting_timestamp_ms)
         self._planned_context = context
+        self._starting = starting
+        self._fail_on_data_loss = fail_on_data_loss
         self._found: Collection[SplitPath] = ()
-        self._row_bytes = row_bytes
         self._alignment = self._aligned(alignment, state) if alignment is not None else None
         self._nothing_in_sight = RareWarning(clock or SystemClock())
         self._said_out_of_sight: set[SplitPath] = set()
@@ -120,7 +131,34 @@ class PlannedSimpleSplitEnumerator(SimpleSplitEnumerator, PlannedSplitEnumerator
         return {} if self._alignment is None else self._alignment.fronts_ms
 
     def snapshot_state(self) -> JsonValue:
-        return None if self._alignment is None else self._alignment.snapshot() or None
+        state = {} if self._alignment is None else self._alignment.snapshot()
+        sizes = dict[str, JsonValue](self._seen.sizes)
+        return {**state, **({SIZES: sizes} if sizes else {})} or None
+
+    def _look(self, checkpoint: Checkpoint[NamedSplit, Any] | None, finished: set[SplitPath]) -> Discovery:
+        found = super()._look(checkpoint, finished)
+        if self._starting is not None:
+            found = LossFinder(self._first, self._starting).checked(found, checkpoint)
+        source = self._source
+        if not isinstance(source, EstimatesSizes):
+            return found
+        call = f"{type(source).__name__}.row_bytes"
+        with outside(call, source=source.name):
+            return replace(
+                found, sizes={path[0]: source.row_bytes(found.splits[path]) for path in found.heads}
+            )
+
+    def _first(self, split: NamedSplit) -> int:
+        source = self._source
+        assert isinstance(source, Forgets), "only such a source has the option"
+        with outside(f"{type(source).__name__}.first", source=source.name, split=split.name):
+            first = source.first(split)
+        if type(first) is not int:
+            raise ContractError(
+                f"Forgets.first must return an integer; split {split.name!r} of source {source.name!r}: "
+                f"{first!r}"
+            )
+        return first
 
     def _aligned(self, settings: AlignmentSettings, state: JsonValue) -> EventTimeAlignment:
         from headwater.enumerators.event_time.alignment import EventTimeAlignment
@@ -131,7 +169,7 @@ class PlannedSimpleSplitEnumerator(SimpleSplitEnumerator, PlannedSplitEnumerator
             settings,
             # Rounds follow one another: what the worker thread reads here does not change meanwhile.
             SimpleTimeIndex(self._source, lambda: (self._seen.splits, self._seen.heads)),
-            lambda path: self._row_bytes(self._seen.splits[path]),
+            lambda path: self._seen.sizes.get(path[0], DEFAULT_ROW_BYTES),
             source=self._source.name,
             state=state,
         )
@@ -142,6 +180,12 @@ class PlannedSimpleSplitEnumerator(SimpleSplitEnumerator, PlannedSplitEnumerator
         return {path: self._head(split, positions[path]) for path, split in splits.items()}
 
     def _start(self, split: NamedSplit, *, is_new_query: bool) -> JsonValue:
+        starting = self._starting
+        if starting is not None and self._starting_timestamp_ms is None:
+            if is_new_query and starting.at == "latest":
+                return self._head(split, 0)
+            positions = (starting.positions or {}) if is_new_query else {}
+            return positions[split.name] if split.name in positions else self._first(split)
         position = super()._start(split, is_new_query=is_new_query)
         if type(position) is not int:
             raise ContractError(
@@ -167,6 +211,13 @@ class PlannedSimpleSplitEnumerator(SimpleSplitEnumerator, PlannedSplitEnumerator
 
     def _settle(self, discovery: Discovery, checkpoint: Checkpoint[NamedSplit, Any] | None) -> None:
         super()._settle(discovery, checkpoint)
+        for lost in discovery.losses:
+            if self._fail_on_data_loss:
+                raise loss_error(lost, self._source.name)
+            log.warning(
+                "source %s, split %s: %s; going on", self._source.name, lost.split.name, lost.sentence
+            )
+            self._planned_context.report_losses({lost.split.path: (lost.first, lost.until)})
         self._found = tuple(discovery.starts) if checkpoint is not None and checkpoint.splits else ()
         self._context.retire_splits(discovery.retired, "the source says that it is gone for good")
         unread = checkpoint.splits.keys() - checkpoint.ended if checkpoint else ()
@@ -203,7 +254,7 @@ class PlannedSimpleSplitEnumerator(SimpleSplitEnumerator, PlannedSplitEnumerator
             raise ContractError(
                 f"Heads.head must return an integer; split {split.name!r} of source {source.name!r}: {head!r}"
             )
-        if head < position:
+        if head < position and self._starting is None:
             raise ContractError(
                 f"Heads.head went backwards: split {split.name!r} of source {source.name!r} ends at {head}, "
                 f"and {position} was the next record to read; records were removed and their positions given "

@@ -15,7 +15,7 @@ from headwater.core.abilities import EndsAtRecords
 from headwater.core.barrier_reader import EpochRecord
 from headwater.core.end_condition import first_end
 from headwater.core.epoch import FoundSplit
-from headwater.core.errors import ContractError
+from headwater.core.errors import ContractError, DataLossError
 from headwater.core.jsons import JsonValue
 from headwater.core.outside import check_json, outside
 from headwater.core.redaction import logger_of
@@ -42,6 +42,10 @@ class SplitPages:
         assigned: the range to read. A stop of None: to the end of the records.
         is_planned: whether the stop comes from a plan, not from an earlier reading.
         ends_at_records: whether the source is asked which record ends the split (`EndsAtRecords`).
+        fail_on_data_loss: whether records that are gone are an error; None: no page may say that some are.
+
+    Attributes:
+        losses: what pages have said to be gone, from a position to another: for the reader to report.
     """
 
     def __init__(
@@ -52,7 +56,10 @@ class SplitPages:
         *,
         is_planned: bool,
         ends_at_records: bool = False,
+        fail_on_data_loss: bool | None = None,
     ) -> None:
+        self._fail_on_data_loss = fail_on_data_loss
+        self.losses: list[tuple[int, int]] = []
         self._source = source
         self._schema = schema
         self._is_planned = is_planned
@@ -144,7 +151,7 @@ class SplitPages:
             )
         if page.children and self._is_planned:
             raise self.broken("found splits, which needs barrier mode: a source without Heads")
-        rows, position = self._cut(self._rows(page), page.position)
+        rows, position = self._lost(page) if page.lost else self._cut(self._rows(page), page.position)
         end = self._end_in(rows) if self._ends_at_records else None
         if end is not None:
             if type(position) is int and position - self.position == rows.num_rows:
@@ -156,6 +163,26 @@ class SplitPages:
         is_end = end is not None
         pending = None if is_end else page.pending
         return EpochRecord(rows, position, self._found(page.children), pending=pending, is_end=is_end)
+
+    def _lost(self, page: Page) -> tuple[pa.RecordBatch, Any]:
+        """Note the records that are gone, as far as they were to be read.
+
+        Raises:
+            DataLossError: the user wants an error then.
+        """
+        if self._fail_on_data_loss is None or len(page.rows):
+            raise self.broken("may say that records are lost in a page without rows, and with Forgets only")
+        until = min(page.position, self.stop)
+        if self._fail_on_data_loss:
+            raise DataLossError(
+                f"positions {self.position} to {until - 1} were lost: the outside dropped them before they "
+                "were read. Set failOnDataLoss=false to go on with what is there",
+                source=self._source.name,
+                split=self.split.name,
+                position=self.position,
+            )
+        self.losses.append((self.position, until))
+        return self._rows(page), until
 
     def _end_in(self, rows: pa.RecordBatch) -> int | None:
         """Return the first row that ends the split, as the source says; None if none does.

@@ -16,6 +16,8 @@ class SimpleReadSettings:
         read_timeout_ms: how long the source may take to yield or to return.
         ends_at_records: whether a record may say that its split ends (`EndsAtRecords`).
         retry_deadline_ms: how long a call that fails for a passing reason is repeated.
+        fail_on_data_loss: whether records that are gone are an error; None: the source tells of none
+            (`Forgets`).
     """
 
     is_planned: bool
@@ -23,3 +25,4 @@ class SimpleReadSettings:
     ends_at_records: bool
     read_timeout_ms: int
     retry_deadline_ms: int
+    fail_on_data_loss: bool | None = None

@@ -13,6 +13,7 @@ import pyarrow as pa
 from headwater.core.barrier_reader import BarrierSplitReader, EpochRecord, EpochRecords, pause_or_resume
 from headwater.core.clock import Clock
 from headwater.core.errors import TransientSourceError
+from headwater.core.reader import LossReporter
 from headwater.core.retry import Backoff, Retry
 from headwater.core.simple_source import AskAgain, Finished, NamedSplit, SimpleSource
 from headwater.core.split import SplitPath, SplitRange
@@ -86,6 +87,10 @@ class SimpleSplitReader(BarrierSplitReader[NamedSplit, Any]):
         self._steps: dict[SplitPath, _PendingStep] = {}
         self._waits: dict[SplitPath, _Waits] = {}
         self._close_ms = _CLOSE_MS
+        self._report: LossReporter | None = None
+
+    def report_losses_to(self, report: LossReporter) -> None:
+        self._report = report
 
     def handle_splits_changes(self, added: Sequence[SplitRange[NamedSplit, Any]]) -> None:
         for each in added:
@@ -95,6 +100,7 @@ class SimpleSplitReader(BarrierSplitReader[NamedSplit, Any]):
                 each,
                 is_planned=self._settings.is_planned,
                 ends_at_records=self._settings.ends_at_records,
+                fail_on_data_loss=self._settings.fail_on_data_loss,
             )
 
     def handle_splits_removal(self, removed: Sequence[SplitPath]) -> None:
@@ -197,6 +203,10 @@ class SimpleSplitReader(BarrierSplitReader[NamedSplit, Any]):
             self._check_patience(pages)
             return self._wait_with(pages, batch.after_ms)
         self._waits.pop(pages.split.path, None)
+        for first, until in pages.losses:
+            if self._report is not None:
+                self._report(pages.split, first, until, "were lost: the outside dropped them")
+        pages.losses.clear()
         if not isinstance(batch, EpochRecord):
             return self._end(pages, batch, {})
         # In planned mode a page without rows is nothing: the position after the batch is known already.

@@ -89,6 +89,7 @@ NEEDED_FOR: Final = {
     "async": "hw.unordered_wait, hw.ordered_wait and hw.keyed_wait",
     "carry-over": "asynchronous calls that are carried over to the next batch",
     "mqtt": "the source mqtt",
+    "nats": "the source nats",
     "postgres": "the source postgres",
     "msk": "Kafka on AWS with IAM",
     "s3": "files and checkpoints on S3",

@@ -31,7 +31,7 @@ class OnePage(SimpleSource):
     def __init__(self, rows: Any, schema: pa.Schema) -> None:
         super().__init__({})
         self.rows = rows
-        self.schema = schema  # type: ignore[misc]
+        self.schema = schema
 
     def discover(self) -> list[NamedSplit]:
         return [NamedSplit("a")]

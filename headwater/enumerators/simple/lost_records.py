@@ -1,0 +1,82 @@
+"""Compares what the outside still has with the positions of a query: records that it dropped unread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from headwater.core.enumerator import Checkpoint
+from headwater.core.errors import DataLossError
+from headwater.core.simple_source import NamedSplit
+from headwater.core.split import SplitPath
+from headwater.enumerators.simple.enumerator import Discovery, DroppedRecords
+from headwater.enumerators.simple.starting_position import StartingPosition
+
+
+@dataclass(frozen=True)
+class LossFinder:
+    """Finds lost records in what a look has found. Immutable; on the worker thread.
+
+    Attributes:
+        first: returns the oldest position that the outside still has of a split.
+        starting: where the splits of a new query begin.
+    """
+
+    first: Callable[[NamedSplit], int]
+    starting: StartingPosition
+
+    def checked(self, found: Discovery, checkpoint: Checkpoint[NamedSplit, Any] | None) -> Discovery:
+        """Return what was found, with positions moved past what is gone, and with the losses."""
+        logged, positions = _logged(checkpoint)
+        starts = dict(found.starts)
+        losses = []
+        for path, head in found.heads.items():
+            split = found.splits[path]
+            first = min(self.first(split), head)
+            begins: Any = starts.get(path, positions.get(path))
+            lost = self._lost(split, logged.get(path), positions.get(path, begins), first, head)
+            if lost is not None:
+                losses.append(lost)
+            # Only a position that lies outside of what is there moves.
+            if not first <= begins <= head:
+                starts[path] = first if begins < first else head
+        return replace(found, starts=starts, losses=losses)
+
+    def _lost(
+        self, split: NamedSplit, before: NamedSplit | None, position: Any, first: int, head: int
+    ) -> DroppedRecords | None:
+        if before is not None and before != split:
+            # How much of the old one was unread is not known any more.
+            return DroppedRecords(split, position, position, "it was deleted and created anew")
+        if before is None and split.name not in (self.starting.positions or {}):
+            return None  # it begins with what is there
+        if position < first:
+            return DroppedRecords(split, position, first, "the outside dropped them before they were read")
+        if position > head:
+            return DroppedRecords(split, position, position, f"it ends at {head}: it was cut or put back")
+        return None
+
+
+def _logged(
+    checkpoint: Checkpoint[NamedSplit, Any] | None,
+) -> tuple[Mapping[SplitPath, NamedSplit], Mapping[SplitPath, Any]]:
+    """Return the splits of a checkpoint with their positions, those included that it keeps."""
+    if checkpoint is None:
+        return {}, {}
+    kept = checkpoint.kept
+    return (
+        {**{path: each.split for path, each in kept.items()}, **checkpoint.splits},
+        {**{path: each.position for path, each in kept.items()}, **checkpoint.positions},
+    )
+
+
+def loss_error(lost: DroppedRecords, source: str) -> DataLossError:
+    """Return the error of lost records, where the user wants one."""
+    return DataLossError(
+        f"{lost.sentence}. Set failOnDataLoss=false to go on with what is there, or start with a new "
+        "checkpointLocation",
+        source=source,
+        split=lost.split.name,
+        position=lost.first,
+    )

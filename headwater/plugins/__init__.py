@@ -1,0 +1,7 @@
+"""Sources on the public contract alone: each is one module, as a user's own could be.
+
+They import nothing of headwater but ``headwater`` itself and its public modules, so each is an example, too.
+
+* `nats`: NATS JetStream: streams as splits, sequences as positions;
+* `nats_server`: its connections, and pages of messages.
+"""

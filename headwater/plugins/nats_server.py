@@ -1,0 +1,278 @@
+"""A connection of `headwater.plugins.nats`: JetStream's API, and pages of a consumer's messages, by nats-py.
+
+nats-py makes a message object, and a turn of its event loop, for each message. `_client_class` takes messages
+where its parser has them, as bytes: three times as many in a second.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import json
+from collections.abc import Coroutine, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any, Final, TypeAlias, TypeVar
+
+import headwater as hw
+
+T = TypeVar("T")
+
+_PAGE_BYTES: Final = 4 << 20
+_QUIET_S: Final = 2.0
+"""After so long without a message a request is over."""
+_CONSUMER_LIFE_NS: Final = 60_000_000_000
+_CONNECT_S: Final = 10
+_ASK_S: Final = 5.0
+NO_MESSAGE: Final = 10037
+NO_STREAM: Final = 10059
+_PASSING: Final = (408, 500, 503)
+"""Codes of errors of JetStream's API that may pass: no leader now, too busy."""
+_FULL: Final = "409"
+_ENDS: Final = ("404", "408", _FULL)
+"""Statuses that end a request: no messages, time is over, the next message is too large for it."""
+ACK_DOTS: Final = 8
+"""So many has a reply subject; more where it names the domain and the account."""
+
+
+class NatsSettings(hw.options.Spec):
+    """How servers are reached."""
+
+    servers: tuple[str, ...] = hw.options.option(
+        "servers",
+        "Servers to begin with, with commas between them: `nats://host:4222`, or `tls://host:4222`.",
+        parse=hw.options.names,
+    )
+    username: str | None = hw.options.option("username", "Whom to connect as.", default=None)
+    password: str | None = hw.options.option(
+        "password", "`env:NAME`, `file:PATH`, or the password itself.", default=None, is_secret=True
+    )
+    token: str | None = hw.options.option(
+        "token", "Instead of the two: a token, in the same way.", default=None, is_secret=True
+    )
+    credentials: str | None = hw.options.option(
+        "credentials",
+        "Instead: a user's JWT and seed as in a `.creds` file, mostly `file:PATH`.",
+        default=None,
+        is_secret=True,
+    )
+    domain: str | None = hw.options.option("domain", "The JetStream domain, if it has one.", default=None)
+
+    def __post_init__(self) -> None:
+        if (self.username is None) != (self.password is None):
+            given = "username" if self.password is None else "password"
+            raise self.refusal(given, "username and password go together: give both")
+        if sum(each is not None for each in (self.username, self.token, self.credentials)) > 1:
+            raise self.refusal("servers", "give one of username with password, token, and credentials")
+
+    @property
+    def api(self) -> str:
+        """What subjects of JetStream's API begin with."""
+        return f"$JS.{self.domain}.API." if self.domain else "$JS.API."
+
+
+NatsMessage: TypeAlias = tuple[bytes, bytes, bytes, bytes | None]
+"""Subject, reply subject, payload, headers."""
+
+
+class NatsServer:
+    """A connection, and the event loop that nats-py needs. It turns only while something is waited for."""
+
+    def __init__(self, settings: NatsSettings, tls: hw.options.TlsSettings) -> None:
+        self.loop = asyncio.Runner()
+        self.refusal = ""
+        self._settings = settings
+        self._tls = tls
+        self._client: Any = None
+        self._inbox = ""
+        self._wanted = 0
+
+    def connect(self) -> None:
+        self._client = _client_class()()
+        settings = self._settings
+        secrets = {
+            name: hw.options.kept_secret(written, f"option {name!r}")
+            for name in ("password", "token", "credentials")
+            if (written := getattr(settings, name)) is not None
+        }
+        login: dict[str, Any] = {"user": settings.username} if settings.username else {}
+        if "credentials" in secrets:
+            from nats.aio.client import RawCredentials
+
+            login["user_credentials"] = RawCredentials(secrets.pop("credentials"))
+        if any(each.startswith("tls://") for each in settings.servers):
+            login["tls"] = self._tls.context()
+        self._run(
+            self._client.connect(
+                list(settings.servers),
+                name="headwater",
+                allow_reconnect=False,  # what is asked for anew must be asked for from the last position
+                connect_timeout=_CONNECT_S,
+                max_reconnect_attempts=1,
+                reconnect_time_wait=0,
+                error_cb=self._note,
+                **login,
+                **secrets,
+            )
+        )
+
+    def close(self) -> None:
+        with suppress(Exception):  # it is gone already
+            self._run(self._client.close())
+
+    async def _note(self, error: Exception) -> None:
+        self.refusal = str(error)
+        self._client.arrived.set()
+
+    def _run(self, call: Coroutine[Any, Any, T]) -> T:
+        return self.loop.run(call)
+
+    def ask(self, what: str, request: Mapping[str, Any] | None = None, allow: int = 0) -> Any:
+        """Return an answer of JetStream's API; None for the error that is allowed."""
+        payload = b"" if request is None else json.dumps(request).encode()
+        answer = json.loads(self._run(self._client.request(self._settings.api + what, payload, _ASK_S)).data)
+        error = answer.get("error")
+        if error is None:
+            return answer
+        if error.get("err_code") == allow:
+            return None
+        kind = hw.TransientSourceError if error["code"] in _PASSING else hw.errors.SourceError
+        raise kind(f"{what}: {error['description']} ({error.get('err_code', error['code'])})", source="nats")
+
+    def streams(self, subjects: tuple[str, ...]) -> Iterator[dict[str, Any]]:
+        """Yield all streams that have one of these subjects, or all there are, with their states."""
+        seen = set[str]()
+        for subject in subjects or ("",):
+            offset = 0
+            while True:
+                request = {"offset": offset, **({"subject": subject} if subject else {})}
+                page = self.ask("STREAM.LIST", request)
+                for each in page["streams"] or ():
+                    if each["config"]["name"] not in seen:
+                        seen.add(each["config"]["name"])
+                        yield each
+                offset += len(page["streams"] or ())
+                if not page["streams"] or offset >= page["total"]:
+                    break
+
+    def state(self, stream: str, info: Any) -> dict[str, Any] | None:
+        """Return what there is of a stream; None if another one has its name now."""
+        found = self.ask(f"STREAM.INFO.{stream}")
+        state: dict[str, Any] = found["state"]
+        return state if found["created"] == info["created"] else None
+
+    @contextmanager
+    def consumer(self, stream: str, config: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        """Make a consumer for a while; yield what the servers say of it."""
+        more = {"ack_policy": "none", "mem_storage": True, "num_replicas": 1}
+        whole = {**config, **more, "inactive_threshold": _CONSUMER_LIFE_NS}
+        made = self.ask(f"CONSUMER.CREATE.{stream}", {"stream_name": stream, "config": whole})
+        self._inbox = self._client.new_inbox()
+        self._run(self._client.subscribe(self._inbox, cb=self._client.take_status))
+        try:
+            yield made
+        finally:
+            with suppress(Exception):  # it ends by itself, when nobody asks it
+                self.ask(f"CONSUMER.DELETE.{stream}.{made['name']}")
+
+    def request(self, made: Mapping[str, Any], *, rows: int) -> None:
+        """Ask a consumer for the messages of a page, and do not wait for them."""
+        client = self._client
+        self._wanted = rows
+        client.begin(rows)
+        most_bytes = max(_PAGE_BYTES, 2 * client.max_payload)
+        request = json.dumps({"batch": rows, "no_wait": True, "max_bytes": most_bytes}).encode()
+        subject = f"{self._settings.api}CONSUMER.MSG.NEXT.{made['stream_name']}.{made['name']}"
+        self._run(client.publish(subject, request, reply=self._inbox))
+        self._run(client.flush(_ASK_S))
+
+    def page(self) -> tuple[list[NatsMessage], bool]:
+        """Return the messages that were asked for, and whether the consumer has more."""
+        return self._run(self._page())
+
+    async def _page(self) -> tuple[list[NatsMessage], bool]:
+        client = self._client
+        count = -1
+        while not client.is_over and len(client.taken) > count:
+            count = len(client.taken)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(client.arrived.wait(), _QUIET_S)
+            client.arrived.clear()
+            if client.is_closed or self.refusal:
+                raise ConnectionError(self.refusal or "the connection ended")
+        status = client.status
+        if status is not None and status[0] not in _ENDS:
+            raise ConnectionError(f"the consumer ended: {' '.join(status)}")
+        taken = client.taken
+        has_more = len(taken) >= self._wanted or (status is not None and status[0] == _FULL)
+        return taken, has_more and not (taken and _is_last(taken[-1][1]))
+
+
+def _is_last(reply: bytes) -> bool:
+    """Whether a consumer had no further message when it sent this one."""
+    return reply.endswith(b".0") or (reply.count(b".") > ACK_DOTS and reply.split(b".")[10] == b"0")
+
+
+@functools.cache
+def _client_class() -> Any:
+    """Return nats-py's client, which keeps the messages of consumers as they come off the wire."""
+    try:
+        from nats.aio.client import Client
+    except ImportError as error:
+        raise hw.errors.MissingDependencyError(
+            "nats-py", needed_for="the nats source", extra="nats"
+        ) from error
+
+    class PullClient(Client):
+        def __init__(self) -> None:
+            super().__init__()
+            self.begin(0)
+
+        def begin(self, rows: int) -> None:
+            self.taken: list[NatsMessage] = []
+            self.status: tuple[str, str] | None = None
+            self.is_over = False
+            self.arrived = asyncio.Event()
+            self._rows = rows
+
+        async def take_status(self, message: Any) -> None:
+            header = message.headers or {}
+            if header.get("Status") != "100":  # that one only says that all is well
+                self.status = (header.get("Status", ""), header.get("Description", ""))
+                self.is_over = True
+                self.arrived.set()
+
+        async def _process_msg(
+            self, sid: int, subject: bytes, reply: bytes, data: bytes, headers: Any
+        ) -> None:
+            if not reply.startswith(b"$JS.ACK."):
+                await super()._process_msg(sid, subject, reply, data, headers)
+                return
+            self.taken.append((subject, reply, data, headers))
+            if len(self.taken) >= self._rows or _is_last(reply):
+                self.is_over = True
+                self.arrived.set()
+
+    return PullClient
+
+
+@contextmanager
+def as_ours(server: NatsServer) -> Iterator[None]:
+    """Turn errors of nats-py into those of headwater. Others are passed on: `hw.SimpleSource` says how."""
+    try:
+        yield
+    except hw.HeadwaterError:
+        raise
+    except Exception as error:
+        text = f"{server.refusal or error}"
+        lower = text.lower()
+        if "permissions violation" in lower:
+            raise hw.errors.AuthorizationError(
+                f"this user may not do that: {text}; docs/nats.md names the subjects", source="nats"
+            ) from error
+        if "authorization violation" in lower or "authentication" in lower:
+            raise hw.errors.AuthenticationError(
+                f"the servers refuse the credentials: {text}", source="nats"
+            ) from error
+        if type(error).__module__.startswith("nats.") and "tls" not in lower and "certificate" not in lower:
+            raise hw.TransientSourceError(f"{type(error).__name__}: {text}", source="nats") from error
+        raise
