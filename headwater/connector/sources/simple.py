@@ -44,7 +44,7 @@ from headwater.core.split import SplitPath
 from headwater.enumerators.event_time.time_index import AlignmentSettings
 from headwater.enumerators.simple.enumerator import BarrierSimpleSplitEnumerator
 from headwater.enumerators.simple.planned_enumerator import SIZES, PlannedSimpleSplitEnumerator
-from headwater.enumerators.simple.starting_position import StartingPosition
+from headwater.enumerators.simple.starting_position import FirstPosition
 from headwater.readers.simple.settings import SimpleReadSettings
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ class PlannedSimpleSource(_SimpleForm, PlannedSource[EpochRecord, NamedSplit, An
     """
 
     alignment: AlignmentSettings | None = None
-    starting: StartingPosition | None = None
+    starting: FirstPosition | None = None
 
     @property
     def end_condition(self) -> JsonValue:
@@ -311,7 +311,7 @@ def full_form(
     )
 
 
-def _starting(user: SimpleSource, parsed: ParsedOptions, mode: Boundedness) -> StartingPosition:
+def _starting(user: SimpleSource, parsed: ParsedOptions, mode: Boundedness) -> FirstPosition:
     given = parsed[STARTING_POSITION]
     if given is not None and given.timestamp_ms is not None and not isinstance(user, FindsTimestamps):
         raise OptionError(
@@ -319,13 +319,13 @@ def _starting(user: SimpleSource, parsed: ParsedOptions, mode: Boundedness) -> S
             option=STARTING_POSITION.name,
         )
     if mode is Boundedness.CONTINUOUS_UNBOUNDED:
-        return given or StartingPosition("latest")
+        return given or FirstPosition("latest")
     if given is not None and given.at == "latest":
         raise OptionError(
             "latest is the end, where a batch read has nothing: use earliest, a time, or positions",
             option=STARTING_POSITION.name,
         )
-    return given or StartingPosition("earliest")
+    return given or FirstPosition("earliest")
 
 
 def _decoding(user: SimpleSource) -> Decoding | None:

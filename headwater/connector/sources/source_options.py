@@ -15,7 +15,7 @@ from headwater.connector.planned.options import PLANNED_OPTIONS
 from headwater.core.errors import ContractError
 from headwater.core.options import Option, boolean, duration_ms, integer
 from headwater.core.source import Boundedness
-from headwater.enumerators.simple.starting_position import StartingPosition, positions_of
+from headwater.enumerators.simple.starting_position import FirstPosition, positions_of
 
 _TAKEN: Final = frozenset({"source", "path"})
 """Options of Spark and of the data source itself."""
@@ -45,16 +45,16 @@ STARTING_TIMESTAMP: Final = Option(
 )
 
 
-def _starting_position(raw: str) -> StartingPosition:
+def _starting_position(raw: str) -> FirstPosition:
     word = raw.strip().lower()
     if word == "earliest":
-        return StartingPosition("earliest")
+        return FirstPosition("earliest")
     if word == "latest":
-        return StartingPosition("latest")
+        return FirstPosition("latest")
     try:
-        return StartingPosition(timestamp_ms=_timestamp_ms(raw))
+        return FirstPosition(timestamp_ms=_timestamp_ms(raw))
     except ValueError:
-        return StartingPosition("positions", positions=positions_of(raw))
+        return FirstPosition("positions", positions=positions_of(raw))
 
 
 STARTING_POSITION: Final = Option(

@@ -11,7 +11,7 @@ from headwater.core.errors import DataLossError
 from headwater.core.simple_source import NamedSplit
 from headwater.core.split import SplitPath
 from headwater.enumerators.simple.enumerator import Discovery, DroppedRecords
-from headwater.enumerators.simple.starting_position import StartingPosition
+from headwater.enumerators.simple.starting_position import FirstPosition
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class LossFinder:
     """
 
     first: Callable[[NamedSplit], int]
-    starting: StartingPosition
+    starting: FirstPosition
 
     def checked(self, found: Discovery, checkpoint: Checkpoint[NamedSplit, Any] | None) -> Discovery:
         """Return what was found, with positions moved past what is gone, and with the losses."""

@@ -24,7 +24,7 @@ from headwater.core.split import SplitPath
 from headwater.enumerators.event_time.time_index import AlignmentSettings, TimeIndex
 from headwater.enumerators.simple.enumerator import Discovery, SimpleSplitEnumerator
 from headwater.enumerators.simple.lost_records import LossFinder, loss_error
-from headwater.enumerators.simple.starting_position import StartingPosition
+from headwater.enumerators.simple.starting_position import FirstPosition
 
 if TYPE_CHECKING:
     # It needs NumPy, which takes a while to load.
@@ -97,7 +97,7 @@ class PlannedSimpleSplitEnumerator(SimpleSplitEnumerator, PlannedSplitEnumerator
         source: SimpleSource,
         starting_timestamp_ms: int | None,
         *,
-        starting: StartingPosition | None = None,
+        starting: FirstPosition | None = None,
         fail_on_data_loss: bool = True,
         alignment: AlignmentSettings | None = None,
         state: JsonValue = None,

@@ -9,7 +9,7 @@ from typing import Literal
 
 
 @dataclass(frozen=True)
-class StartingPosition:
+class FirstPosition:
     """The option ``startingPosition``, parsed.
 
     Attributes:
