@@ -17,11 +17,11 @@ import headwater as hw
 from benchmarks import orders
 from benchmarks.bench import Bench, BenchmarkError, Scale
 from benchmarks.children import run_in_child
-from benchmarks.cpu import cpu_time
 from benchmarks.format_cases import CASES, Case, Places
 from benchmarks.registry import registry
 from benchmarks.results import Figure, Section, Target, median_of
 from benchmarks.subjects import HEADWATER, JVM, spark_session
+from headwater.tools.commands.cpu_time import cpu_time
 from local_kafka import LocalKafka, LocalKafkaError
 from spark_kafka_jars import spark_format_jar
 

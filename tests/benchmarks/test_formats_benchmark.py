@@ -16,10 +16,10 @@ from pyspark.sql import SparkSession
 from benchmarks import decode, formats, orders
 from benchmarks.bench import QUICK, Bench, BenchmarkError
 from benchmarks.chart import draw
-from benchmarks.cpu import cpu_time
 from benchmarks.format_cases import CASES
 from benchmarks.registry import registry
 from benchmarks.subjects import HEADWATER, JVM
+from headwater.tools.commands.cpu_time import cpu_time
 from local_kafka import LocalKafka
 from spark_kafka_jars import spark_kafka_jars
 from tests.patience import PATIENCE_S

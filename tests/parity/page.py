@@ -6,8 +6,8 @@ import ast
 from functools import cache
 from pathlib import Path
 
+from headwater.tools.commands.kafka_differences import DIFFERENCES
 from tests.parity.behaviours import NOT_SUITES_OF_THE_SOURCE, SUITES
-from tests.parity.differences import DIFFERENCES
 
 __all__ = ["differing_tests", "files_of_tests", "functions", "render"]
 

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 
 from pyspark.sql import SparkSession
 
+from headwater.tools.commands.kafka_differences import DIFFERENCES
 from local_kafka import LocalKafka
-from tests.parity.differences import DIFFERENCES
 from tests.parity.golden.answers import Answers, Mode
 from tests.parity.local_source import LocalSource
 from tests.parity.recorded_kafka import recorded

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from headwater.tools.commands.kafka_differences import DIFFERENCES
 from tests.parity.behaviours import SUITES, Behaviour
-from tests.parity.differences import DIFFERENCES
 from tests.parity.page import differing_tests, files_of_tests, functions
 
 ROOT = Path(__file__).parents[2]

@@ -9,7 +9,9 @@
 * `compile_kernels`: ``headwater compile``: compiles the kernels, before the first query on a host has to;
 * `convert`: ``headwater checkpoint convert PATH --to headwater|spark-kafka``: a Kafka query changes its
   source;
+* `cpu_time`: CPU time of a process and of everything that it has started;
 * `doctor`: ``headwater doctor``: the obstacles to a first query, each with the command that mends it;
+* `kafka_differences`: every difference from Spark's own Kafka source that is meant, and whom it concerns;
 * `logged_positions`: the positions of an entry of an offset log, for every source;
 * `main`: the command line ``headwater``;
 * `new_source`: ``headwater new-source NAME``: a project with a working source, its test, and its entry point;
@@ -19,5 +21,6 @@
 * `peek`: ``headwater peek SOURCE -o key=value``: the splits and first rows of a source, without Spark;
 * `spark_checkpoint`: a checkpoint of Spark: which batches it holds, and how entries of its offset log are
   replaced;
-* `text_table`: rows as a table of text, for a terminal.
+* `text_table`: rows as a table of text, for a terminal;
+* `trial`: ``headwater try CHECKPOINT``: proof on a user's own query.
 """

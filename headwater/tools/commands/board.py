@@ -197,7 +197,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
     ask_ends = partial(kafka_ends, arguments.broker) if arguments.broker else None
     try:
-        folders = [open_folder(path, arguments.storage_options) for path in arguments.paths]
+        folders = [open_folder(path, arguments.storage_options, writes=False) for path in arguments.paths]
         server = BoardServer(view, host=arguments.host, port=arguments.port, token=None)
     except (FolderError, HeadwaterError) as error:
         sys.stderr.write(f"headwater board: {error}\n")

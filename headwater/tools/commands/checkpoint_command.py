@@ -22,6 +22,8 @@ def add_checkpoint_command(
     summary: str,
     description: str,
     command: CheckpointCommand,
+    *,
+    writes: bool = True,
 ) -> argparse.ArgumentParser:
     """Add a command that takes the path of a checkpoint, and return its parser.
 
@@ -33,6 +35,7 @@ def add_checkpoint_command(
         summary: for the list of commands.
         description: for the help of the command.
         command: the function.
+        writes: whether it may replace files: not every file system can.
     """
     parser = commands.add_parser(name, help=summary, description=description)
     parser.add_argument("path", metavar="PATH", help="the query's checkpointLocation: a folder, or s3a://...")
@@ -43,7 +46,7 @@ def add_checkpoint_command(
         metavar="JSON",
         help="for an object store: options of its fsspec file system",
     )
-    parser.set_defaults(run=lambda arguments: _run(name, command, arguments))
+    parser.set_defaults(run=lambda arguments: _run(name, command, arguments, writes=writes))
     return parser
 
 
@@ -58,9 +61,10 @@ def logged_batch(batch_id: int, logged: list[int]) -> int:
     return batch_id
 
 
-def _run(name: str, command: CheckpointCommand, arguments: argparse.Namespace) -> int:
+def _run(name: str, command: CheckpointCommand, arguments: argparse.Namespace, *, writes: bool) -> int:
     try:
-        checkpoint = SparkCheckpoint(open_folder(arguments.path, arguments.storage_options))
+        folder = open_folder(arguments.path, arguments.storage_options, writes=writes)
+        checkpoint = SparkCheckpoint(folder)
         for line in command(checkpoint, arguments):
             sys.stdout.write(f"{line}\n")
     except (CheckpointError, FolderError, HeadwaterError) as error:

@@ -63,12 +63,13 @@ class CheckpointFolder(ABC):
         """Return the command with which a user copies the files of one of its folders into another."""
 
 
-def open_folder(path: str, storage_options: Mapping[str, Any]) -> CheckpointFolder:
+def open_folder(path: str, storage_options: Mapping[str, Any], *, writes: bool = True) -> CheckpointFolder:
     """Return the folder at a path as Spark's ``checkpointLocation`` has it.
 
     Args:
         path: a local path, ``file:/...``, or ``s3a://``, ``gs://``, ``abfs://`` and their like.
         storage_options: for the fsspec file system of an object store.
+        writes: whether files are to be replaced there; to read alone, any file system of fsspec will do.
 
     Raises:
         FolderError: the file system is not known to replace a file in one step, or its library is missing.
@@ -79,7 +80,7 @@ def open_folder(path: str, storage_options: Mapping[str, Any]) -> CheckpointFold
         protocol, rest = "file", path.removeprefix("file:")
     if protocol in ("file", "local"):
         return LocalFolder(Path(rest))
-    if protocol not in _OBJECT_STORES:
+    if writes and protocol not in _OBJECT_STORES:
         raise FolderError(
             f"files on {protocol}:// cannot be replaced from here in one step. Copy its folders offsets and "
             "commits to a local folder, convert that one, and copy the folder offsets back"
@@ -90,8 +91,9 @@ def open_folder(path: str, storage_options: Mapping[str, Any]) -> CheckpointFold
         # No cache of listings: Spark wrote there a moment ago.
         fs, root = fsspec.core.url_to_fs(path, use_listings_cache=False, **storage_options)
     except ImportError as error:
-        library = _OBJECT_STORES[protocol]
-        raise FolderError(f"{protocol}:// needs {library}: pip install {library}") from error
+        library = _OBJECT_STORES.get(protocol)
+        remedy = f"needs {library}: pip install {library}" if library else f"needs a library: {error}"
+        raise FolderError(f"{protocol}:// {remedy}") from error
     except (OSError, TypeError, ValueError) as error:
         raise FolderError(f"cannot be opened: {error}; look at --storage-options") from error
     return ObjectFolder(path.rstrip("/"), fs, root.rstrip("/"))

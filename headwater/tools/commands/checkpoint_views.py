@@ -50,7 +50,7 @@ def _add(
     view: CheckpointCommand,
 ) -> argparse.ArgumentParser:
     description = f"Shows {summary}. Changes nothing."
-    return add_checkpoint_command(commands, name, f"show {summary}", description, view)
+    return add_checkpoint_command(commands, name, f"show {summary}", description, view, writes=False)
 
 
 def _show(checkpoint: SparkCheckpoint, arguments: argparse.Namespace) -> Iterator[str]:

@@ -42,11 +42,13 @@ def add_peek(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         "--option",
         action="append",
         default=[],
-        type=_key_and_value,
+        type=key_and_value,
         metavar="KEY=VALUE",
         help="an option of the source, as .option(...) takes it; may be repeated",
     )
-    parser.add_argument("--rows", type=_count, default=10, metavar="N", help="how many rows to show (10)")
+    parser.add_argument(
+        "--rows", type=whole_number, default=10, metavar="N", help="how many rows to show (10)"
+    )
     parser.add_argument(
         "--seconds",
         type=_seconds,
@@ -162,14 +164,16 @@ def _shown_range(part: SplitRange[Any, Any]) -> str:
     return f"{part.split.split_id}: from {start} to {stop}"
 
 
-def _key_and_value(text: str) -> tuple[str, str]:
+def key_and_value(text: str) -> tuple[str, str]:
+    """Return name and value of an argument such as ``subscribe=orders``."""
     key, equals, value = text.partition("=")
     if not equals or not key:
         raise argparse.ArgumentTypeError(f"must be KEY=VALUE, such as subscribe=orders, not {text!r}")
     return key, value
 
 
-def _count(text: str) -> int:
+def whole_number(text: str) -> int:
+    """Return the number that an argument is."""
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"must be a whole number, not {text!r}")
     return int(text)

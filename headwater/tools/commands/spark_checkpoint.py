@@ -31,6 +31,10 @@ class PendingBatchError(CheckpointError):
         self.batch_id = batch_id
 
 
+class GoneEntryError(CheckpointError):
+    """An entry of the offset log was there a moment ago: a query that runs removes old ones."""
+
+
 class SparkCheckpoint:
     """The two logs of one query, seen while it does not run.
 
@@ -98,7 +102,7 @@ class SparkCheckpoint:
         """
         content = self._folder.read(f"offsets/{batch_id}")
         if content is None:
-            raise CheckpointError(f"offsets/{batch_id} has just gone: stop the query first")
+            raise GoneEntryError(f"offsets/{batch_id} has just gone: stop the query first")
         try:
             return OffsetLogEntry.parse(content.decode())
         except (LayoutError, UnicodeDecodeError) as error:

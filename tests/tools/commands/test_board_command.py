@@ -125,5 +125,7 @@ def test_the_command_serves_until_it_is_interrupted(tmp_path: Path) -> None:
 
 
 def test_a_file_system_that_is_not_known_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["board", "ftp://somewhere/q"]) == 1
-    assert capsys.readouterr().err.startswith("headwater board: files on ftp://")
+    assert main(["board", "nowhere://somewhere/q"]) == 1
+    assert capsys.readouterr().err.startswith(
+        "headwater board: cannot be opened: Protocol not known: nowhere"
+    )

@@ -125,7 +125,7 @@ def test_a_broker_says_how_far_behind_each_partition_is(
         (["show", "{here}"], "no checkpoint is here"),
         (["positions", "{query}", "--batch", "7"], "the offset log has no batch 7, but 0 to 0"),
         (["diff", "{query}", "0", "3"], "the offset log has no batch 3"),
-        (["show", "hdfs://host/q"], "cannot be replaced from here"),
+        (["show", "nowhere://host/q"], "Protocol not known: nowhere"),
     ],
 )
 def test_what_cannot_be_shown_is_an_error_of_one_line(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tests.parity.differences import Difference
+from headwater.tools.commands.kafka_differences import Difference
 from tests.parity.files.differences import columnar, common, csv, json
 
 __all__ = ["BY_SUBJECT", "FILES_DIFFERENCES"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.parity.differences import Difference, Reason
+from headwater.tools.commands.kafka_differences import Difference, Reason
 
 __all__ = ["DIFFERENCES"]
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-__all__ = ["CpuTime", "cpu_time"]
-
-_TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+_PROC: Final = Path("/proc")
+_TICKS_PER_S: Final = os.sysconf("SC_CLK_TCK")
 
 
 class CpuTime(NamedTuple):
@@ -33,6 +32,11 @@ class CpuTime(NamedTuple):
         return CpuTime(self.jvm - before.jvm, self.python - before.python)
 
 
+def is_known() -> bool:
+    """Whether this system tells what processes have used."""
+    return (_PROC / "self" / "stat").exists()
+
+
 class _Process(NamedTuple):
     command: str
     parent: int
@@ -41,7 +45,10 @@ class _Process(NamedTuple):
 
 
 def cpu_time(root: int) -> CpuTime:
-    """Return what a process and its descendants have used so far."""
+    """Return what a process and its descendants have used so far.
+
+    Nothing where the system has no ``/proc``, as Linux has: see `is_known`.
+    """
     processes = dict(_processes())
     jvm = 0
     python = 0
@@ -63,7 +70,7 @@ def _descends(pid: int, root: int, processes: dict[int, _Process]) -> bool:
 
 
 def _processes() -> Iterator[tuple[int, _Process]]:
-    for folder in Path("/proc").iterdir():
+    for folder in _PROC.iterdir() if is_known() else ():
         if not folder.name.isdecimal():
             continue
         try:

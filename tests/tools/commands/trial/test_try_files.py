@@ -1,0 +1,56 @@
+"""``headwater try`` on queries of Spark's own file source, whose log names the files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from headwater.tools.commands.checkpoint_folder import LocalFolder
+from headwater.tools.commands.trial.batches import last_batches
+from headwater.tools.commands.trial.files_trial import logged_files
+from tests.tools.commands.trial.sparks_queries import SparksQuery, content
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SCHEMA = "id int, name string, day string"
+
+
+def test_files_of_a_query_are_the_same_and_a_planted_difference_is_found(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = tmp_path / "in put"
+    (source / "day=1").mkdir(parents=True)
+    for number in range(11):
+        lines = "".join(f"{number * 10 + each},n{each}\n" for each in range(10))
+        (source / "day=1" / f"a {number}.csv").write_text(lines)
+    query = SparksQuery(
+        spark, "csv", {"path": source, "maxFilesPerTrigger": 1}, tmp_path / "checkpoint", SCHEMA
+    )
+    query.run()
+    # The log of files is compacted every ten batches: old files stand there alone.
+    assert (query.checkpoint / "sources" / "0" / "9.compact").exists()
+    names = logged_files(last_batches(LocalFolder(query.checkpoint), 100), "0")
+    assert sorted(Path(each).name for each in names) == sorted(f"a {n}.csv" for n in range(11))
+    before = content(query.checkpoint)
+    (source / "day=1" / "a 10.csv").unlink()
+    assert query.try_it("--schema", SCHEMA, "--batches", "100", format="csv") == 0
+    said = capsys.readouterr().out
+    assert "a 10.csv: the file is not there" in said
+    assert "all columns of the files: 100 rows, the same" in said
+    assert '.format("csv")  ->  .format("headwater").option("source", "files")' in said
+    assert content(query.checkpoint) == before
+
+    # Spark takes digits of every script for a number, as docs/files-differences.md has it.
+    (source / "day=1" / "late.csv").write_text("\u0663,three\n")
+    query.run()
+    assert query.try_it("--schema", SCHEMA, "--batches", "1", format="csv") == 1
+    said = capsys.readouterr().out
+    assert "NOT the same" in said
+    assert "late.csv" in said
+    assert "1 of headwater alone: id=null, name='three', day='1'" in said
+
+    assert query.try_it("--schema", SCHEMA) == 1
+    assert "'format'" in capsys.readouterr().err
