@@ -92,6 +92,7 @@ NEEDED_FOR: Final = {
     "nats": "the source nats",
     "postgres": "the source postgres",
     "msk": "Kafka on AWS with IAM",
+    "eventhubs": "Event Hubs of Azure with Entra",
     "s3": "files and checkpoints on S3",
 }
 """The extras of this package, and their uses."""

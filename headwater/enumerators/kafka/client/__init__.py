@@ -13,5 +13,6 @@ From the ground up::
     cluster         all brokers: metadata, offsets      pool            connections that outlive tasks
     consumer_group  a group's committed offsets, and its three requests
 
-* `msk_iam`: AWS's IAM as a log-in to Amazon MSK: a signed token, sent with OAUTHBEARER.
+* `msk_iam`: AWS's IAM as a log-in to Amazon MSK: a signed token, sent with OAUTHBEARER;
+* `entra`: the same with Microsoft Entra, for Event Hubs.
 """

@@ -142,8 +142,8 @@ PROPERTIES: Mapping[str, Property] = {
     "sasl.login.retry.backoff.ms": Ignored(_JVM_LOGIN),
     "sasl.mechanism": Mapped(
         text,
-        note="PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER or AWS_MSK_IAM; required with SASL. "
-        "Java's default, GSSAPI, is refused",
+        note="PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER, AWS_MSK_IAM or AZURE_ENTRA (see below); "
+        "required with SASL. Java's default, GSSAPI, is refused",
     ),
     "sasl.msk.region": Mapped(
         text, note="ours: the AWS region of the cluster, if the names of the brokers do not hold it"

@@ -12,6 +12,7 @@ from kafka.protocol.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 
 from headwater.core.errors import AuthenticationError, HeadwaterError, OptionError
 from headwater.core.secrets import kept_secret
+from headwater.enumerators.kafka.client.entra import EntraId
 from headwater.enumerators.kafka.client.errors import from_code
 from headwater.enumerators.kafka.client.metadata import BrokerAddress
 from headwater.enumerators.kafka.client.msk_iam import MskIam
@@ -93,7 +94,7 @@ def _mechanism(config: SaslConfig) -> Any:
     make = get_sasl_mechanism(config.mechanism)
     if config.mechanism == "OAUTHBEARER":
         return make(
-            sasl_oauth_token_provider=_MskTokens(config.msk) if config.msk else _TokenProvider(config)
+            sasl_oauth_token_provider=_CloudTokens(config.cloud) if config.cloud else _TokenProvider(config)
         )
     username = config.username
     if config.mechanism.startswith("SCRAM"):
@@ -131,14 +132,14 @@ class _TokenProvider(AbstractTokenProvider):  # type: ignore[misc] # kafka-pytho
         return dict(self._config.extensions)
 
 
-class _MskTokens(AbstractTokenProvider):  # type: ignore[misc] # kafka-python has no types
-    """AWS's signed tokens as kafka-python asks for them."""
+class _CloudTokens(AbstractTokenProvider):  # type: ignore[misc] # kafka-python has no types
+    """A cloud's tokens as kafka-python asks for them."""
 
-    def __init__(self, signing: MskIam) -> None:
-        self._signing = signing
+    def __init__(self, cloud: MskIam | EntraId) -> None:
+        self._cloud = cloud
 
     def token(self) -> str:
-        return self._signing.token()
+        return self._cloud.token()
 
 
 def _load(config: SaslConfig) -> Callable[[], object]:

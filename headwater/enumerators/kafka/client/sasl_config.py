@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from headwater.core.errors import OptionError
-from headwater.enumerators.kafka.client import msk_iam
+from headwater.enumerators.kafka.client import entra, msk_iam
+from headwater.enumerators.kafka.client.entra import EntraId
 from headwater.enumerators.kafka.client.msk_iam import MskIam
 
 _MODULES = {
@@ -20,6 +21,7 @@ _MODULES = {
     "SCRAM-SHA-512": "ScramLoginModule",
     "OAUTHBEARER": "OAuthBearerLoginModule",
     msk_iam.MECHANISM: "IAMLoginModule",
+    entra.MECHANISM: "OAuthBearerLoginModule",
 }
 _REFUSED = {
     "GSSAPI": "Kerberos needs a ticket cache and a native library on every executor; "
@@ -52,7 +54,7 @@ class SaslConfig:
         password: for PLAIN and SCRAM, as `headwater.core.secrets.resolved_secret` takes it.
         token_provider: ``package.module:function``, for OAUTHBEARER.
         extensions: SASL extensions (KIP-342), for OAUTHBEARER.
-        msk: how to sign tokens for Amazon MSK, for OAUTHBEARER instead of a token provider.
+        cloud: where tokens of a cloud come from, for OAUTHBEARER instead of a token provider.
         option: the option that holds the credentials, for messages.
     """
 
@@ -61,7 +63,7 @@ class SaslConfig:
     password: str = field(default="", repr=False)
     token_provider: str = ""
     extensions: tuple[tuple[str, str], ...] = field(default=(), repr=False)
-    msk: MskIam | None = None
+    cloud: MskIam | EntraId | None = None
     option: str = _JAAS_OPTION
 
 
@@ -84,6 +86,8 @@ def sasl_config(values: Mapping[str, Any], protocol: str) -> SaslConfig:
             f"{msk_iam.CALLBACK_HANDLERS[0]} goes with kafka.sasl.mechanism={msk_iam.MECHANISM}",
             option="kafka.sasl.client.callback.handler.class",
         )
+    if mechanism == entra.MECHANISM:
+        return _entra_config(values, protocol, entry)
     if mechanism == "OAUTHBEARER":
         return _oauth_config(values["sasl.oauthbearer.token.provider"], entry)
     return _password_config(mechanism, values["sasl.username"], values["sasl.password"], entry)
@@ -104,7 +108,21 @@ def _msk_config(values: Mapping[str, Any], protocol: str, entry: JaasEntry | Non
         )
     options = entry.options if entry else {}
     signing = msk_iam.msk_iam(values["sasl.msk.region"], values["bootstrap.servers"], options, _JAAS_OPTION)
-    return SaslConfig("OAUTHBEARER", msk=signing)
+    return SaslConfig("OAUTHBEARER", cloud=signing)
+
+
+def _entra_config(values: Mapping[str, Any], protocol: str, entry: JaasEntry | None) -> SaslConfig:
+    if protocol != "SASL_SSL":
+        raise OptionError("Event Hubs takes tokens with SASL_SSL only", option="kafka.security.protocol")
+    for option, value in {
+        "kafka.sasl.oauthbearer.token.provider": values["sasl.oauthbearer.token.provider"],
+        _JAAS_OPTION: entry.options if entry else None,
+    }.items():
+        if value:
+            raise OptionError(
+                f"clashes with {entra.MECHANISM}, which asks for tokens by itself", option=option
+            )
+    return SaslConfig("OAUTHBEARER", cloud=entra.entra_id(values["bootstrap.servers"]))
 
 
 def _mechanism(name: str | None, protocol: str) -> str:

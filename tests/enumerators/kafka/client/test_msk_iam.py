@@ -38,9 +38,9 @@ def signing(**changed: str) -> MskIam:
     options = JVM_OPTIONS | {f"kafka.{name.replace('_', '.')}": value for name, value in changed.items()}
     found = ClientConfig.from_options({name: value for name, value in options.items() if value}).sasl
     assert found is not None
-    assert found.msk is not None
+    assert isinstance(found.cloud, MskIam)
     assert found.mechanism == "OAUTHBEARER"
-    return found.msk
+    return found.cloud
 
 
 def jaas(options: str) -> str:
