@@ -296,6 +296,9 @@ def check_url(url: str) -> Finding:
     except HeadwaterError:
         mend = f"{sys.executable} -m pip install 'headwater[http]'"
         return Finding(subject, "not asked: the extra http is not installed", mend)
+    if "://" not in url:
+        # Up to 2.7 urllib3 warns, and asks a host of some name.
+        return Finding(subject, "is no http:// or https:// URL", "give it with its http:// or https://")
     try:
         response = urllib3.request("GET", url, retries=False, timeout=_URL_TIMEOUT_S, preload_content=False)
     except urllib3.exceptions.HTTPError as error:

@@ -8,18 +8,67 @@ import math
 import mmap
 import os
 import sys
+from collections import defaultdict
 from collections.abc import Iterator
-from typing import Any
+from functools import cache
+from typing import Any, Final
 from unittest import mock
 
 import numpy as np
 
+from headwater.readers.kafka import rows
 from headwater.readers.kernels.arenas import PROCESS_POOL
 from headwater.readers.kernels.arrays import ByteArray
 
 _GUARDED = ("headwater.readers.formats.", "headwater.readers.files.", "headwater.readers.kafka.")
 _PROT_NONE = 0
 _LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+class _Pages:
+    """Pages with a forbidden one before and one behind them; forbidden themselves while nobody has them.
+
+    Args:
+        count: how many there are.
+    """
+
+    def __init__(self, count: int) -> None:
+        anonymous = mmap.MAP_PRIVATE | getattr(mmap, "MAP_ANONYMOUS", 0)
+        self._mapped = mmap.mmap(-1, (count + 2) * mmap.PAGESIZE, flags=anonymous)
+        first = ctypes.addressof(ctypes.c_uint8.from_buffer(self._mapped))
+        _protect(first, count + 2, _PROT_NONE)
+        self._count = count
+        self._address = first + mmap.PAGESIZE
+
+    def lend(self) -> ByteArray:
+        """Return the pages, until no view of them lives."""
+        _protect(self._address, self._count, mmap.PROT_READ | mmap.PROT_WRITE)
+        lent = _lent_type(self._count * mmap.PAGESIZE).from_address(self._address)
+        lent.pages = self
+        return np.frombuffer(lent, np.uint8)
+
+    def take_back(self) -> None:
+        """Keep the pages for the next one: to map others takes longer than to decode a few records."""
+        # Who reads here now dies of it, as where there is no such memory any more.
+        _protect(self._address, self._count, _PROT_NONE)
+        if len(_FREE[self._count]) < _MOST_FREE:
+            _FREE[self._count].append(self)
+
+
+_MOST_FREE: Final = 16
+_FREE: Final[dict[int, list[_Pages]]] = defaultdict(list)
+"""Those that nobody has, by their number of pages."""
+
+
+@cache
+def _lent_type(size: int) -> Any:
+    """Return a type of arrays that give their pages back when they are gone."""
+    return type("Lent", (ctypes.c_uint8 * size,), {"__del__": lambda lent: lent.pages.take_back()})
+
+
+def _protect(address: int, pages: int, access: int) -> None:
+    if _LIBC.mprotect(ctypes.c_void_p(address), ctypes.c_size_t(pages * mmap.PAGESIZE), access):
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
 
 class GuardedMemory:
@@ -30,16 +79,10 @@ class GuardedMemory:
     """
 
     def __init__(self, size: int) -> None:
-        inside = -(-max(size, 1) // mmap.PAGESIZE) * mmap.PAGESIZE
-        pages = mmap.mmap(
-            -1, inside + 2 * mmap.PAGESIZE, flags=mmap.MAP_PRIVATE | getattr(mmap, "MAP_ANONYMOUS", 0)
-        )
-        whole: ByteArray = np.frombuffer(pages, np.uint8)
-        first = int(whole.__array_interface__["data"][0])
-        for page in (first, first + mmap.PAGESIZE + inside):
-            if _LIBC.mprotect(ctypes.c_void_p(page), ctypes.c_size_t(mmap.PAGESIZE), _PROT_NONE):
-                raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-        self._inside = whole[mmap.PAGESIZE : -mmap.PAGESIZE]
+        count = -(-max(size, 1) // mmap.PAGESIZE)
+        free = _FREE[count]
+        pages = free.pop() if free else _Pages(count)
+        self._inside = pages.lend()
 
     @property
     def size(self) -> int:
@@ -70,7 +113,7 @@ class GuardedNumpy:
     def empty(self, shape: Any, dtype: Any = float) -> Any:
         """Return memory behind which nothing is, for as many elements."""
         self._made += 1
-        size = math.prod(np.atleast_1d(shape).tolist()) * np.dtype(dtype).itemsize
+        size = (shape if isinstance(shape, int) else math.prod(shape)) * np.dtype(dtype).itemsize
         memory = GuardedMemory(size).at_end(size)
         memory[:] = self._made % 251
         return memory.view(dtype).reshape(shape)
@@ -100,6 +143,9 @@ def guarded_modules() -> Iterator[None]:
     """Let columns, and all arrays that the decoders' modules make, lie between forbidden pages."""
     with contextlib.ExitStack() as patches:
         patches.enter_context(mock.patch.object(PROCESS_POOL, "lease", _guarded_lease))
+        # No room for more rows than there may be: it would lie before the forbidden page.
+        patches.enter_context(mock.patch.multiple(rows, _USUAL_ROWS=1, _USUAL_BYTES=1))
+        patches.enter_context(mock.patch.multiple(rows, _ROWS_STEP=1, _BYTES_STEP=1))
         for name, module in list(sys.modules.items()):
             is_kernel = ".kernel." in name or name.endswith(".kernel")
             if name.startswith(_GUARDED) and hasattr(module, "np") and not is_kernel:
