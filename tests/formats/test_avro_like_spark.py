@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import random
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from pyspark.sql.avro.functions import from_avro
 
 from headwater.core.errors import FormatSchemaError
 from headwater.readers.formats.avro.avro_format import AvroValueFormat
+from headwater.readers.formats.avro.schema import parse_schema
 from tests.formats.avro_schemas import (
     DEFAULT_TYPES,
     DEFAULTS,
@@ -31,6 +33,7 @@ from tests.formats.avro_schemas import (
     schema_of,
     value,
 )
+from tests.formats.avro_texts import TEXTS
 from tests.parity.golden.answers import Answers
 from tests.parity.golden.settings import Settings
 from tests.readers.formats.avro.values import encode, spans
@@ -69,6 +72,24 @@ def test_a_default_of_any_type_becomes_what_javas_resolving_decoder_makes_of_it(
     # Java's library fails there, since 1.12.
     meant: dict[str, Any] = {default: (None, []) for default in ("[]", "{}")}
     assert differ == (meant if name == "nullable array" else {})
+
+
+@pytest.mark.parametrize("kind", list(TEXTS))
+def test_a_schema_is_taken_as_javas_parser_takes_it_and_in_a_file_with_any_names(
+    answers: Answers, settings: Settings, kind: str
+) -> None:
+    texts = TEXTS[kind]
+    theirs = answers.ask(
+        ("Java's parser of schemas, and that of files", texts),
+        lambda: [_java_takes(settings.spark, text) for text in texts],
+    )
+    differ = [
+        (text, takes)
+        for text, takes in zip(texts, theirs, strict=True)
+        if tuple(takes)
+        != tuple(_succeeds(partial(parse_schema, text, any_names=any_names)) for any_names in (False, True))
+    ]
+    assert differ == []
 
 
 def test_a_text_that_is_no_number_is_no_default_of_a_number() -> None:
@@ -158,6 +179,27 @@ def _java_record(spark: SparkSession, writer: str, reader: str) -> bytes | None:
     avro.generic.GenericDatumWriter(schemas[1]).write(found, encoder)
     encoder.flush()
     return bytes(output.toByteArray())
+
+
+def _java_takes(spark: SparkSession, text: str) -> tuple[bool, bool]:
+    """Return whether Java's library takes a schema that a user writes, and one in the header of a file."""
+    jvm: Any = spark._jvm
+    avro = jvm.org.apache.avro
+    header = encode({"type": "map", "values": "bytes"}, {"avro.schema": text.encode()})
+
+    def opened() -> None:
+        content = jvm.java.io.ByteArrayInputStream(b"Obj\1" + header + bytes(16))
+        avro.file.DataFileStream(content, avro.generic.GenericDatumReader())
+
+    return _succeeds(lambda: avro.Schema.Parser().parse(text)), _succeeds(opened)
+
+
+def _succeeds(call: Callable[[], Any]) -> bool:
+    try:
+        call()
+    except (FormatSchemaError, Py4JJavaError, PySparkException):
+        return False
+    return True
 
 
 def _our_columns(writer: str, reader: str, values: Sequence[bytes]) -> tuple[list[Any], list[Any]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -27,7 +26,7 @@ from headwater.readers.files.file_format import FileBlock, FileFormat
 from headwater.readers.files.rebase import Rebase
 from headwater.readers.files.spark_notes import noted_avro_type
 from headwater.readers.formats.avro.columns import arrow_schema
-from headwater.readers.formats.avro.schema import parse_schema
+from headwater.readers.formats.avro.schema import parse_schema, schema_json
 from headwater.readers.formats.avro.types import RecordField, RecordType
 
 if TYPE_CHECKING:
@@ -72,7 +71,7 @@ class AvroFormat(FileFormat):
         with _named_errors(status):
             header = _container().read_header(file)
             record = self._reader(header)
-            node = json.loads(self.settings.avro_schema or header.schema)
+            node = schema_json(self.settings.avro_schema or header.schema)
             nodes = {field["name"]: field["type"] for field in node["fields"]}
             noted = [
                 field.with_type(noted_avro_type(nodes[field.name], field.type, field.name))
@@ -145,7 +144,7 @@ def _nulls(rows: int) -> pa.RecordBatch:
 
 def _record(text: str) -> RecordType:
     # A record in itself may be among the fields that are not read.
-    schema = parse_schema(text, recursive=True)
+    schema = parse_schema(text, recursive=True, any_names=True)
     if not isinstance(schema, RecordType):
         raise FormatSchemaError("the schema of the file is no record, so it has no columns")
     return schema

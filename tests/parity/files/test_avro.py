@@ -81,6 +81,19 @@ def avro(kind: Any, values: list[Any], codec: str = "null", interval: int = 16_0
     return avro_file({"c": kind}, [{"c": value} for value in values], codec, interval)
 
 
+@pytest.mark.parametrize("schema", [None, "`name` int"])
+@pytest.mark.parametrize("name", ["a-bc", "a bc", "12ab", "a.bc", "    "])
+def test_columns_and_types_of_a_file_may_have_any_name(
+    parity: FilesParity, name: str, schema: str | None
+) -> None:
+    inner = {"type": "record", "name": "name", "fields": [{"name": "name", "type": "string"}]}
+    content = avro_file({"name": "int", "else": inner}, [{"name": 1, "else": {"name": "x"}}])
+    how = reading("avro", None if schema is None else schema.replace("name", name))
+    sparks, ours = parity.both(how, [content.replace(b': "name"', f': "{name}"'.encode())])
+    assert ours == sparks
+    assert not isinstance(ours[0], Failed)
+
+
 def compare(parity: FilesParity, written: str, read: str | None) -> None:
     how = reading("avro", None if read is None else f"c {read}")
     sparks, ours = parity.both(how, [avro(*WRITTEN[written])])

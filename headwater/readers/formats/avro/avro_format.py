@@ -125,7 +125,7 @@ class ConfluentAvroFormat(Format):
         )
 
     def _reader(self) -> AvroType:
-        return parse_schema(self.reader_schema, self.references)
+        return parse_schema(self.reader_schema, self.references, any_names=True)
 
     def _writer(self, schema_id: int, row: int) -> AvroType:
         """Return the schema that a value names."""
@@ -140,6 +140,7 @@ class ConfluentAvroFormat(Format):
                 f"the schema of id {schema_id} is of the kind {registered.kind}, not AVRO", position=row
             )
         try:
-            return parse_schema(registered.text, [text for _, text in registered.references], recursive=True)
+            others = [text for _, text in registered.references]
+            return parse_schema(registered.text, others, recursive=True, any_names=True)
         except FormatSchemaError as error:
             raise SourceError(f"the schema of id {schema_id}: {error}", position=row) from error

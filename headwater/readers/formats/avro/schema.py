@@ -30,7 +30,8 @@ from headwater.readers.formats.avro.types import (
 MOST_TYPES: Final = 10_000
 """With each use of a named type counted: a short text can name a type in a type in a type."""
 _MOST_DEPTH: Final = 64
-_NAME: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
+_NAME: Final = re.compile(r"[^\W\d]\w*")
+_ORDERS: Final = frozenset({"ascending", "descending", "ignore"})
 _COMMENT: Final = re.compile(r'("(?:[^"\\]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _PRIMITIVES: Final = frozenset({"null", "boolean", "int", "long", "float", "double", "bytes", "string"})
 _LOGICAL: Final = {
@@ -49,26 +50,35 @@ _Made = TypeVar("_Made", bound=AvroType)
 _Named = TypeVar("_Named", bound=NamedType)
 
 
-def parse_schema(text: str, references: Sequence[str] = (), *, recursive: bool = False) -> AvroType:
+def parse_schema(
+    text: str, references: Sequence[str] = (), *, recursive: bool = False, any_names: bool = False
+) -> AvroType:
     """Return the tree of a schema.
 
     Args:
         text: the schema in JSON, or the name of a primitive type.
         references: schemas that this one names types of, each after those that it needs itself.
         recursive: whether a record may contain itself: that of a writer may.
+        any_names: whether names may be any text. Java's parser takes what the specification allows, except in
+            the header of a file.
 
     Raises:
         FormatSchemaError: it is no Avro schema, or has a type that contains itself.
     """
-    parser = _Parser(recursive=recursive)
+    parser = _Parser(recursive=recursive, any_names=any_names)
     for reference in references:
-        parser.parse(_json(reference), "", 0)
-    return parser.parse(_json(text), "", 0)
+        parser.parse(schema_json(reference), "", 0)
+    return parser.parse(schema_json(text), "", 0)
 
 
-def _json(text: str) -> Any:
+def schema_json(text: str) -> Any:
+    """Return the JSON of a schema, in which comments may be; of the name of a primitive type that name.
+
+    Raises:
+        FormatSchemaError: it is no JSON.
+    """
     try:
-        return json.loads(text)
+        return json.loads(text, parse_constant=_refuse_constant)
     except RecursionError:
         raise FormatSchemaError("the Avro schema is nested too deeply") from None
     except ValueError as error:
@@ -76,15 +86,21 @@ def _json(text: str) -> Any:
             return text.strip()
         # Java's parser takes comments.
         if (plain := _COMMENT.sub(lambda match: match[1] or " ", text)) != text:
-            return _json(plain)
+            return schema_json(plain)
         raise FormatSchemaError(f"the Avro schema is not JSON: {error}") from None
+
+
+def _refuse_constant(constant: str) -> None:
+    """Python takes it for a number of JSON."""
+    raise ValueError(f"{constant} is no value of JSON")
 
 
 class _Parser:
     """Parses one schema. Types are known by their full names once they are complete."""
 
-    def __init__(self, *, recursive: bool) -> None:
+    def __init__(self, *, recursive: bool, any_names: bool) -> None:
         self._recursive = recursive
+        self._any_names = any_names
         self._named: dict[str, NamedType] = {}
         self._open: dict[str, list[RecordType]] = {}
         """The records that are not complete, the outermost first."""
@@ -182,7 +198,7 @@ class _Parser:
 
     def _field(self, field: Any, record: str, namespace: str, depth: int) -> RecordField:
         match field:
-            case {"name": str(name), "type": kind} if _NAME.fullmatch(name):
+            case {"name": str(name), "type": kind} if self._is_name(name) and _has_order(field):
                 parsed = self.parse(kind, namespace, depth + 1)
                 default = field.get("default", NO_DEFAULT)
                 if isinstance(default, str) and parsed.kind in {"float", "double"}:
@@ -195,8 +211,12 @@ class _Parser:
         symbols = _part(schema, "symbols", f"the enum {name!r}")
         if not (isinstance(symbols, list) and symbols and all(isinstance(each, str) for each in symbols)):
             raise FormatSchemaError(f"the enum {name!r} has no list of symbols")
+        if len(set(symbols)) < len(symbols) or not all(map(self._is_name, symbols)):
+            raise FormatSchemaError(f"the enum {name!r} has a symbol twice, or one that is no name of Avro")
         default = schema.get("default")
-        if default is not None and default not in symbols:
+        if not isinstance(default, str):
+            default = None
+        elif default not in symbols:
             raise FormatSchemaError(f"the default of the enum {name!r} is not one of its symbols")
         return self._define(self._weighed(EnumType(name, aliases, tuple(symbols), default), []))
 
@@ -210,17 +230,28 @@ class _Parser:
 
     def _names(self, schema: Mapping[str, Any], namespace: str) -> tuple[str, tuple[str, ...]]:
         name = schema.get("name")
-        if not (isinstance(name, str) and _NAME.fullmatch(name)):
-            raise FormatSchemaError(f"the Avro schema has {_shown(name)} where the name of a type belongs")
         own = schema.get("namespace")
-        full = _full_name(name, namespace if own is None else str(own))
-        if full in self._named or full in self._open or full in _PRIMITIVES:
+        aliases = _aliases(schema)
+        if not isinstance(name, str):
+            raise FormatSchemaError(f"the Avro schema has {_shown(name)} where the name of a type belongs")
+        full = _full_name(name, own if isinstance(own, str) else namespace)
+        for each in (full, *aliases):
+            if not all(map(self._is_name, each.split("."))):
+                raise FormatSchemaError(
+                    f"the Avro schema has {_shown(each)} where the name of a type belongs"
+                )
+        if full in self._open or full in _PRIMITIVES:
             raise FormatSchemaError(f"the Avro schema defines the type {full!r} twice")
         within = full.rpartition(".")[0]
-        return full, tuple(_full_name(alias, within) for alias in _aliases(schema))
+        return full, tuple(_full_name(alias, within) for alias in aliases)
+
+    def _is_name(self, text: str) -> bool:
+        return self._any_names or _NAME.fullmatch(text) is not None
 
     def _define(self, definition: _Named) -> _Named:
-        self._named[definition.name] = definition
+        # Java's parser takes a type that is defined again as it is.
+        if self._named.setdefault(definition.name, definition) != definition:
+            raise FormatSchemaError(f"the Avro schema defines the type {definition.name!r} twice")
         return definition
 
     def _weighed(self, schema: _Made, parts: Sequence[AvroType]) -> _Made:
@@ -250,14 +281,19 @@ def _part(schema: Mapping[str, Any], key: str, owner: str) -> Any:
 
 
 def _aliases(schema: Mapping[str, Any]) -> tuple[str, ...]:
-    aliases = schema.get("aliases") or []
+    aliases = schema.get("aliases", [])
     if not (isinstance(aliases, list) and all(isinstance(alias, str) for alias in aliases)):
         raise FormatSchemaError(f"the Avro schema has {_shown(aliases)} where a list of aliases belongs")
     return tuple(aliases)
 
 
 def _full_name(name: str, namespace: str) -> str:
-    return name if "." in name or not namespace else f"{namespace}.{name}"
+    return name.removeprefix(".") if "." in name or not namespace else f"{namespace}.{name}"
+
+
+def _has_order(field: Mapping[str, Any]) -> bool:
+    """Whether a field says nothing of its order, or what Avro knows."""
+    return str(field.get("order", "ignore")).lower() in _ORDERS
 
 
 def _decimal(schema: Mapping[str, Any], size: int | None) -> AvroDecimal | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -102,7 +103,7 @@ class RecursiveType:
     """A record inside of itself, in a writer's schema: values of it can be skipped to any depth."""
 
     name: str
-    definition: list[RecordType]
+    definition: list[RecordType] = dataclasses.field(compare=False)
     """Filled with the record once that is complete."""
     kind: str = "record"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from functools import partial
@@ -13,6 +14,8 @@ from urllib.parse import urlparse
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from google.protobuf import runtime_version
+from google.protobuf.runtime_version import VersionError
 from pyspark.errors import StreamingQueryException
 
 import headwater as hw
@@ -304,6 +307,20 @@ def test_a_start_with_another_number_of_partitions_is_refused_while_rows_of_a_ke
     until(lambda: written(tmp_path / "out").total() >= 3, "all rows")
     query.stop()
     assert written(tmp_path / "out") == Counter(range(3))
+
+
+@pytest.mark.usefixtures("rocksdb")
+def test_a_protobuf_that_is_older_than_sparks_own_code_is_refused_by_name(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise VersionError("gencode 6.33.5 runtime 6.31.1")
+
+    monkeypatch.delitem(sys.modules, "pyspark.sql.streaming.proto.StateMessage_pb2", raising=False)
+    monkeypatch.setattr(runtime_version, "ValidateProtobufRuntimeVersion", refuse)
+    stream = spark.readStream.format("rate").load()
+    with pytest.raises(OptionError, match=r"does not go with the protobuf of this Python: .* 6\.31\.1"):
+        hw.unordered_wait(stream, Lookup(""), schema="name string", carry_over="2s")
 
 
 def test_carry_over_needs_rocksdb_and_a_stream(spark: SparkSession) -> None:
