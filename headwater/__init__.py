@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from headwater import async_io, contracts, errors, options, read, read_stream, testing
     from headwater.connector.async_io.wait import keyed_wait, ordered_wait, split_failures, unordered_wait
+    from headwater.connector.changes.apply import apply_changes
     from headwater.connector.formats.row_decoding import decode
     from headwater.connector.readable import explain, install_excepthook
     from headwater.connector.sources.registry import options_of
@@ -79,6 +80,7 @@ __all__ = [
     "SimpleSource",
     "TransientSourceError",
     "__version__",
+    "apply_changes",
     "async_io",
     "configure",
     "contracts",
@@ -106,6 +108,7 @@ __all__ = [
 _MODULES = ("async_io", "contracts", "errors", "options", "read", "read_stream", "testing")
 _HOMES = {
     "headwater.connector.async_io.wait": ("keyed_wait", "ordered_wait", "split_failures", "unordered_wait"),
+    "headwater.connector.changes.apply": ("apply_changes",),
     "headwater.connector.formats.row_decoding": ("decode",),
     "headwater.tools.monitoring.board": ("Board",),
     "headwater.tools.monitoring.metrics_export": ("export_metrics",),

@@ -17,7 +17,7 @@ from pathlib import Path
 import pyspark
 
 from local_kafka_jars import LocalKafkaError, cache_dir, java_release, locked
-from spark_kafka_jars import AVRO, spark_format_jar, spark_kafka_jars
+from spark_kafka_jars import AVRO, catalog_jar, spark_format_jar, spark_kafka_jars
 
 __all__ = ["QUICK", "jars", "jvm_options", "make_archive"]
 
@@ -59,8 +59,8 @@ spark.stop()
 
 
 def jars() -> list[Path]:
-    """Return the jars that tests add to Spark: its own Kafka source, and ``from_avro``."""
-    return [*spark_kafka_jars(), spark_format_jar(AVRO)]
+    """Return the jars that tests add to Spark: its own Kafka source, ``from_avro``, and tables with MERGE."""
+    return [*spark_kafka_jars(), spark_format_jar(AVRO), catalog_jar()]
 
 
 def jvm_options(added: Sequence[Path] = ()) -> str:

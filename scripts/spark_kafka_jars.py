@@ -1,14 +1,15 @@
-"""The jars of Spark's own Kafka source, downloaded once: tests and benchmarks run it beside headwater's."""
+"""Jars that tests and benchmarks add to Spark, downloaded once: its own Kafka source, tables with MERGE."""
 
 from __future__ import annotations
 
 import shutil
 import subprocess
+import zipfile
 from pathlib import Path
 
 from local_kafka_jars import LocalKafkaError, cache_dir, locked, resolve
 
-__all__ = ["AVRO", "PROTOBUF", "spark_format_jar", "spark_kafka_jars"]
+__all__ = ["AVRO", "PROTOBUF", "catalog_jar", "spark_format_jar", "spark_kafka_jars"]
 
 VERSION = "4.2.0"
 SOURCE = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{VERSION}"
@@ -17,6 +18,8 @@ CLIENT = "org.apache.kafka:kafka-clients:3.9.1"
 POOL = "org.apache.commons:commons-pool2:2.12.0"
 AVRO = "org.apache.spark:spark-avro_2.13:4.1.1"
 PROTOBUF = "org.apache.spark:spark-protobuf_2.13:4.1.1"
+CATALOG = f"org.apache.spark:spark-catalyst_2.13:{VERSION}:jar:tests"
+"""Spark's own tests have a catalogue in memory whose tables have MERGE. No mirror has those of 4.3."""
 
 SPARK_HAS = (
     "at.yawk.lz4:*",
@@ -67,6 +70,31 @@ def spark_format_jar(artifact: str) -> Path:
     return jar
 
 
+def catalog_jar() -> Path:
+    """Return a jar with the catalogue in memory of Spark's own tests; the first call downloads it.
+
+    Only these classes: the whole jar has a set-up of logs too, which would be that of every test.
+
+    Raises:
+        LocalKafkaError: the download failed.
+    """
+    jar = cache_dir() / f"spark-test-catalog-{VERSION}.jar"
+    if not jar.exists():
+        with locked():
+            if not jar.exists():
+                folder = cache_dir() / f"spark-catalyst-tests-{VERSION}"
+                _get(CATALOG, folder)
+                (whole,) = folder.glob("*.jar")
+                part = jar.with_suffix(".part")
+                with zipfile.ZipFile(whole) as read, zipfile.ZipFile(part, "w") as written:
+                    for name in read.namelist():
+                        if name.startswith("org/apache/spark/sql/connector/"):
+                            written.writestr(name, read.read(name))
+                part.replace(jar)
+                shutil.rmtree(folder)
+    return jar
+
+
 def _with_maven(folder: Path) -> None:
     for artifact in (SOURCE, TOKENS, CLIENT, POOL):
         _get(artifact, folder)
@@ -102,4 +130,4 @@ def _resolve_alone(artifact: str, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    print(*spark_kafka_jars(), sep="\n")
+    print(*spark_kafka_jars(), catalog_jar(), sep="\n")

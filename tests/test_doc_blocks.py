@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGES = (
+    "apply-changes",
     "batch-duration",
     "consumer-groups",
     "demo",

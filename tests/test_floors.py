@@ -37,7 +37,7 @@ FOLDERS: dict[str, list[tuple[str, ...]]] = {
         (*SYSTEMS, "demo", "hybrid"),
     ],
     "headwater.connector": [
-        ("coordination", "formats"),
+        ("changes", "coordination", "formats"),
         ("async_io",),
         ("planned", "barrier"),
         ("sources",),

@@ -5,6 +5,7 @@ Only it and the tools above it import pyspark.
 
 * `async_io`: asynchronous I/O on DataFrames: FLIP-12's ``unorderedWait`` and ``orderedWait`` for Spark;
 * `barrier`: barrier mode on the driver;
+* `changes`: changes of a table, applied to another table: ``hw.apply_changes``;
 * `compat`: the one place that knows versions of Spark: which are supported, and the parts of them that may
   change;
 * `coordination`: shared by the coordinators of both modes: the enumerator's life, its threads, and the form

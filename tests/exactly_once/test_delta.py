@@ -7,24 +7,21 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
 import random
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
-import pyspark
 import pytest
 
 from local_kafka import LocalKafka
-from spark_kafka_jars import spark_format_jar
+from tests.delta_tables import delta_settings, needs_delta
 from tests.exactly_once.processes import HERE, Program
 from tests.exactly_once.producing import Producer
 from tests.exactly_once.watching import FolderWatch
 from tests.patience import PATIENCE_S
 
-JARS = ("io.delta:delta-spark_4.2_2.13:4.4.0", "io.delta:delta-storage:4.4.0")
 ROUNDS = 8
 PARTITIONS = 3
 LIFE_S = 300
@@ -35,7 +32,7 @@ MOST_EVENTS = 40
 @pytest.mark.long
 @pytest.mark.crash
 @pytest.mark.slow
-@pytest.mark.skipif(not pyspark.__version__.startswith("4.2."), reason="Delta 4.4.0 is for Spark 4.2")
+@needs_delta
 @pytest.mark.timeout(600 + 90 * ROUNDS)
 def test_each_record_is_in_a_delta_table_once(
     spark_conf: dict[str, Any], kafka: LocalKafka, topic: str, rng: random.Random, tmp_path: Path
@@ -45,7 +42,7 @@ def test_each_record_is_in_a_delta_table_once(
     for folder in folders:
         folder.mkdir(parents=True)
     job = {
-        "conf": {**spark_conf, **_delta(spark_conf), "spark.driver.memory": "1g"},
+        "conf": {**spark_conf, **delta_settings(spark_conf), "spark.driver.memory": "1g"},
         "servers": kafka.bootstrap_servers,
         "topic": topic,
         "folder": str(tmp_path),
@@ -71,13 +68,3 @@ def test_each_record_is_in_a_delta_table_once(
     assert last.returncode == 0, last.stderr[-6_000:]
     assert sorted(map(tuple, json.loads(last.stdout))) == sorted(producer.written)
     print(f"{len(producer.written)} records, each in the table once", flush=True)
-
-
-def _delta(conf: dict[str, Any]) -> dict[str, str]:
-    """Return the settings of a session that has Delta beside what it has."""
-    jars = [conf["spark.driver.extraClassPath"], *(str(spark_format_jar(jar)) for jar in JARS)]
-    return {
-        "spark.driver.extraClassPath": os.pathsep.join(jars),
-        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
-        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-    }

@@ -146,6 +146,12 @@ class Payloads(hw.SimpleSource):
 
     def read(self, split: hw.NamedSplit, position: int) -> Iterator[hw.Page]:
         yield hw.Page((), position + 1, lost=True)
+# Changes of a table.
+
+
+def merge(batch: DataFrame, batch_id: int) -> None:
+    """For ``foreachBatch``."""
+    hw.apply_changes(batch, into="lake.orders", key=["id"])
 
 
 class Decoded(hw.SimpleSource):

@@ -1,0 +1,160 @@
+"""``hw.apply_changes``: a batch of changes of a table becomes one MERGE into another table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from operator import or_
+from typing import TYPE_CHECKING, Final, cast
+
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own habit
+
+from headwater.connector.changes.reduction import (
+    OPERATION,
+    ORDER,
+    UNCHANGED,
+    Reduced,
+    flattened,
+    value_column,
+)
+from headwater.connector.changes.rows import OPERATIONS, TRUNCATE, change_rows
+from headwater.connector.changes.target import target_table
+from headwater.connector.program_arguments import checked_frame, checked_names, checked_text
+from headwater.connector.readable import readable
+from headwater.core.errors import OptionError, SourceError
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, Row
+    from pyspark.sql.types import StructType
+
+    from headwater.connector.changes.rows import ChangeRows
+
+_ROWS: Final = "rows"
+_TRUNCATED: Final = "truncated"
+_STRANGE: Final = "strange"
+_UNORDERED: Final = "unordered"
+_INCOMPLETE: Final = "incomplete"
+
+
+@readable
+def apply_changes(df: DataFrame, *, into: str, key: Sequence[str]) -> None:
+    """Apply a batch of change rows to a table: afterwards it is as the changed table was at the batch's end.
+
+    For ``foreachBatch``, where a batch may come twice: the second time changes nothing.
+
+    ::
+
+        def merge(df, batch_id):
+            hw.apply_changes(df, into="lake.orders", key=["id"])
+
+        changes.writeStream.foreachBatch(merge).option("checkpointLocation", ...).start()
+
+    The last change of each key is written, in one MERGE of Spark, with deletes and TRUNCATE. A column whose
+    value the database did not send (`_unchanged`) keeps its value. Columns that only describe a change, such
+    as `_lsn`, are written where the table has a column of that name.
+
+    Args:
+        df: rows with `_op`, `_lsn`, `_seq`; or with `_change_type`, `_commit_version`; or of Debezium, with
+            `op`, `before`, `after` and Kafka's `partition` and `offset`. Read twice, and cached meanwhile.
+        into: the table, of a format that has MERGE.
+        key: the columns that identify a row. Never NULL.
+
+    Raises:
+        OptionError: the frame is no batch of changes, the table is missing, has no MERGE or other columns, or
+            the key does not identify rows.
+        SourceError: a change cannot be applied: its operation is unknown, its place in the order is missing,
+            or a row with a new key lacks a value.
+    """
+    frame = checked_frame(df)
+    checked_text(into, "into")
+    if frame.isStreaming:
+        raise OptionError("is a stream: call hw.apply_changes in foreachBatch, with its batch", option="df")
+    target = target_table(frame.sparkSession, into)
+    names = target.check_key(checked_names(key, "key"))
+    changes = change_rows(frame, target.names)
+    columns = target.check_columns(list(changes.values))
+    rows = flattened(changes, list(columns.values()))
+    places = {name: at for at, name in enumerate(columns)}
+    keys = {name: value_column(places[name]) for name in names}
+    target.check_key_types({name: rows.schema[column].dataType for name, column in keys.items()})
+    # The batch is looked at before it is written: without a cache the source would be read each time.
+    rows = rows.persist()
+    try:
+        seen = _look(rows, keys)
+        _check(seen, keys, changes, into)
+        if not seen[_ROWS]:
+            return
+        is_truncated = seen[_TRUNCATED] is not None
+        kept = rows.where(F.col(ORDER) > _literal(seen[_TRUNCATED], rows)) if is_truncated else rows
+        partial = frozenset(name for name, given in columns.items() if given in seen[UNCHANGED])
+        reduced = Reduced.of(kept, changes, list(columns), names, partial=partial, is_truncated=is_truncated)
+        target.merge(reduced, names)
+    finally:
+        rows.unpersist()
+
+
+def _look(rows: DataFrame, keys: Mapping[str, str]) -> Row:
+    """Return what must be known of a batch before it is written, in one pass."""
+    operation, order, unchanged = F.col(OPERATION), F.col(ORDER), F.col(UNCHANGED)
+    is_row = operation != TRUNCATE
+    struct = cast("StructType", rows.schema[ORDER].dataType)
+    places = [order[name] for name in struct.names]
+    is_strange = ~F.coalesce(operation.isin(*OPERATIONS), F.lit(False))
+    begins = operation.isin("r", "c") & (F.size(unchanged) > 0)
+    seen = rows.agg(
+        F.count(F.lit(1)).alias(_ROWS),
+        F.max(F.when(operation == TRUNCATE, order)).alias(_TRUNCATED),
+        F.array_distinct(F.flatten(F.collect_set(unchanged))).alias(UNCHANGED),
+        F.first(F.when(is_strange, F.coalesce(operation, F.lit("NULL"))), ignorenulls=True).alias(_STRANGE),
+        F.count(F.when(reduce(or_, (place.isNull() for place in places)), 1)).alias(_UNORDERED),
+        F.first(F.when(begins, F.struct(ORDER, UNCHANGED)), ignorenulls=True).alias(_INCOMPLETE),
+        *(F.count(F.when(is_row & F.col(column).isNull(), 1)).alias(column) for column in keys.values()),
+    ).first()
+    assert seen is not None
+    return seen
+
+
+def _check(seen: Row, keys: Mapping[str, str], changes: ChangeRows, into: str) -> None:
+    """Return if a batch can be applied.
+
+    Args:
+        seen: of `_look`.
+        keys: the key's columns, by the target's names.
+        changes: the kind of the rows.
+        into: the target, for the error.
+
+    Raises:
+        OptionError: a key is NULL.
+        SourceError: as `apply_changes` says.
+    """
+    if (strange := seen[_STRANGE]) is not None:
+        raise SourceError(f"hw.apply_changes into {into}: the operation of a change is {strange!r}: unknown")
+    if seen[_UNORDERED]:
+        raise SourceError(
+            f"hw.apply_changes into {into}: the order of {seen[_UNORDERED]} changes is not known: NULL in "
+            f"{' or '.join(changes.order_names)}"
+        )
+    for name, column in keys.items():
+        if seen[column]:
+            raise OptionError(
+                f"column {name!r} is NULL in {seen[column]} changes: a key identifies a row. A table without "
+                "such a key needs REPLICA IDENTITY FULL and cannot be a target: keep its change log",
+                option="key",
+            )
+    if seen[_TRUNCATED] is not None and not changes.truncates:
+        raise SourceError(
+            f"hw.apply_changes into {into}: a TRUNCATE of Debezium has no place among the changes of other "
+            "partitions: empty the target by hand, and leave such rows out (op <> 't')"
+        )
+    if (incomplete := seen[_INCOMPLETE]) is not None:
+        raise SourceError(
+            f"hw.apply_changes into {into}: the change at {tuple(incomplete[ORDER])} gives a row a new key "
+            f"and lacks the value of {', '.join(incomplete[UNCHANGED])}, which the database did not send: "
+            "ALTER TABLE ... REPLICA IDENTITY FULL on the server, and a new synchronisation of the table"
+        )
+
+
+def _literal(order: Row, rows: DataFrame) -> Column:
+    """Return an order that was seen as an expression of the same type."""
+    struct = cast("StructType", rows.schema[ORDER].dataType)
+    return F.struct(*(F.lit(order[field.name]).cast(field.dataType).alias(field.name) for field in struct))

@@ -1,0 +1,188 @@
+"""Kinds of change rows, brought into one form: operation, order, and the columns of the table.
+
+* headwater's own: `_op`, `_lsn`, `_seq`, and `_sync` and `_unchanged` where they are there;
+* Spark's changelog: `_change_type`, `_commit_version`, `_commit_timestamp`, with `_seq` and `_unchanged`
+  where they are there;
+* Debezium's, of Kafka: `op`, `before`, `after` as ``valueFormat=debezium-json`` gives them, with `partition`
+  and `offset`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own habit
+from pyspark.sql.types import BinaryType, StringType, StructType
+
+from headwater.connector.compat import quoted
+from headwater.connector.program_arguments import misfit
+from headwater.core.errors import OptionError
+
+HARD_DELETE: Final = "d"
+SOFT_DELETE: Final = "b"
+"""A row before its update: a delete if nothing follows, for the update may have another key."""
+TRUNCATE: Final = "t"
+OPERATIONS: Final = ("r", "c", "u", HARD_DELETE, SOFT_DELETE, TRUNCATE)
+
+UNAVAILABLE: Final = "__debezium_unavailable_value"
+"""What Debezium writes in place of a value that the database did not send: its default."""
+
+_OWN: Final = ("_op", "_lsn", "_seq")
+_OWN_META: Final = frozenset({*_OWN, "_xid", "_commit_ts", "_sync", "_unchanged"})
+_SPARK: Final = ("_change_type", "_commit_version")
+_SPARK_META: Final = frozenset({*_SPARK, "_commit_timestamp", "_xid", "_seq", "_sync", "_unchanged"})
+_SPARK_OPERATIONS: Final = {
+    "insert": "c",
+    "update_preimage": SOFT_DELETE,
+    "update_postimage": "u",
+    "delete": HARD_DELETE,
+}
+_DEBEZIUM: Final = ("op", "before", "after", "partition", "offset")
+_DEBEZIUM_META: Final = frozenset(
+    {*_DEBEZIUM, "ts_ms", "source", "key", "topic", "timestamp", "timestampType", "headers"}
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangeRows:
+    """Change rows of any kind, as expressions over their frame.
+
+    Attributes:
+        rows: the frame, without rows that change nothing.
+        operation: one of `OPERATIONS`; another value or NULL is refused.
+        order: a struct that orders the changes of a key. NULL in it is refused.
+        order_names: where that comes from, for errors.
+        unchanged: names of columns whose value the database did not send; an empty array if all have one.
+        values: the columns of the table by name.
+        doubt: an aggregate over the changes of a key, true where their order is not known; None: it is.
+        doubt_reason: the message of that error.
+        truncates: whether the place of a TRUNCATE among the changes is known.
+    """
+
+    rows: DataFrame
+    operation: Column
+    order: Column
+    order_names: tuple[str, ...]
+    unchanged: Column
+    values: Mapping[str, Column]
+    doubt: Callable[[Column], Column] | None = None
+    doubt_reason: str = ""
+    truncates: bool = True
+
+
+def change_rows(df: DataFrame, kept: Sequence[str]) -> ChangeRows:
+    """Return the change rows of a frame.
+
+    Args:
+        df: the frame of a batch.
+        kept: columns of the target: those of them that describe a change are data too.
+
+    Raises:
+        OptionError: it has no rows of a known kind.
+    """
+    names = frozenset(df.columns)
+    if names.issuperset(_OWN):
+        return _own(df, kept)
+    if names.issuperset(_SPARK):
+        return _of_changelog(df, kept)
+    if names.issuperset(_DEBEZIUM):
+        return _of_debezium(df)
+    raise misfit(
+        "df",
+        f"a frame of changes: with the columns {', '.join(_OWN)}; or {', '.join(_SPARK)}; or those of "
+        f"Debezium with their place in Kafka, {', '.join(_DEBEZIUM)}",
+        df,
+        f" with the columns {', '.join(df.columns)}",
+    )
+
+
+def _own(df: DataFrame, kept: Sequence[str]) -> ChangeRows:
+    return ChangeRows(
+        rows=df,
+        operation=F.col("_op"),
+        order=F.struct(_sync(df), F.col("_lsn"), F.col("_seq")),
+        order_names=("_sync", "_lsn", "_seq"),
+        unchanged=_unchanged(df),
+        values=_data(df, _OWN_META, kept),
+    )
+
+
+def _of_changelog(df: DataFrame, kept: Sequence[str]) -> ChangeRows:
+    kind = F.col("_change_type")
+    operation = F.lit(None).cast("string")
+    for name, letter in _SPARK_OPERATIONS.items():
+        operation = F.when(kind == name, letter).otherwise(operation)
+    # What is removed goes before what is added where nothing else tells: a version may rewrite a row.
+    rank = F.when(kind.isin("delete", "update_preimage"), 0).otherwise(1)
+    found = ChangeRows(
+        rows=df,
+        # An unknown word stays as it is, for the error.
+        operation=F.coalesce(operation, kind),
+        order=F.struct(_sync(df), F.col("_commit_version"), rank),
+        order_names=("_sync", "_commit_version", "_seq"),
+        unchanged=_unchanged(df),
+        values=_data(df, _SPARK_META, kept),
+    )
+    if "_seq" in df.columns:
+        order = F.struct(_sync(df), F.col("_commit_version"), F.col("_seq"), rank)
+        return replace(found, order=order)
+    return replace(
+        found,
+        doubt=lambda order: F.count(F.lit(1)) != F.size(F.collect_set(order)),
+        doubt_reason="a key has several changes of one kind in one _commit_version, and no column _seq that "
+        "orders them",
+    )
+
+
+def _of_debezium(df: DataFrame) -> ChangeRows:
+    after = df.schema["after"].dataType
+    if not isinstance(after, StructType):
+        raise misfit("df", "a frame whose column 'after' is a struct with the columns of the table", df)
+    if strange := [name for name in df.columns if name not in _DEBEZIUM_META]:
+        raise OptionError(
+            f"column {strange[0]!r} is not one of Kafka or of Debezium's envelope: drop it, after a look at "
+            "its rows if it holds values that could not be decoded",
+            option="df",
+        )
+    gone = F.col("op") == HARD_DELETE
+    values = {
+        name: F.when(gone, F.col(f"before.{quoted(name)}")).otherwise(F.col(f"after.{quoted(name)}"))
+        for name in after.names
+    }
+    texts = [field.name for field in after if isinstance(field.dataType, StringType | BinaryType)]
+    left_out = [
+        F.when(values[name].cast("string") == UNAVAILABLE, F.lit(name)).otherwise(F.lit(None))
+        for name in texts
+    ]
+    unchanged = F.array_compact(F.array(*left_out)) if texts else _NONE()
+    return ChangeRows(
+        # Tombstones, and messages that are of no table.
+        rows=df.where(F.col("op").isNotNull() & (F.col("op") != "m")),
+        operation=F.col("op"),
+        order=F.struct("partition", "offset"),
+        order_names=("partition", "offset"),
+        unchanged=unchanged,
+        values=values,
+        doubt=lambda order: F.min(order["partition"]) != F.max(order["partition"]),
+        doubt_reason="a key has changes in several partitions of Kafka, whose order is not known",
+        truncates=False,
+    )
+
+
+def _data(df: DataFrame, meta: frozenset[str], kept: Sequence[str]) -> dict[str, Column]:
+    return {name: F.col(quoted(name)) for name in df.columns if name not in meta or name in kept}
+
+
+def _sync(df: DataFrame) -> Column:
+    return F.col("_sync") if "_sync" in df.columns else F.lit(0).alias("_sync")
+
+
+def _unchanged(df: DataFrame) -> Column:
+    return F.coalesce(F.col("_unchanged"), _NONE()) if "_unchanged" in df.columns else _NONE()
+
+
+def _NONE() -> Column:  # noqa: N802 - a constant, for which a session must be there
+    return F.array().cast("array<string>")
