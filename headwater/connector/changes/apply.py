@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, Row
     from pyspark.sql.types import StructType
 
-    from headwater.connector.changes.rows import ChangeRows
+    from headwater.connector.changes.rows import AnyChanges
 
 _ROWS: Final = "rows"
 _TRUNCATED: Final = "truncated"
@@ -114,7 +114,7 @@ def _look(rows: DataFrame, keys: Mapping[str, str]) -> Row:
     return seen
 
 
-def _check(seen: Row, keys: Mapping[str, str], changes: ChangeRows, into: str) -> None:
+def _check(seen: Row, keys: Mapping[str, str], changes: AnyChanges, into: str) -> None:
     """Return if a batch can be applied.
 
     Args:

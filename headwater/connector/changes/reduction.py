@@ -17,7 +17,7 @@ from headwater.connector.changes.rows import HARD_DELETE, SOFT_DELETE
 from headwater.connector.compat import quoted
 
 if TYPE_CHECKING:
-    from headwater.connector.changes.rows import ChangeRows
+    from headwater.connector.changes.rows import AnyChanges
 
 _PREFIX: Final = "__headwater_"
 OPERATION: Final = f"{_PREFIX}operation"
@@ -39,7 +39,7 @@ def value_column(number: int) -> str:
     return f"{_PREFIX}value_{number}"
 
 
-def flattened(changes: ChangeRows, columns: Sequence[str]) -> DataFrame:
+def flattened(changes: AnyChanges, columns: Sequence[str]) -> DataFrame:
     """Return change rows with the same columns for each kind, and values by number.
 
     Args:
@@ -75,7 +75,7 @@ class Reduced:
     def of(
         cls,
         rows: DataFrame,
-        changes: ChangeRows,
+        changes: AnyChanges,
         names: Sequence[str],
         key: Sequence[str],
         *,

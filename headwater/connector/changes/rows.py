@@ -39,6 +39,7 @@ _SPARK_OPERATIONS: Final = {
     "update_preimage": SOFT_DELETE,
     "update_postimage": "u",
     "delete": HARD_DELETE,
+    "truncate": TRUNCATE,  # headwater's, of PostgreSQL
 }
 _DEBEZIUM: Final = ("op", "before", "after", "partition", "offset")
 _DEBEZIUM_META: Final = frozenset(
@@ -47,7 +48,7 @@ _DEBEZIUM_META: Final = frozenset(
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChangeRows:
+class AnyChanges:
     """Change rows of any kind, as expressions over their frame.
 
     Attributes:
@@ -73,7 +74,7 @@ class ChangeRows:
     truncates: bool = True
 
 
-def change_rows(df: DataFrame, kept: Sequence[str]) -> ChangeRows:
+def change_rows(df: DataFrame, kept: Sequence[str]) -> AnyChanges:
     """Return the change rows of a frame.
 
     Args:
@@ -99,8 +100,8 @@ def change_rows(df: DataFrame, kept: Sequence[str]) -> ChangeRows:
     )
 
 
-def _own(df: DataFrame, kept: Sequence[str]) -> ChangeRows:
-    return ChangeRows(
+def _own(df: DataFrame, kept: Sequence[str]) -> AnyChanges:
+    return AnyChanges(
         rows=df,
         operation=F.col("_op"),
         order=F.struct(_sync(df), F.col("_lsn"), F.col("_seq")),
@@ -110,14 +111,14 @@ def _own(df: DataFrame, kept: Sequence[str]) -> ChangeRows:
     )
 
 
-def _of_changelog(df: DataFrame, kept: Sequence[str]) -> ChangeRows:
+def _of_changelog(df: DataFrame, kept: Sequence[str]) -> AnyChanges:
     kind = F.col("_change_type")
     operation = F.lit(None).cast("string")
     for name, letter in _SPARK_OPERATIONS.items():
         operation = F.when(kind == name, letter).otherwise(operation)
     # What is removed goes before what is added where nothing else tells: a version may rewrite a row.
     rank = F.when(kind.isin("delete", "update_preimage"), 0).otherwise(1)
-    found = ChangeRows(
+    found = AnyChanges(
         rows=df,
         # An unknown word stays as it is, for the error.
         operation=F.coalesce(operation, kind),
@@ -137,7 +138,7 @@ def _of_changelog(df: DataFrame, kept: Sequence[str]) -> ChangeRows:
     )
 
 
-def _of_debezium(df: DataFrame) -> ChangeRows:
+def _of_debezium(df: DataFrame) -> AnyChanges:
     after = df.schema["after"].dataType
     if not isinstance(after, StructType):
         raise misfit("df", "a frame whose column 'after' is a struct with the columns of the table", df)
@@ -158,7 +159,7 @@ def _of_debezium(df: DataFrame) -> ChangeRows:
         for name in texts
     ]
     unchanged = F.array_compact(F.array(*left_out)) if texts else _NONE()
-    return ChangeRows(
+    return AnyChanges(
         # Tombstones, and messages that are of no table.
         rows=df.where(F.col("op").isNotNull() & (F.col("op") != "m")),
         operation=F.col("op"),
@@ -173,7 +174,11 @@ def _of_debezium(df: DataFrame) -> ChangeRows:
 
 
 def _data(df: DataFrame, meta: frozenset[str], kept: Sequence[str]) -> dict[str, Column]:
-    return {name: F.col(quoted(name)) for name in df.columns if name not in meta or name in kept}
+    # The row before the change (`includeBefore`) is a struct of that name.
+    before = {
+        field.name for field in df.schema if field.name == "before" and isinstance(field.dataType, StructType)
+    }
+    return {name: F.col(quoted(name)) for name in df.columns if name not in {*meta, *before} or name in kept}
 
 
 def _sync(df: DataFrame) -> Column:

@@ -113,6 +113,14 @@ def test_changes_in_the_words_of_spark(spark: SparkSession, table: str, has_seq:
     assert rows_of(spark, table) == [(1, 9, "moved"), (2, 2, "c")]
 
 
+def test_a_truncate_in_the_words_of_spark_and_rows_before_changes(spark: SparkSession, table: str) -> None:
+    schema = "_change_type string, _commit_version bigint, _seq int, id bigint, note string, n int"
+    rows = [("truncate", 5, 0, None, None, None, None), ("insert", 5, 1, 2, "b", 2, None)]
+    frame = spark.createDataFrame(rows, f"{schema}, before struct<id bigint, note string, n int>")
+    hw.apply_changes(frame, into=table, key=["id"])
+    assert rows_of(spark, table) == [(2, 2, "b")]
+
+
 ENVELOPE = "id bigint, note string, n int"
 DEBEZIUM = f"partition int, offset bigint, op string, before struct<{ENVELOPE}>, after struct<{ENVELOPE}>"
 
