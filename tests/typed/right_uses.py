@@ -146,6 +146,8 @@ class Payloads(hw.SimpleSource):
 
     def read(self, split: hw.NamedSplit, position: int) -> Iterator[hw.Page]:
         yield hw.Page((), position + 1, lost=True)
+
+
 # Changes of a table.
 
 
