@@ -1,0 +1,200 @@
+"""Messages of pgoutput as changes: what the compiled code makes of bytes, whole ones and broken ones."""
+
+from __future__ import annotations
+
+import os
+import random
+import struct
+from types import EllipsisType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from headwater.core.errors import CorruptRecordError
+from headwater.readers.postgres.relation import parse_relation
+from headwater.readers.postgres.wal_changes import ChangeFramer, widened
+from headwater.readers.postgres.wal_chunk import WalChunk, WalProgress
+
+TABLE = 4_000_000_000
+
+
+def _sent(payload: bytes) -> bytes:
+    return b"w" + bytes(24) + payload
+
+
+def _begin(lsn: int, xid: int = 7) -> bytes:
+    return _sent(b"B" + struct.pack(">QqI", lsn, 0, xid))
+
+
+COMMIT = _sent(b"C" + bytes(25))
+
+
+def _relation(*names: str, identity: str = "d", keys: tuple[str, ...] = ("id",)) -> bytes:
+    columns = b"".join(
+        bytes([name in keys]) + name.encode() + b"\0" + struct.pack(">Ii", 25, -1) for name in names
+    )
+    head = struct.pack(">I", TABLE) + b"public\0t\0" + identity.encode() + struct.pack(">H", len(names))
+    return _sent(b"R" + head + columns)
+
+
+def _tuple(*values: str | EllipsisType | None) -> bytes:
+    parts = [struct.pack(">H", len(values))]
+    for value in values:
+        if value is None:
+            parts.append(b"n")
+        elif isinstance(value, str):
+            parts.append(b"t" + struct.pack(">I", len(value)) + value.encode())
+        else:
+            parts.append(b"u")
+    return b"".join(parts)
+
+
+def _change(kind: bytes, *tuples: tuple[bytes, bytes], table: int = TABLE) -> bytes:
+    return _sent(kind + struct.pack(">I", table) + b"".join(mark + values for mark, values in tuples))
+
+
+def _framer(*, start: int = 0, stop: int = 1_000, **options: Any) -> ChangeFramer:
+    chosen: dict[str, Any] = {"columns": ["id", "s"], "key": ["id"], "check": lambda _: None, **options}
+    return ChangeFramer(start, stop, TABLE, **chosen)
+
+
+def _rows(framer: ChangeFramer, *messages: bytes) -> list[tuple[Any, ...]]:
+    """Return kind, LSN, number and values of the changes; Ellipsis for a value that was not sent."""
+    rows = []
+    for changes in framer.changes(WalChunk.of(messages, 1 << 33)):
+        for at in range(len(changes)):
+            values: list[Any] = []
+            for column in range(changes.rows.starts.shape[0]):
+                begin, length = int(changes.rows.starts[column, at]), int(changes.rows.lengths[column, at])
+                text = changes.rows.data[begin : begin + max(length, 0)].tobytes().decode()
+                values.append({-1: None, -2: ...}.get(length, text))
+            rows.append(
+                ("cudtb"[changes.kinds[at]], int(changes.lsns[at]), int(changes.sequences[at]), *values)
+            )
+    return rows
+
+
+STREAM = (
+    _begin(10),
+    _relation("id", "s"),
+    _change(b"I", (b"N", _tuple("1", "a"))),
+    _change(b"U", (b"N", _tuple("1", ...))),
+    COMMIT,
+    _begin(20),
+    _sent(b"M" + bytes(20)),
+    _sent(b"O" + bytes(9)),
+    _sent(b"Y" + bytes(9)),
+    _change(b"I", (b"N", _tuple("5", "x")), table=7),
+    _change(b"U", (b"K", _tuple("1", None)), (b"N", _tuple("2", ...))),
+    _change(b"D", (b"K", _tuple("2", None))),
+    _sent(b"T" + struct.pack(">IBII", 2, 0, 7, TABLE)),
+    COMMIT,
+)
+EXPECTED = [
+    ("c", 10, 0, "1", "a"),
+    ("u", 10, 1, "1", ...),
+    ("d", 20, 0, "1", None),
+    ("c", 20, 1, "2", ...),
+    ("d", 20, 2, "2", None),
+    ("t", 20, 3, None, None),
+]
+
+
+def test_all_messages_become_changes_or_are_passed_over() -> None:
+    assert _rows(_framer(), *STREAM) == EXPECTED
+
+
+def test_however_messages_are_cut_into_chunks_the_changes_are_the_same() -> None:
+    for at in range(len(STREAM) + 1):
+        framer = _framer()
+        assert _rows(framer, *STREAM[:at]) + _rows(framer, *STREAM[at:]) == EXPECTED
+
+
+def test_only_transactions_of_the_range_are_read() -> None:
+    assert _rows(_framer(start=11), *STREAM) == EXPECTED[2:]
+    assert _rows(_framer(stop=20), *STREAM) == EXPECTED[:2]
+
+
+def test_an_old_row_that_is_sent_without_a_move_is_an_update() -> None:
+    full = (_begin(1), _relation("id", "s", identity="f"))
+    same = _change(b"U", (b"O", _tuple("1", "large")), (b"N", _tuple("1", ...)))
+    assert _rows(_framer(), *full, same) == [("u", 1, 0, "1", "large")]
+    moved = _change(b"U", (b"O", _tuple("1", "large")), (b"N", _tuple("2", ...)))
+    assert _rows(_framer(), *full, moved) == [("d", 1, 0, "1", "large"), ("c", 1, 1, "2", "large")]
+    assert _rows(_framer(key=[]), *full, moved) == [("u", 1, 0, "2", "large")]
+    images = _rows(_framer(preimages=True), *full, same)
+    assert images == [("b", 1, 0, "1", "large"), ("u", 1, 1, "1", "large")]
+    external = _change(b"U", (b"K", _tuple("1", None)), (b"N", _tuple(..., "b")))
+    assert _rows(_framer(), _begin(1), _relation("id", "s"), external) == [("u", 1, 0, "1", "b")]
+
+
+def test_a_form_counts_from_its_message_on_and_columns_go_by_their_names() -> None:
+    changes = _rows(
+        _framer(),
+        _begin(1),
+        _relation("id"),
+        _change(b"I", (b"N", _tuple("1"))),
+        _relation("n", "s", "id"),
+        _change(b"I", (b"N", _tuple("9", "a", "2"))),
+    )
+    assert changes == [("c", 1, 0, "1", None), ("c", 1, 1, "2", "a")]
+
+
+def test_a_stream_that_begins_again_leaves_out_what_was_taken_of_its_transaction() -> None:
+    for taken in range(1, len(STREAM)):
+        progress = WalProgress(0, 1_000)
+        framer = _framer()
+        first = WalChunk.of(STREAM[:taken], 9)
+        assert progress.add(first) == taken
+        rows = _rows(framer, *STREAM[:taken])
+        # The server sends what begins at that LSN or later, and forms anew.
+        again = [_relation("id", "s"), *(STREAM[5:] if progress.lsn > 10 else STREAM)]
+        chunk, left = (
+            WalChunk.of(again, 9).without(progress.changes)
+            if progress.changes
+            else (WalChunk.of(again, 9), 0)
+        )
+        assert left == 0
+        messages = [_sent(chunk.message(at)) for at in range(len(chunk.ends))]
+        if progress.lsn > 20:
+            messages = []
+        assert rows + _rows(framer, *messages) == EXPECTED, taken
+
+
+def test_messages_that_are_cut_off_or_changed_are_corrupt_and_never_read_beyond_their_end() -> None:
+    seed = int(os.environ.get("HEADWATER_SEED", random.SystemRandom().randrange(1 << 32)))
+    print(f"HEADWATER_SEED={seed}")
+    chance = random.Random(seed)
+    for _ in range(3_000):
+        messages = [bytearray(each) for each in STREAM]
+        broken = chance.choice(messages)
+        if chance.random() < 0.5:
+            del broken[chance.randrange(25, len(broken) + 1) :]
+        else:
+            broken[chance.randrange(25, len(broken))] = chance.randrange(256)
+        try:
+            _rows(_framer(), *map(bytes, messages))
+        except (CorruptRecordError, UnicodeDecodeError):
+            continue
+
+
+def test_a_change_of_a_table_without_a_form_is_corrupt() -> None:
+    with pytest.raises(CorruptRecordError, match="before the form of its table"):
+        _rows(_framer(), _begin(1), STREAM[2])
+
+
+def test_ids_of_32_bits_are_the_newest_that_are_not_newer_than_the_server() -> None:
+    newest = (5 << 32) + 100
+    narrow = np.array([100, 3, 101, (1 << 32) - 1], np.int64)
+    assert widened(narrow, newest).tolist() == [newest, (5 << 32) + 3, (4 << 32) + 101, (5 << 32) - 1]
+
+
+def test_a_relation_message_says_names_types_and_identity() -> None:
+    relation = parse_relation(_relation("id", "größe", keys=("id",))[25:])
+    assert relation.full_name == "public.t"
+    assert relation.replica_identity == "d"
+    assert [(each.name, each.is_identity, each.type_oid, each.typmod) for each in relation.columns] == [
+        ("id", True, 25, -1),
+        ("größe", False, 25, -1),
+    ]
