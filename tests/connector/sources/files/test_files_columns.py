@@ -9,7 +9,6 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pyarrow as pa
-import pyarrow.feather
 import pyarrow.orc
 import pyarrow.parquet as pq
 import pytest

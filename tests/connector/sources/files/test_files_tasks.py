@@ -8,7 +8,6 @@ from typing import Any
 
 import fastavro
 import pyarrow as pa
-import pyarrow.feather
 import pyarrow.orc
 import pyarrow.parquet as pq
 import pytest
@@ -145,7 +144,9 @@ def write_rows(kind: str, path: Path, table: pa.Table) -> None:
     if kind == "parquet":
         pq.write_table(table, path, row_group_size=100)
     elif kind == "feather":
-        pyarrow.feather.write_feather(table, str(path), chunksize=100)
+        options = pa.ipc.IpcWriteOptions(compression="lz4")
+        with pa.ipc.new_file(str(path), table.schema, options=options) as writer:
+            writer.write_table(table, max_chunksize=100)
     elif kind == "orc":
         pyarrow.orc.write_table(table, str(path), stripe_size=1024, batch_size=64)
     elif kind == "avro":
