@@ -40,6 +40,8 @@ _LOST: Final = frozenset({"55000", "42704"})
 """The slot was invalidated, or there is none."""
 _PAUSE_S: Final = 0.0015
 """Between two reads: a server that sends each change alone then sends many, and takes half the time."""
+_GATHERING_S: Final = 0.1
+"""For so long messages are gathered that come one by one: a batch is not over before its last one anyway."""
 _PING_S: Final = 0.02
 _PING_MOST_S: Final = 1.0
 _CONFIRM_S: Final = 1.0
@@ -115,6 +117,7 @@ class ReplicationStream:
         """
         messages: list[memoryview] = []
         size = 0
+        until_s = time.monotonic() + _GATHERING_S
         while size < most_bytes:
             taken = self._take(messages)
             size += taken
@@ -125,7 +128,7 @@ class ReplicationStream:
                 woken.wait(_PAUSE_S)
                 if self._is_readable(0.0):
                     continue
-            if messages:
+            if messages and time.monotonic() > until_s:
                 break
             self._wait()
         return messages

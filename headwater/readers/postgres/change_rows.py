@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -83,7 +84,7 @@ class ChangeRows:
     on_truncate: Reaction = Reaction.EMIT
     on_toast: Reaction = Reaction.MARK
 
-    @property
+    @cached_property
     def schema(self) -> pa.Schema:
         """Of all rows.
 
@@ -168,7 +169,7 @@ class ChangeRows:
             pa.array(changes.lsns),
             pa.array(changes.sequences),
             pa.array(changes.xids),
-            pa.array(changes.times).cast(_UTC),
+            pa.array(changes.times).view(_UTC),
             pa.array(np.full(len(changes), split.sync, np.int32)),
             self._unchanged(changes),
         ]

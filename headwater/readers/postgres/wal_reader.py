@@ -16,7 +16,7 @@ from headwater.enumerators.postgres.settings import PostgresSettings
 from headwater.enumerators.postgres.split import WalSplit
 from headwater.readers.postgres.wal_chunk import WalChunk, WalProgress
 
-_CHUNK_BYTES: Final = 1 << 20
+_CHUNK_BYTES: Final = 4 << 20
 
 
 class WalReader(SplitReader[WalChunk, WalSplit, int]):
