@@ -8,7 +8,9 @@ from typing import Any
 
 import psycopg
 
+from headwater.core.source import Boundedness
 from headwater.testing import MicroBatchEngine
+from headwater.testing.making import configured
 from local_postgres import LocalPostgres
 
 META = ("_lsn", "_seq", "_xid", "_commit_ts", "_sync", "_unchanged")
@@ -43,6 +45,10 @@ class ChangedTable:
     def new_engine(self, **options: str) -> MicroBatchEngine:
         """Return a query on a checkpoint of its own."""
         return MicroBatchEngine.of("postgres", {**self.options, **options})
+
+    def source(self, **options: str) -> Any:
+        """Return the source of the query, as a new process makes it."""
+        return configured("postgres", {**self.options, **options}, Boundedness.CONTINUOUS_UNBOUNDED)
 
     def execute(self, *statements: str) -> None:
         """Run statements, each in a transaction of its own."""

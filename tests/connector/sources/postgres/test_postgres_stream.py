@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from typing import Any
 
 import psycopg
@@ -12,6 +13,7 @@ import pytest
 from psycopg.pq import ExecStatus
 
 from headwater.core.errors import LostSlotError, OptionError, SourceError
+from headwater.core.metrics import PENDING_BYTES
 from headwater.testing.engine import Step
 from local_postgres import LocalPostgres
 from tests.connector.sources.postgres.changes import ChangedTable, changed_table, told
@@ -60,6 +62,39 @@ def test_every_change_comes_once_in_the_order_of_commits_whole_transactions_numb
     assert {tuple(row["_unchanged"]) for row in rows} == {()}
     assert {row["_sync"] for row in rows} == {0}
     assert table.rows() == []
+
+
+def test_the_newest_server_sends_the_same() -> None:
+    with LocalPostgres(version=18) as newest:
+        columns = "id int PRIMARY KEY, s text, twice int GENERATED ALWAYS AS (id * 2) STORED"
+        with changed_table(newest, "newest", columns) as table:
+            assert table.rows() == []
+            table.execute("INSERT INTO newest (id, s) VALUES (1, 'a')")
+            table.together("UPDATE newest SET id = 2", "TRUNCATE newest")
+            assert told(table.rows(), "id", "s", "_seq") == [
+                ("c", 1, "a", 0),
+                ("d", 1, None, 0),
+                ("c", 2, "a", 1),
+                ("t", None, None, 2),
+            ]
+            table.execute("INSERT INTO newest (id) VALUES (3)")
+            table.drop_slot()
+            with pytest.raises(LostSlotError, match="does not exist any more"):
+                table.rows()
+
+
+def test_what_a_batch_leaves_behind_is_reported_in_bytes_of_log(make: Make) -> None:
+    table = make(maxBytesPerTrigger="1000")
+    for number in range(3):
+        table.execute(f"INSERT INTO {table.name} VALUES ({number}, repeat('x', 2000))")
+    with closing(table.source().create_coordinator()) as coordinator:
+        start = json.loads(table.engine.offsets[-1])
+        end = coordinator.plan_next(start, limited=True)
+        latest = coordinator.latest()
+        assert latest is not None
+        left = latest["positions"]["wal"] - end["positions"]["wal"]
+        assert left > 2_000
+        assert latest["metrics"][PENDING_BYTES] == left
 
 
 @pytest.mark.parametrize("step", Step)
