@@ -59,14 +59,22 @@ def lister_for(path: SelectedPath, storage_options: Mapping[str, object], ask: A
         path: that is listed.
         storage_options: for the file system.
         ask: how to ask a store that may fail for a passing reason.
+
+    Raises:
+        SourceError: of the store, where opening it asks it.
     """
-    fs, root = open_file_system(path.root, storage_options)
+
+    def opened() -> tuple[Any, str]:
+        with file_errors("opening", path.root):
+            return open_file_system(path.root, storage_options)
+
+    fs, root = ask(opened, what=f"opening of {path.root}")
     protocols = {fs.protocol} if isinstance(fs.protocol, str) else set(fs.protocol)
     if "file" in protocols:
         return LocalLister(path, root)
     if "s3" in protocols and hasattr(fs, "call_s3"):
         return S3Lister(path, fs, root, ask)
-    return FolderLister(path, fs, root, ask)
+    return FolderLister(path, opened, ask)
 
 
 @dataclass(frozen=True)
@@ -210,18 +218,19 @@ class FolderLister(FileLister):
     """Any file system of fsspec: a page for each folder."""
 
     path: SelectedPath
-    fs: Any
-    root: str
+    # Each time anew: fsspec gives the same file system again, unless its connection was closed.
+    opened: Callable[[], tuple[Any, str]]
     ask: Ask
 
     def pages(self) -> Iterator[list[FileStatus]]:
-        root = self.root.rstrip("/")
+        fs, whole = self.ask(self.opened, what=f"opening of {self.path.root}")
+        root = whole.rstrip("/")
         pending: list[tuple[str, tuple[str, ...]]] = [(root, ())]
         listing = PathListing(self.path)
         while pending:
             folder, names = pending.pop()
             list_folder = partial(self._list, folder, is_root=not names)
-            listed = self.ask(list_folder, what=f"listing of {status_url(self.fs, folder)}")
+            listed = self.ask(list_folder, what=f"listing of {status_url(fs, folder)}")
             page: list[FileStatus] = []
             for item in listed:
                 name = item["name"].rstrip("/").rpartition("/")[2]
@@ -231,15 +240,16 @@ class FolderLister(FileLister):
                     if below and self.path.descends(below):
                         pending.append((item["name"], below))
                 elif item["size"] and listing.takes(below):
-                    page.append(_status_of(self.fs, item))
+                    page.append(_status_of(fs, item))
             yield page
 
     def _list(self, folder: str, *, is_root: bool) -> list[dict[str, Any]]:
-        with file_errors("listing", status_url(self.fs, folder)):
+        fs, _ = self.opened()
+        with file_errors("listing", status_url(fs, folder)):
             # fsspec keeps listings: without this, files that came since would never be found.
-            self.fs.invalidate_cache(folder)
+            fs.invalidate_cache(folder)
             try:
-                return cast("list[dict[str, Any]]", self.fs.ls(folder, detail=True))
+                return cast("list[dict[str, Any]]", fs.ls(folder, detail=True))
             except FileNotFoundError:
                 if is_root:
                     raise

@@ -94,6 +94,7 @@ NEEDED_FOR: Final = {
     "msk": "Kafka on AWS with IAM",
     "eventhubs": "Event Hubs of Azure with Entra",
     "s3": "files and checkpoints on S3",
+    "sftp": "files on a server with SFTP",
 }
 """The extras of this package, and their uses."""
 
