@@ -7,10 +7,16 @@ from dataclasses import dataclass
 from typing import Final
 
 from headwater.core.enumerator import Checkpoint, PlannedSplitEnumerator, PlannedSplitEnumeratorContext
+from headwater.core.errors import HeadwaterError
 from headwater.core.split import Split, SplitPath
 from headwater.enumerators.postgres.connection import connect
 from headwater.enumerators.postgres.settings import PostgresSettings
-from headwater.enumerators.postgres.snapshot import ExportedSnapshot, export_snapshot, import_snapshot
+from headwater.enumerators.postgres.snapshot import (
+    ExportedSnapshot,
+    end_snapshot,
+    export_snapshot,
+    import_snapshot,
+)
 from headwater.enumerators.postgres.table import TableDescription, describe
 from headwater.enumerators.postgres.table_parts import TablePart, parts_of
 
@@ -94,10 +100,15 @@ class TableEnumerator(PlannedSplitEnumerator[TableSplit, int]):
 
     def _look(self) -> Sequence[TableSplit]:
         snapshot = export_snapshot(self._settings, idle_ms=self._idle_ms)
-        with connect(self._settings, application=snapshot.application) as connection:
-            import_snapshot(connection, snapshot, split=self._table)
-            table = describe(connection, self._table)
-            return [TableSplit(table, part, snapshot) for part in parts_of(connection, table)]
+        try:
+            with connect(self._settings, application=snapshot.application) as connection:
+                import_snapshot(connection, snapshot, split=self._table)
+                table = describe(connection, self._table)
+                return [TableSplit(table, part, snapshot) for part in parts_of(connection, table)]
+        except HeadwaterError:
+            # The next look exports another one.
+            end_snapshot(snapshot)
+            raise
 
     def _take(self, splits: Sequence[TableSplit]) -> None:
         for split in splits:

@@ -16,7 +16,9 @@ from __future__ import annotations
 import os
 import pickle
 import secrets
+import signal
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import IO, Final
 
@@ -42,11 +44,13 @@ class ExportedSnapshot:
         visible: its ``pg_current_snapshot()``: which transactions it sees. A session that imported it has
             the same.
         application: the ``application_name`` of the sessions of tasks, by which the holder sees them.
+        holder: the id of its process, on the driver.
     """
 
     identifier: str
     visible: str
     application: str
+    holder: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +82,13 @@ def export_snapshot(settings: PostgresSettings, *, idle_ms: int) -> ExportedSnap
         TransientSourceError: it is away.
     """
     task = HeldSnapshot(settings, f"{APPLICATION} {secrets.token_hex(6)}", idle_ms, _watched())
+    _reap()
     questions, asking = os.pipe()
     answering, answers = os.pipe()
     try:
         # A fresh interpreter, no fork: this process has threads. It stays in this process's group, which
         # Spark ends as a whole. The settings go through a pipe: others see command lines.
-        os.posix_spawn(
+        pid = os.posix_spawn(
             sys.executable,
             [sys.executable, "-P", "-m", _PROGRAM],
             # Spark adds to the path of a worker what a job brings along.
@@ -93,13 +98,21 @@ def export_snapshot(settings: PostgresSettings, *, idle_ms: int) -> ExportedSnap
     finally:
         os.close(questions)
         os.close(answers)
-    with os.fdopen(asking, "wb") as pipe:
+    _started.add(pid)
+    # One that ended before it read has said why by its answer, or by its error.
+    with suppress(BrokenPipeError), os.fdopen(asking, "wb") as pipe:
         pickle.dump(task, pipe)
     with os.fdopen(answering, "rb") as pipe:
         answer = _answer(pipe)
     if isinstance(answer, HeadwaterError):
         raise answer
     return answer
+
+
+def end_snapshot(snapshot: ExportedSnapshot) -> None:
+    """End the process that holds a snapshot, which nobody will read. On the driver."""
+    with suppress(ProcessLookupError):
+        os.kill(snapshot.holder, signal.SIGTERM)
 
 
 def import_snapshot(connection: PostgresConnection, snapshot: ExportedSnapshot, *, split: str) -> None:
@@ -138,6 +151,19 @@ def import_snapshot(connection: PostgresConnection, snapshot: ExportedSnapshot, 
             source=SOURCE,
             split=split,
         )
+
+
+_started: set[int] = set()
+"""The processes that this one started and whose end it has not noticed yet."""
+
+
+def _reap() -> None:
+    """Notice which processes have ended: the system keeps the entry of each until then."""
+    for pid in list(_started):
+        with suppress(ChildProcessError):
+            if os.waitpid(pid, os.WNOHANG) == (0, 0):
+                continue
+        _started.discard(pid)
 
 
 def _watched() -> int:

@@ -6,6 +6,7 @@ an error, on its standard output.
 
 from __future__ import annotations
 
+import os
 import pickle
 import signal
 import sys
@@ -42,7 +43,7 @@ def main() -> None:
     except HeadwaterError as error:
         _tell(error)
         return
-    _tell(ExportedSnapshot(identifier, visible, task.application))
+    _tell(ExportedSnapshot(identifier, visible, task.application, os.getpid()))
     # Where the connection is lost, so is the snapshot: its tasks say so.
     with suppress(SourceError), closing(connection), mapped_errors("a look at the sessions"):
         _hold(connection, task)

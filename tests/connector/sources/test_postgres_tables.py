@@ -40,7 +40,7 @@ class Database:
         self, table: str, between: Callable[[], object] = lambda: None, **options: str
     ) -> list[pa.Table]:
         """Return the rows of each task; ``between`` runs when all is planned and nothing read."""
-        given = {"url": self.url, "table": table, "parallelism": "4", **options}
+        given = {"url": self.url, "table": table, "parallelism": "4", "snapshotIdleTimeout": "30s", **options}
         configured = configure_postgres(
             {key.lower(): each for key, each in given.items()}, Boundedness.BOUNDED
         )

@@ -39,11 +39,11 @@ TEXT_COLUMNS: Final = Option[tuple[str, ...]](
 SNAPSHOT_IDLE_TIMEOUT: Final = Option(
     "snapshotIdleTimeout",
     positive_duration_ms,
-    600_000,
+    120_000,
     "How long the instant that a DataFrame shows is held when no task reads it: until then each action on it "
-    "reads the same rows, and the server's VACUUM keeps what they need.",
+    "reads the same rows, a connection stays open, and VACUUM keeps what they need.",
     only=Boundedness.BOUNDED,
-    shown_default="`10m`",
+    shown_default="`2m`",
 )
 
 
