@@ -8,6 +8,7 @@ Its connections, `settings`, `connection`, and its errors, `errors`, serve tasks
 * `errors`: what libpq and the server say, as errors of headwater;
 * `publication`: what a publication has of a table, and all that stands in the way of a stream;
 * `replication`: one conversation with the server's sender of logical replication, and the wait for a slot;
+* `preflight`: what keeps a role from reading a table: all findings at once;
 * `settings`: how a server is reached, as the user says;
 * `slot`: what the server says of a replication slot, and whether everything after a position is there;
 * `snapshot`: one snapshot for all tasks of a batch read: a process of its own holds it;

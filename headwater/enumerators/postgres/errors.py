@@ -23,6 +23,8 @@ _BY_CODE: Final[dict[str, tuple[type[SourceError], str]]] = {
     "28000": (AuthenticationError, "check option username, and the server's pg_hba.conf"),
     "3D000": (UnknownSplitError, "check the database in option url"),
     "42501": (AuthorizationError, "have the permission granted: GRANT SELECT ON <table> TO <role>"),
+    "22023": (SourceError, "check option table: a name as SQL has it"),
+    "42602": (SourceError, "check option table: a name as SQL has it"),
     "42P01": (UnknownSplitError, "check option table"),
     "42703": (UnknownSplitError, "the table's columns have changed: load() it again"),
     "57014": (SourceError, "raise statement_timeout of the role, or ask who cancelled the query"),

@@ -17,8 +17,12 @@ SELECT c.oid::bigint, n.nspname, c.relname, c.relkind, c.relreplident, c.relispa
                  JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.number
                  WHERE i.indrelid = c.oid AND i.indisprimary), '{}')::text[]
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-WHERE c.oid = to_regclass(%s)
+WHERE CASE cardinality(parse_ident(%(table)s))
+          WHEN 2 THEN n.nspname = (parse_ident(%(table)s))[1] AND c.relname = (parse_ident(%(table)s))[2]
+          ELSE c.oid = to_regclass(%(table)s)
+      END
 """
+"""A table that is named with its schema is found without any right on either."""
 
 _COLUMNS: Final = """
 WITH RECURSIVE base AS (
@@ -129,7 +133,7 @@ def describe(connection: PostgresConnection, table: str) -> TableDescription:
         SourceError: the server refuses.
     """
     with mapped_errors(f"the description of table {table}"):
-        row = connection.execute(_TABLE, [table]).fetchone()
+        row = connection.execute(_TABLE, {"table": table}).fetchone()
         if row is None:
             raise _unknown(connection, table)
         oid, schema, name, kind, identity, is_partition, key = row

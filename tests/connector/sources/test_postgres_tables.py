@@ -230,9 +230,17 @@ def test_a_role_reads_what_it_may_and_row_security_holds_for_partitions(
     database.execute(f"CREATE ROLE {role} LOGIN")
     database.url = database.url.replace("user=postgres", f"user={role}")
     try:
-        with pytest.raises(AuthorizationError, match=r"permission denied for table parts.*GRANT SELECT"):
-            database.read("parts")
+        database.execute("CREATE SCHEMA hidden")
+        database.execute("CREATE TABLE hidden.secret (i int, j int)")
+        for table, said in (
+            ("parts", f'role {role} may not read it: GRANT SELECT ON "public"."parts" TO "{role}"'),
+            ("hidden.secret", r"\(1\) .*GRANT USAGE ON SCHEMA \"hidden\" TO .*\(2\) .*GRANT SELECT ON"),
+        ):
+            with pytest.raises(AuthorizationError, match=said):
+                database.read(table)
         database.execute(f"GRANT SELECT (i) ON parts TO {role}")
+        with pytest.raises(AuthorizationError, match=r"GRANT SELECT \(\"t\"\) ON .* or leave them out"):
+            database.read("parts")
         # Partitions may not be read directly: all in one range, through the root.
         assert database.rows("parts", columns="i") == database.execute("SELECT i FROM parts ORDER BY i::text")
         assert len(database.read("parts", columns="i")) == 1

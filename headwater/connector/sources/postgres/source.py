@@ -30,6 +30,7 @@ from headwater.core.source import Boundedness
 from headwater.core.split import SplitPath
 from headwater.enumerators.postgres.connection import connect
 from headwater.enumerators.postgres.ctid_ranges import TableEnumerator, TableSplit
+from headwater.enumerators.postgres.preflight import check_readable
 from headwater.enumerators.postgres.settings import SOURCE, PostgresSettings
 from headwater.enumerators.postgres.table import TableDescription, describe
 
@@ -85,7 +86,10 @@ class PostgresTableSource(PlannedSource[Any, TableSplit, int]):
 
         def look() -> TableDescription:
             with connect(self.settings) as connection:
-                return describe(connection, self.table)
+                table = describe(connection, self.table)
+                chosen = self._chosen(table, self.columns)
+                check_readable(connection, table, [each.name for each in chosen])
+                return table
 
         table = retrying(
             look,
