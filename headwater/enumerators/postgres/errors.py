@@ -62,7 +62,7 @@ _SAID: Final = (
     _Said(
         ("certificate has expired", "certificate verify failed", "certificate is not yet valid"),
         AuthenticationError,
-        "renew the server's certificate, or name the one that has signed it by sslrootcert in option url",
+        "renew the server's certificate if it has expired, or name its authority: sslrootcert in option url",
     ),
     _Said(
         ("does not match host name", "root certificate file", "certificate revoked"),

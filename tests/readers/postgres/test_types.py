@@ -30,7 +30,7 @@ WHERE typnamespace = 'pg_catalog'::regnamespace AND typtype IN ('b', 'r', 'm', '
 
 
 def read(url: str, table: str, **options: str) -> list[dict[str, Any]]:
-    given = {"url": url, "table": table, "snapshotidletimeout": "1s", **options}
+    given = {"url": url, "table": table, "snapshotidletimeout": "20s", **options}
     configured = configure_postgres(given, Boundedness.BOUNDED)
     configured = configured.with_schema(configured.schema(), given=False)
     coordinator = configured.create_coordinator()
@@ -109,11 +109,11 @@ def test_each_value_says_what_the_servers_own_text_says(database: tuple[str, Con
     options = " ".join(f"-c {each}" for each in session.split())
     query = "COPY (SELECT * FROM everything ORDER BY n) TO STDOUT"
     with psycopg.connect(url, options=options) as plain, plain.cursor().copy(query) as copy:
-        texts = list(copy.rows())
+        texts: list[tuple[Any, ...]] = list(copy.rows())
     found = sorted(read(url, "everything"), key=lambda row: row["n"])
     assert len(found) == len(texts) == rows
-    for row, expected in zip(found, texts, strict=True):
-        for kind, value, text in zip(("int", *values), row.values(), expected, strict=True):
+    for each, expected in zip(found, texts, strict=True):
+        for kind, value, text in zip(("int", *values), each.values(), expected, strict=True):
             assert said(value, text), (kind, value, text)
     names = ",".join(f"c{number}" for number in range(len(values)))
     as_text = sorted(read(url, "everything", textcolumns=names), key=lambda row: row["n"])
