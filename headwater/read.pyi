@@ -1280,8 +1280,8 @@ def postgres(
             values that have no place in the column's type, such as `infinity` of a date.
             (``textColumns``)
         snapshot_idle_timeout: How long the instant that a DataFrame shows is held when no task reads it:
-            until then each action on it reads the same rows, and the server's VACUUM keeps what they
-            need. Default: `10m`. (``snapshotIdleTimeout``)
+            until then each action on it reads the same rows, a connection stays open, and VACUUM keeps
+            what they need. Default: `2m`. (``snapshotIdleTimeout``)
         retry_deadline: How long to go on asking an outside that is away or overloaded. Default: `2m`.
             (``retryDeadline``)
         min_partitions: Cut large tables until there are about so many tasks. (``minPartitions``)

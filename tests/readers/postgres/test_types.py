@@ -109,15 +109,15 @@ def test_each_value_says_what_the_servers_own_text_says(database: tuple[str, Con
     options = " ".join(f"-c {each}" for each in session.split())
     query = "COPY (SELECT * FROM everything ORDER BY n) TO STDOUT"
     with psycopg.connect(url, options=options) as plain, plain.cursor().copy(query) as copy:
-        texts: list[tuple[Any, ...]] = list(copy.rows())
+        copied: list[tuple[Any, ...]] = list(copy.rows())
     found = sorted(read(url, "everything"), key=lambda row: row["n"])
-    assert len(found) == len(texts) == rows
-    for each, expected in zip(found, texts, strict=True):
+    assert len(found) == len(copied) == rows
+    for each, expected in zip(found, copied, strict=True):
         for kind, value, text in zip(("int", *values), each.values(), expected, strict=True):
             assert said(value, text), (kind, value, text)
     names = ",".join(f"c{number}" for number in range(len(values)))
     as_text = sorted(read(url, "everything", textcolumns=names), key=lambda row: row["n"])
-    assert [tuple(row.values())[1:] for row in as_text] == [row[1:] for row in texts]
+    assert [tuple(row.values())[1:] for row in as_text] == [row[1:] for row in copied]
 
 
 def said(value: Any, text: str | None) -> bool:
