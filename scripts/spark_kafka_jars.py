@@ -9,7 +9,7 @@ from pathlib import Path
 
 from local_kafka_jars import LocalKafkaError, cache_dir, locked, resolve
 
-__all__ = ["AVRO", "PROTOBUF", "catalog_jar", "spark_format_jar", "spark_kafka_jars"]
+__all__ = ["AVRO", "POSTGRES", "PROTOBUF", "catalog_jar", "spark_format_jar", "spark_kafka_jars"]
 
 VERSION = "4.2.0"
 SOURCE = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{VERSION}"
@@ -18,6 +18,7 @@ CLIENT = "org.apache.kafka:kafka-clients:3.9.1"
 POOL = "org.apache.commons:commons-pool2:2.12.0"
 AVRO = "org.apache.spark:spark-avro_2.13:4.1.1"
 PROTOBUF = "org.apache.spark:spark-protobuf_2.13:4.1.1"
+POSTGRES = "org.postgresql:postgresql:42.7.7"
 CATALOG = f"org.apache.spark:spark-catalyst_2.13:{VERSION}:jar:tests"
 """Spark's own tests have a catalogue in memory whose tables have MERGE. No mirror has those of 4.3."""
 
@@ -55,7 +56,9 @@ def spark_kafka_jars() -> list[Path]:
 
 
 def spark_format_jar(artifact: str) -> Path:
-    """Return the jar of ``from_avro`` (`AVRO`) or ``from_protobuf`` (`PROTOBUF`); the first call loads it.
+    """Return the jar of ``from_avro`` (`AVRO`), ``from_protobuf`` (`PROTOBUF`) or JDBC (`POSTGRES`).
+
+    The first call downloads it.
 
     Raises:
         LocalKafkaError: the download failed; not every mirror has both.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import select
 import socket
+import time
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -32,6 +33,8 @@ KERNEL: Final = Kernel(
 _BLOCK_BYTES: Final = 1 << 20
 _BEHIND: Final = 32
 """So many bytes behind the last one can be read."""
+_PAUSE_S: Final = 0.001
+_MOST_PAUSES: Final = 4
 _MOST_ROWS: Final = 16_384
 _MOST_VALUES: Final = 1 << 18
 _LEAST_ROWS: Final = 64
@@ -172,9 +175,24 @@ class _Socket:
             raise _lost(error) from error
 
     def read_into(self, room: memoryview) -> int:
-        """Read what is there, at least a byte; return how many, 0 at the end."""
+        """Read at least a byte; return how many, 0 at the end.
+
+        A server writes little at a time. So more is waited for, for a moment: each block costs as much time
+        as some thousand rows, and the server writes faster where its writes find room.
+        """
         try:
-            return self._socket.recv_into(room)
+            count = self._socket.recv_into(room)
+            pauses = _MOST_PAUSES
+            while count and pauses and len(room) - count > len(room) // 2:
+                if select.select([self._socket], [], [], 0)[0]:
+                    more = self._socket.recv_into(room[count:])
+                    if not more:
+                        break  # the next call says the end
+                    count += more
+                else:
+                    time.sleep(_PAUSE_S)
+                    pauses -= 1
+            return count
         except TimeoutError as error:
             raise _silent(self._timeout_ms) from error
         except OSError as error:
