@@ -31,8 +31,8 @@ from spark_kafka_jars import POSTGRES, spark_format_jar
 TABLES = {
     "narrow": """
         CREATE TABLE narrow AS SELECT i::bigint AS id, (i % 1000)::int AS number,
-        (i / 7.0)::numeric(12, 2) AS amount, i / 3.0::double precision AS ratio, i % 2 = 0 AS flag, 'customer ' || i AS name, now() AS at,
-        repeat('x', 48) AS pad FROM generate_series(1, {rows}) i
+        (i / 7.0)::numeric(12, 2) AS amount, i / 3.0::double precision AS ratio, i % 2 = 0 AS flag,
+        'customer ' || i AS name, now() AS at, repeat('x', 48) AS pad FROM generate_series(1, {rows}) i
     """,
     "rows of 600 bytes": """
         CREATE TABLE wide AS SELECT i::bigint AS id, now() AS at, repeat(md5(i::text), 18) AS pad

@@ -175,28 +175,31 @@ class _Socket:
             raise _lost(error) from error
 
     def read_into(self, room: memoryview) -> int:
-        """Read at least a byte; return how many, 0 at the end.
-
-        A server writes little at a time. So more is waited for, for a moment: each block costs as much time
-        as some thousand rows, and the server writes faster where its writes find room.
-        """
+        """Read at least a byte; return how many, 0 at the end."""
         try:
-            count = self._socket.recv_into(room)
-            pauses = _MOST_PAUSES
-            while count and pauses and len(room) - count > len(room) // 2:
-                if select.select([self._socket], [], [], 0)[0]:
-                    more = self._socket.recv_into(room[count:])
-                    if not more:
-                        break  # the next call says the end
-                    count += more
-                else:
-                    time.sleep(_PAUSE_S)
-                    pauses -= 1
-            return count
+            return self._received(room)
         except TimeoutError as error:
             raise _silent(self._timeout_ms) from error
         except OSError as error:
             raise _lost(error) from error
+
+    def _received(self, room: memoryview) -> int:
+        """Read what is there; wait for more for a moment.
+
+        A server writes little at a time, and each block costs as much time as some thousand rows.
+        """
+        count = self._socket.recv_into(room)
+        pauses = _MOST_PAUSES
+        while count and pauses and len(room) - count > len(room) // 2:
+            if not select.select([self._socket], [], [], 0)[0]:
+                time.sleep(_PAUSE_S)
+                pauses -= 1
+                continue
+            more = self._socket.recv_into(room[count:])
+            if not more:
+                break  # the next call says the end
+            count += more
+        return count
 
     def close(self) -> None:
         self._socket.close()
