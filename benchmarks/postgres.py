@@ -52,7 +52,7 @@ def main() -> None:
     with LocalPostgres(settings={"shared_buffers": "1GB"}) as server:
         spark = (
             SparkSession.builder.master("local[2]")
-            .config(map=hw.recommended_conf())
+            .config(map={**hw.recommended_conf()})
             .config("spark.jars", str(spark_format_jar(POSTGRES)))
             .config("spark.driver.memory", "2g")
             .config("spark.ui.enabled", "false")
