@@ -11,6 +11,7 @@ options, each round one after the other. Medians.
 from __future__ import annotations
 
 import argparse
+import os
 import statistics
 import sys
 import time
@@ -49,6 +50,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--rounds", type=int, default=3)
     given = parser.parse_args()
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     with LocalPostgres(settings={"shared_buffers": "1GB"}) as server:
         spark = (
             SparkSession.builder.master("local[2]")

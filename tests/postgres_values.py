@@ -33,10 +33,9 @@ def _decimal(digits: int, scale: int) -> Callable[[Random], str]:
 
 def _moment(random: Random) -> str:
     year = random.choice([random.randrange(1, 10_000), random.randrange(1_960, 2_040)])
-    return (
-        f"{year:04}-{random.randrange(1, 13):02}-{random.randrange(1, 29):02} "
-        f"{random.randrange(24):02}:{random.randrange(60):02}:{random.randrange(60):02}.{random.randrange(10**6):06}"
-    )
+    day = f"{year:04}-{random.randrange(1, 13):02}-{random.randrange(1, 29):02}"
+    clock = f"{random.randrange(24):02}:{random.randrange(60):02}:{random.randrange(60):02}"
+    return f"{day} {clock}.{random.randrange(10**6):06}"
 
 
 def _whole(bits: int) -> Callable[[Random], str]:
