@@ -30,6 +30,8 @@ from headwater.core.planned_source import EndPositions, PartEnd, PlannedSource
 from headwater.core.reader import LossReporter, RecordsWithSplitIds, SplitReader
 from headwater.core.source import Boundedness, Source
 from headwater.core.split import Split, SplitPath, SplitRange
+from headwater.core.state_location import open_state_store
+from headwater.core.state_store import StateStore
 from headwater.readers.runtime.staging.staged_client import Delivery, StagedClient
 from headwater.readers.runtime.staging.staged_source import StagedSource
 
@@ -80,6 +82,8 @@ __all__ = [
     "SplitState",
     "StagedClient",
     "StagedSource",
+    "StateStore",
+    "open_state_store",
 ]
 
 _SHIPPED = {

@@ -42,6 +42,8 @@ Imports no other floor, no pyspark, no client library.
 * `state_location`: state stores by URL, on file systems whose put-if-absent is one atomic step of their own;
 * `state_store`: where driver and executors meet: small objects under names, and a put that only the first
   writer wins;
+* `task_notes`: task notes: what the first reading of a split found, kept in the state location; that reading
+  counts;
 * `varints`: numbers of seven bits a byte, the lowest ones first. Compiled code has its own, on
   addresses;
 * `worker_thread`: a thread of its own for calls that may be slow, or never return.

@@ -249,8 +249,22 @@ class PlannedSplitEnumerator(SplitEnumerator[SplitT, PositionT]):
     """Discovers splits, and knows their heads.
 
     A round of planned mode is `refresh`, `handle_split_request`, `heads`, `bounds`, `fronts_ms`,
-    `snapshot_state`, `unassigned`, each once.
+    `snapshot_state`, `unassigned`, each once. Before the first round after a batch with notes comes
+    `handle_task_notes`.
     """
+
+    def handle_task_notes(self, notes: Mapping[SplitPath, JsonValue]) -> None:
+        """Take what the tasks of a committed batch have left (`PlannedSource.leaves_note`).
+
+        The planned twin of `BarrierSplitEnumerator.handle_source_event`. Called once for each such batch of a
+        committed offset, before `notify_checkpoint_complete` and `refresh`; for a restored enumerator again,
+        as long as no later offset holds its state. So whatever the notes change is in `snapshot_state`: from
+        the next offset on they are not told again. May use `SplitEnumeratorContext.call_async`; never blocks.
+
+        Args:
+            notes: by the path of the split, for every such split of the batch. None where the sink never read
+                the split: then it has no row of it, and never will.
+        """
 
     @abstractmethod
     def heads(self) -> Mapping[SplitPath, PositionT]:

@@ -13,6 +13,7 @@ from headwater.core.jsons import JsonValue, dumps
 from headwater.core.reader import RecordT
 from headwater.core.source import Source
 from headwater.core.split import PositionT, SplitPath, SplitRange, SplitT
+from headwater.core.state_store import StateStore
 
 EndPositions: TypeAlias = Mapping[str, Mapping[str, int]]
 """By topic, then by partition, the first offset that was not read. The topic is "" where it is unknown."""
@@ -61,6 +62,26 @@ class PlannedSource(Source[RecordT, SplitT, PositionT]):
         has splits of both kinds.
         """
         return self.bounded_splits
+
+    @property
+    def note_store(self) -> StateStore | None:
+        """Where the tasks of a stream leave notes, at the user's ``stateLocation``; None: they leave none.
+
+        A source that once had one keeps it: its offsets name a folder there. None is the default.
+        """
+        return None
+
+    def leaves_note(self, split: SplitT) -> bool:
+        """Whether the first reading of this split counts, with the note of it (`headwater.core.task_notes`).
+
+        For splits that a second reading would find otherwise. Such a split is bounded (`is_bounded`), and
+        `cut` leaves it whole. Its reader gives a note when it is finished (`RecordsWithSplitIds.notes`);
+        the enumerator gets that in `PlannedSplitEnumerator.handle_task_notes`. In a batch read nobody asks
+        for notes, and the rows come as they are read.
+
+        A pure function, the same in every process. The default says no; never asked without a `note_store`.
+        """
+        return False
 
     def counts_bytes(self, split: SplitT) -> bool:
         """Whether positions of this split count bytes: `rows_between` then counts these, and not records.

@@ -24,11 +24,14 @@ class RecordsWithSplitIds(Generic[RecordT]):
         finished: splits that are read to their stop. Takes effect after all of ``records`` were emitted.
         bound: ranges whose ends were left open (`PlannedSource.leave_open`), with the ends that the reader
             has found. Takes effect before ``records`` are emitted; a range is named here once.
+        notes: of splits in ``finished`` that leave one (`PlannedSource.leaves_note`): small JSON for the
+            enumerator, true of all the rows that were given of the split.
     """
 
     records: Mapping[SplitPath, Sequence[RecordT]] = field(default_factory=dict)
     finished: frozenset[SplitPath] = frozenset()
     bound: Mapping[SplitPath, SplitRange[Any, Any]] = field(default_factory=dict)
+    notes: Mapping[SplitPath, JsonValue] = field(default_factory=dict)
 
 
 class LossReporter(Protocol):

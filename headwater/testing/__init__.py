@@ -18,6 +18,7 @@ rows; pytest runs it, and so does every runner that knows ``test_`` methods of p
 * `enumerator_tests`: the promises of every enumerator (`headwater.core.enumerator.SplitEnumerator`);
 * `event_tests`: the promises of source events;
 * `making`: a source from its class or name, as Spark's planner process makes it;
+* `note_tests`: the promises of task notes;
 * `offset_tests`: the contracts of splits and positions, which are written into every offset (`Source`,
   `Split`);
 * `option_tests`: the messages about mistakes in options (`headwater.connector.options.OptionTable`);
@@ -37,6 +38,7 @@ from headwater.testing.contracts import BrokenContractError
 from headwater.testing.engine import CrashError, MicroBatchEngine, Step, count_rows, read_batch
 from headwater.testing.enumerator_tests import EnumeratorTests, RecordingContext
 from headwater.testing.event_tests import EventTests
+from headwater.testing.note_tests import NoteTests
 from headwater.testing.offset_tests import OffsetTests
 from headwater.testing.option_tests import OptionTests
 from headwater.testing.reader_tests import ReaderTests
@@ -57,6 +59,7 @@ __all__ = [
     "ManualClock",
     "MemorySystem",
     "MicroBatchEngine",
+    "NoteTests",
     "OffsetTests",
     "OptionTests",
     "Pause",

@@ -46,7 +46,7 @@ class EventTests(Subject):
 
             def configure() -> ConfiguredSource:
                 configured = self.configure(options, Boundedness.CONTINUOUS_UNBOUNDED)
-                _watch(configured.source, states)
+                watch_states(configured.source, states)
                 return configured
 
             engine = MicroBatchEngine(configure)
@@ -57,7 +57,7 @@ class EventTests(Subject):
         return self.told(states[-1])
 
 
-def _watch(source: Any, states: list[JsonValue]) -> None:
+def watch_states(source: Any, states: list[JsonValue]) -> None:
     """Note the state of each enumerator of a source when it is closed: the last call, on its thread."""
 
     def watched(make: Any) -> Any:

@@ -604,6 +604,10 @@ class ChosenFiles(hw.contracts.FilesSource):
         context.assign_splits({("0",): (hw.contracts.FileSplit("0", status), len(self.options["chosen"]))})
         return super().create_enumerator(context)
 
+    @property
+    def note_store(self) -> hw.contracts.StateStore:
+        return hw.contracts.open_state_store("/tmp/state")
+
 
 class ChosenPartitions(hw.contracts.KafkaSource):
     """Kafka, behind an enumerator of one's own."""
@@ -662,6 +666,15 @@ class TestEvents(testing.EventTests):
     """What readers tell."""
 
     source = Epochs
+
+    def told(self, state: hw.contracts.JsonValue) -> object:
+        return state
+
+
+class TestNotes(testing.NoteTests):
+    """What tasks leave."""
+
+    source = ChosenFiles
 
     def told(self, state: hw.contracts.JsonValue) -> object:
         return state

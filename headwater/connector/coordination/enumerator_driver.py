@@ -50,14 +50,20 @@ class EnumeratorDriver(Generic[EnumeratorT]):
         """Return the enumerator's answer. After the first `look`; does not wait for slow calls."""
         return self._loop.run(lambda: question(self._made()))
 
-    def look(self, committed: object, checkpoint: Checkpoint[Any, Any] | None) -> None:
+    def look(
+        self,
+        committed: object,
+        checkpoint: Checkpoint[Any, Any] | None,
+        first: Callable[[EnumeratorT], None] = lambda _: None,
+    ) -> None:
         """Let the enumerator look at the outside, and wait until it has. Makes it if there is none.
 
         Args:
             committed: the key of the committed offset.
             checkpoint: that offset, as an enumerator sees it; None for the genesis.
+            first: called just before the enumerator is told that this offset is complete, if it is told.
         """
-        self._loop.run(lambda: self._begin_round(committed, checkpoint))
+        self._loop.run(lambda: self._begin_round(committed, checkpoint, first))
         self._loop.wait_idle()
 
     def request(self, question: Callable[[EnumeratorT], None]) -> None:
@@ -92,7 +98,12 @@ class EnumeratorDriver(Generic[EnumeratorT]):
         self._enumerator = None
         self._loop.close(enumerator.close if enumerator is not None else lambda: None)
 
-    def _begin_round(self, committed: object, checkpoint: Checkpoint[Any, Any] | None) -> None:
+    def _begin_round(
+        self,
+        committed: object,
+        checkpoint: Checkpoint[Any, Any] | None,
+        first: Callable[[EnumeratorT], None],
+    ) -> None:
         """On the coordinator thread, in the order that the contract of enumerators promises."""
         enumerator = self._made(checkpoint)
         # Spark plans one batch at a time: every plan but the committed one was given up.
@@ -101,7 +112,7 @@ class EnumeratorDriver(Generic[EnumeratorT]):
         if unlogged:
             enumerator.add_splits_back(unlogged)
         if checkpoint is not None:
-            self._notify(committed, checkpoint, lambda _: None)
+            self._notify(committed, checkpoint, first)
         # Before `refresh`, whose answers are the round.
         self._context.begin_round(checkpoint)
         enumerator.refresh(checkpoint)

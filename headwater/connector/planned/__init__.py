@@ -17,6 +17,8 @@
 * `shares`: shares of a budget: among splits in proportion to their backlog, among groups of splits by weight;
 * `split_ends`: splits that end at a record, as the driver of planned mode knows them (FLIP-208);
 * `task_count`: how many tasks a micro-batch gets, learnt from how long those before it took;
+* `task_notes`: task notes on the driver: read when a batch is committed, told to the enumerator, deleted a
+  batch later;
 * `task_reports`: what the tasks of a query have told its coordinator: losses, the time that splits took,
   metrics, ends.
 """

@@ -30,6 +30,7 @@ from headwater.connector.planned.offsets import (
 from headwater.connector.planned.planning import PlanningHints, ReadTask, plan_tasks
 from headwater.connector.planned.split_ends import SplitEnds
 from headwater.connector.planned.task_count import TaskCounts
+from headwater.connector.planned.task_notes import BatchNotes
 from headwater.connector.planned.task_reports import TaskReports
 from headwater.connector.time_column import check_time_column
 from headwater.core.clock import Clock, SystemClock
@@ -94,6 +95,7 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
         self._context = context
         self._wall_ms = wall_ms
         self._split_ends = SplitEnds(source)
+        self._notes = BatchNotes(source)
         self._reports = TaskReports(source, self._split_ends, watched, wall_ms)
         if watched is not None:
             check_time_column(source, watched.name)
@@ -171,6 +173,7 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
             kept=self._kept(start_offset),
             losses=losses,
             schema=self._source.logged_schema,
+            notes=self._notes.query_of(start_offset),
         )
         offset = replace(
             offset, ends=self._split_ends.logged(start_offset, offset, self._ended(start_offset))
@@ -227,6 +230,7 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
         row_bytes = self._row_bytes(ranges, end_offset.state)
         self._reports.begin_batch(ranges, row_bytes)
         ends_by = end_offset.ends.condition if end_offset.ends is not None else None
+        notes = self._notes.folder(end_offset)
         tasks = plan_tasks(
             self._source.ending_at(ends_by),
             ranges,
@@ -236,7 +240,10 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
             reports_to=self._reports.address(),
             times=self._reports.times,
         )
-        return tasks if ends_by is None else [replace(task, ends_by=ends_by) for task in tasks]
+        if ends_by is None and notes is None:
+            return tasks
+        self._notes.check_whole(tasks, end_offset)
+        return [replace(task, ends_by=ends_by, notes=notes) for task in tasks]
 
     def latest(self) -> JsonObject | None:
         """Return the heads of the last discovery as an offset, and the fields of `SourceCoordinator`.
@@ -255,8 +262,9 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
 
     def commit(self, end: JsonObject) -> None:
         end_offset = self._codec.decode(end)
-        # Where splits may end, positions are known by the next plan only, which tells the enumerator first.
-        if end_offset is not None and end_offset.ends is None:
+        # Where splits may end or leave notes, what is known then is known by the next plan only, which tells
+        # the enumerator first.
+        if end_offset is not None and end_offset.ends is None and end_offset.notes is None:
             self._driver.notify_complete(end, end_offset.checkpoint())
 
     def close(self) -> None:
@@ -297,7 +305,12 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
         self, start: JsonObject, start_offset: PlannedOffset[SplitT, PositionT] | None, request: SplitRequest
     ) -> None:
         """Let the enumerator look at the outside and assign splits, and wait until it has."""
-        self._driver.look(start, start_offset.checkpoint() if start_offset else None)
+        notes = self._notes.committed(start, start_offset)
+        self._driver.look(
+            start,
+            start_offset.checkpoint() if start_offset else None,
+            lambda enumerator: enumerator.handle_task_notes(notes) if notes else None,
+        )
         paced = self._paced(request, start_offset.splits if start_offset else {})
         self._driver.request(lambda enumerator: enumerator.handle_split_request(paced))
 

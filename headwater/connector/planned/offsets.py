@@ -21,6 +21,7 @@ A person can read it, and paste its ``positions`` as Kafka's ``startingOffsets``
   and since when. Absent if there is none;
 * ``losses``: the losses of the query up to this batch (`Losses`), with ``splits`` if whole splits were not
   read. Absent if that is nothing;
+* ``notes``: the folder of the query's task notes at the state location. Absent if the source has none;
 * ``schema``: the meaning of the source's rows (`Source.logged_schema`). Absent if there is none;
 * ``splits``, ``state``, ``source``, ``version``: see `OffsetCodec`.
 
@@ -81,6 +82,7 @@ class PlannedOffset(Generic[SplitT, PositionT]):
     schema: JsonValue = None
     ends: LoggedEnds[PositionT] | None = None
     adopted: bool = False
+    notes: str | None = None
 
     @property
     def ended(self) -> AbstractSet[SplitPath]:
@@ -163,6 +165,8 @@ class PlannedOffsetCodec(OffsetCodec[PlannedOffset[SplitT, PositionT]], Generic[
             fields["losses"] = offset.losses.to_json()
         if offset.schema is not None:
             fields["schema"] = offset.schema
+        if offset.notes is not None:
+            fields["notes"] = offset.notes
         if offset.ends is not None:
             fields["ends"] = self._ends_to_json(offset.ends, offset.positions)
         return fields
@@ -186,7 +190,15 @@ class PlannedOffsetCodec(OffsetCodec[PlannedOffset[SplitT, PositionT]], Generic[
         losses = Losses.from_json(raw["losses"]) if "losses" in raw else NO_LOSSES
         ends = self._ends_from_json(raw["ends"]) if "ends" in raw else None
         return PlannedOffset(
-            splits, positions, starts, raw.get("state"), unavailable, losses, raw.get("schema"), ends
+            splits,
+            positions,
+            starts,
+            raw.get("state"),
+            unavailable,
+            losses,
+            raw.get("schema"),
+            ends,
+            notes=raw.get("notes"),
         )
 
     def _ends_to_json(

@@ -26,6 +26,8 @@ from headwater.core.planned_source import DEFAULT_ROW_BYTES, PlannedSource
 from headwater.core.split import PositionT, SplitRange, SplitT
 
 if TYPE_CHECKING:
+    from headwater.core.task_notes import TaskNotes
+
     # The driver need not load the readers' runtime to plan.
     from headwater.readers.runtime.task_reports import ReportAddress
 
@@ -45,11 +47,13 @@ class ReadTask(Generic[SplitT, PositionT]):
         ranges: in this order where the source reads one split after the other.
         reports_to: where the task reports lost records and its rows; None: nowhere.
         ends_by: the condition by which a record ends a split in this batch (`PlannedSource.end_condition`).
+        notes: where the splits leave theirs (`PlannedSource.leaves_note`); None: nowhere.
     """
 
     ranges: tuple[SplitRange[SplitT, PositionT], ...]
     reports_to: ReportAddress | None = None
     ends_by: JsonValue = None
+    notes: TaskNotes | None = None
 
 
 class PlanningHints(Spec):

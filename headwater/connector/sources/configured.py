@@ -115,7 +115,9 @@ class ConfiguredPlannedSource(ConfiguredSource):
 
         if not isinstance(task, ReadTask):
             raise ContractError(f"a task that was not planned in planned mode: {task!r}")
-        return read_ranges(self.source.ending_at(task.ends_by), task.ranges, task.reports_to)
+        return read_ranges(
+            self.source.ending_at(task.ends_by), task.ranges, task.reports_to, notes=task.notes
+        )
 
     def read_limit(self) -> ReadLimit:
         from pyspark.sql.streaming import datasource as spark

@@ -6,6 +6,7 @@ Imports point up this list, never down:
 * `task_reports`: the channel by which a task tells the driver something; how much it has read, for one.
 * `loss_reports`: how a task tells the driver that records are gone, where that is no error.
 * `partitions`: result partitions, by which rows are handed over between threads, scans and epochs.
+* `noted_split`: a split whose first reading counts, as a task in planned mode reads it.
 * `source_reader`: a task in planned mode: fetch, emit, advance, on one thread. Needs none of the folders.
 * `staging`: sources that cannot be read again, read through a segment log of `partitions`.
 * `fetchers`: threads that run split readers and put fetched records into `partitions`.

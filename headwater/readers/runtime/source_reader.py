@@ -5,14 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
-from typing import Any
+from functools import partial
+from typing import Any, Protocol
 
 import pyarrow as pa
 
 from headwater.core.emitter import RecordEmitter, SplitState
 from headwater.core.errors import ContractError
+from headwater.core.jsons import JsonValue
 from headwater.core.planned_source import PlannedSource
 from headwater.core.split import SplitPath, SplitRange
+from headwater.core.task_notes import TaskNotes
 from headwater.readers.runtime.batches import check_schema
 from headwater.readers.runtime.loss_reports import LossReports
 from headwater.readers.runtime.task_reports import RangeEnd, ReadCounter, ReportAddress, report_ends
@@ -23,12 +26,13 @@ def read_ranges(
     ranges: Sequence[SplitRange[Any, Any]],
     reports_to: ReportAddress | None = None,
     take_end: Callable[[RangeEnd], None] | None = None,
+    notes: TaskNotes | None = None,
 ) -> Generator[pa.RecordBatch, None, None]:
     """Yield the rows of these ranges.
 
     Each record comes once, the splits in any order, the records of a split in theirs. Of several ranges of
     one split each is read after the one before. A range ends early behind a record that says so
-    (`PlannedSource.end_condition`).
+    (`PlannedSource.end_condition`). Splits that leave notes are read first, one after the other.
 
     Runs on an executor, inside one task, on its thread. Everything is closed when the iterator ends, also
     when it is left early (LIMIT) or fails.
@@ -39,17 +43,25 @@ def read_ranges(
         reports_to: whom to tell of records that are gone, and at the end how much was read, and which splits
             ended; None in a batch read, where nothing is counted.
         take_end: called with each range when it is read, if splits may end at records.
+        notes: of the query; None where nobody asks for any.
 
     Raises:
         SourceError: the errors of reader and emitter.
         ContractError: the reader named a split that it was not given, or finished one before all its records
             were there; or a batch does not have the source's schema.
+        StateLocationError: a split leaves a note, and the state location cannot be used.
     """
     losses = LossReports(reports_to)
     ends: list[RangeEnd] = []
     with closing(ReadCounter(reports_to, source.time_column)) as counter:
-        for wave in _waves(ranges):
-            with closing(_read(source, wave, losses, counter, take_end or ends.append)) as batches:
+
+        def read(
+            wave: Sequence[SplitRange[Any, Any]], take_note: Callable[[JsonValue], None] = _no_note
+        ) -> Generator[pa.RecordBatch, None, None]:
+            return _read(source, wave, losses, counter, take_end=take_end or ends.append, take_note=take_note)
+
+        for batches in _readings(source, ranges, notes, read):
+            with closing(batches):
                 for batch in batches:
                     counter.add(batch)
                     yield batch
@@ -58,12 +70,45 @@ def read_ranges(
         report_ends(ends, reports_to)
 
 
+class _Read(Protocol):
+    """Reads ranges of different splits."""
+
+    def __call__(
+        self, wave: Sequence[SplitRange[Any, Any]], take_note: Callable[[JsonValue], None] = ...
+    ) -> Generator[pa.RecordBatch, None, None]: ...
+
+
+def _readings(
+    source: PlannedSource[Any, Any, Any],
+    ranges: Sequence[SplitRange[Any, Any]],
+    notes: TaskNotes | None,
+    read: _Read,
+) -> Iterator[Generator[pa.RecordBatch, None, None]]:
+    """Yield generators of rows, each to be used up before the next."""
+    if notes is not None:
+        # Loaded by the tasks that need it.
+        from headwater.readers.runtime.noted_split import read_noted_split
+
+        for each in ranges:
+            if source.leaves_note(each.split):
+                yield read_noted_split(source, each, notes, partial(read, [each]))
+        ranges = [each for each in ranges if not source.leaves_note(each.split)]
+    for wave in _waves(ranges):
+        yield read(wave)
+
+
+def _no_note(_: JsonValue) -> None:
+    """Take the note of a split that leaves none here."""
+
+
 def _read(
     source: PlannedSource[Any, Any, Any],
     ranges: Sequence[SplitRange[Any, Any]],
     losses: LossReports,
     counter: ReadCounter,
+    *,
     take_end: Callable[[RangeEnd], None],
+    take_note: Callable[[JsonValue], None],
 ) -> Generator[pa.RecordBatch, None, None]:
     """Yield the rows of ranges of different splits, through one reader."""
     schema = source.schema()
@@ -89,6 +134,8 @@ def _read(
             # After the records: a split is finished behind its last one.
             for path in fetched.finished - ended.keys():
                 del states[path]
+            for note in fetched.notes.values():
+                take_note(note)
         for batch in emitter.flush():
             yield check_schema(source, schema, batch, ())
     if source.end_condition is not None:

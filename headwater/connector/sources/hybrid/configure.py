@@ -229,6 +229,12 @@ def _part(name: str, options: Mapping[str, str], boundedness: Boundedness | None
             "ends splits at records (stopAtRecord, is_end), which parts of a chain cannot: read it by itself",
             option=f"{name}.source",
         )
+    if configured.source.note_store is not None:
+        raise OptionError(
+            "has splits whose first reading counts (note_store), which parts of a chain cannot: read it by "
+            "itself",
+            option=f"{name}.source",
+        )
     return configured
 
 
