@@ -1,0 +1,130 @@
+"""What all chunks of a table saw, as one object in the state location: the merge rule of the stream."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from headwater.core.errors import OffsetError
+from headwater.core.jsons import JsonValue, dumps
+from headwater.core.state_store import StateStore, get_segment, put_segment, segment_name
+from headwater.enumerators.postgres.visibility import NothingSeen, Sight, TransactionSnapshot
+
+_ROOT: Final = "postgres-rules"
+
+Bound = tuple[str, ...]
+"""The values of a key, as the server writes them."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkRules:
+    """The chunks of a table in the order of its key, and what each saw. Never changed once it is stored.
+
+    Attributes:
+        key: the names of the key's columns; empty where one chunk is all of the table.
+        lows: where each chunk but the first begins. The first one begins before all keys.
+        sights: what each chunk saw, as the server says it; None for one that the sink never read.
+        high: no transaction whose commit record begins there or later is visible in any chunk.
+    """
+
+    key: tuple[str, ...] = ()
+    lows: tuple[Bound, ...] = ()
+    sights: tuple[str | None, ...] = ()
+    high: int = 0
+
+    def plus(self, low: Bound | None, sight: str | None, high: int) -> ChunkRules:
+        """Return the rules with one more chunk behind the last one."""
+        lows = self.lows if low is None else (*self.lows, low)
+        return replace(self, lows=lows, sights=(*self.sights, sight), high=max(self.high, high))
+
+    def sight_of(self, chunk: int) -> Sight:
+        """Return what a chunk saw."""
+        said = self.sights[chunk]
+        return NothingSeen() if said is None else TransactionSnapshot.parse(said)
+
+    def encode(self) -> bytes:
+        """Return the object. Chunks of the same snapshot share its text."""
+        said = sorted({each for each in self.sights if each is not None})
+        numbers = {each: at for at, each in enumerate(said)}
+        sights: list[JsonValue] = [None if each is None else numbers[each] for each in self.sights]
+        lows: list[JsonValue] = [list(each) for each in self.lows]
+        return dumps(
+            {
+                "key": list(self.key),
+                "lows": lows,
+                "sights": sights,
+                "snapshots": list(said),
+                "high": self.high,
+                "version": 1,
+            }
+        ).encode()
+
+    @staticmethod
+    def decode(data: bytes) -> ChunkRules:
+        """Return the inverse of `encode`.
+
+        Raises:
+            OffsetError: it is of a later version.
+        """
+        fields: dict[str, Any] = json.loads(data)
+        if fields["version"] != 1:
+            raise OffsetError(
+                f"the chunks of this checkpoint were stored by a later version of headwater (layout "
+                f"{fields['version']}): go back to it"
+            )
+        said: Sequence[str] = fields["snapshots"]
+        return ChunkRules(
+            tuple(fields["key"]),
+            tuple(map(tuple, fields["lows"])),
+            tuple(None if each is None else said[each] for each in fields["sights"]),
+            fields["high"],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RulesStore:
+    """Rules at the state location, each under a name made of its content. Every method blocks.
+
+    Attributes:
+        store: the state location.
+        query: the folder of one query.
+    """
+
+    store: StateStore
+    query: str
+
+    @staticmethod
+    def name_of(rules: ChunkRules) -> str:
+        """Return the name under which `put` keeps rules."""
+        return segment_name("", rules.encode())
+
+    def put(self, rules: ChunkRules) -> str:
+        """Keep rules; return their name once they are durable."""
+        name = self.name_of(rules)
+        put_segment(self.store, self._folder, name, rules.encode())
+        return name
+
+    def get(self, name: str) -> ChunkRules:
+        """Return rules by their name.
+
+        Raises:
+            OffsetError: they are not there: it is not known which changes the rows of the snapshot hold.
+        """
+        data = get_segment(self.store, self._folder, name)
+        if data is None:
+            raise OffsetError(
+                f"the checkpoint needs {self._folder}/{name} at the stateLocation, and it is not there: give "
+                "the stateLocation that the query began with, or begin with a new checkpointLocation and slot"
+            )
+        return ChunkRules.decode(data)
+
+    def prune(self, needed: str | None) -> None:
+        """Delete all rules of this query but those of one name."""
+        listed = self.store.list(self._folder)
+        self.store.delete_all(f"{self._folder}/{each}" for each in listed if each != needed)
+
+    @property
+    def _folder(self) -> str:
+        return f"{_ROOT}/{self.query}"

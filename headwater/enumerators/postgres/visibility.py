@@ -1,0 +1,104 @@
+"""The merge rule: which changes of the log the rows of a snapshot hold already.
+
+A database is read in parts while others write. Each part is a reading of its own, so the log has changes that
+the part's rows hold and changes that they do not. A *sight* is what one reading saw. It answers for each
+change of the log:
+
+* visible: the rows hold it. The change is dropped;
+* not visible: they do not. The change is emitted;
+* unknown: the database does not tell, as one that names only two positions of its log around the reading.
+  The change is emitted, and whoever published the reading has left out the rows of keys that such a change
+  touches: so the change wins, whatever the reading saw.
+
+PostgreSQL always knows (`TransactionSnapshot`). It is asked for transactions, never for positions in the log:
+a commit that waits for a synchronous standby has its record in the log long before anybody can see it.
+"""
+
+from __future__ import annotations
+
+import enum
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headwater.core.errors import OffsetError
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+
+class Visibility(enum.IntEnum):
+    """The answer of a sight."""
+
+    NOT_VISIBLE = 0
+    VISIBLE = 1
+    UNKNOWN = 2
+
+
+class Sight(ABC):
+    """What one reading of a part of a database saw. Immutable; a task asks it, on its own thread."""
+
+    @abstractmethod
+    def saw(self, changes: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
+        """Return a `Visibility` for each change. A pure function.
+
+        Args:
+            changes: by the number that the log gives for each: in PostgreSQL the id of its transaction.
+        """
+
+
+def emitted(seen: npt.NDArray[np.uint8]) -> npt.NDArray[np.bool_]:
+    """Return which changes are emitted, by the answers of a sight."""
+    is_emitted: npt.NDArray[np.bool_] = seen != Visibility.VISIBLE
+    return is_emitted
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionSnapshot(Sight):
+    """What ``pg_current_snapshot()`` says in the transaction of a reading.
+
+    The ids are those of 64 bits, of transactions as a whole: what a savepoint holds counts with its
+    transaction, as it does in the log.
+
+    Attributes:
+        xmin: all transactions before it are over: those that the log has are visible.
+        xmax: this one and all later ones are not visible.
+        running: those between that were not over.
+    """
+
+    xmin: int
+    xmax: int
+    running: frozenset[int]
+
+    @staticmethod
+    def parse(text: str) -> TransactionSnapshot:
+        """Return the snapshot of the server's text: ``10:20:10,14,15``.
+
+        Raises:
+            OffsetError: it is none.
+        """
+        try:
+            xmin, xmax, running = text.split(":")
+            return TransactionSnapshot(
+                int(xmin), int(xmax), frozenset(int(each) for each in running.split(",") if each)
+            )
+        except ValueError as error:
+            raise OffsetError(f"{text!r} is no snapshot of transactions") from error
+
+    def saw(self, changes: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
+        is_over = changes < self.xmin
+        is_between = ~is_over & (changes < self.xmax)
+        if is_between.any():
+            running = np.fromiter(self.running, np.int64, len(self.running))
+            is_over |= is_between & ~np.isin(changes, running)
+        return np.where(is_over, Visibility.VISIBLE, Visibility.NOT_VISIBLE).astype(np.uint8)
+
+
+@dataclass(frozen=True, slots=True)
+class NothingSeen(Sight):
+    """A part that nobody has read: no row of it was handed out, so all changes of its keys are emitted."""
+
+    def saw(self, changes: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
+        return np.full(len(changes), Visibility.NOT_VISIBLE, np.uint8)

@@ -1,0 +1,126 @@
+"""The merge rule on columns: which changes of a batch the rows of the table's chunks hold already."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headwater.core.errors import SourceError
+from headwater.enumerators.postgres.chunk_rules import ChunkRules
+from headwater.enumerators.postgres.settings import SOURCE
+from headwater.enumerators.postgres.visibility import TransactionSnapshot, Visibility, emitted
+from headwater.readers.kernels.arrays import Int64Array
+from headwater.readers.postgres.text_values import text_column
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+
+class MergeRule:
+    """Finds the chunk of each change by its key, and asks what that chunk saw. On the task's thread.
+
+    Args:
+        rules: of the table.
+        types: the Arrow types of the key's columns, by name.
+    """
+
+    def __init__(self, rules: ChunkRules, types: Mapping[str, pa.DataType]) -> None:
+        self._rules = rules
+        self._sights = [rules.sight_of(chunk) for chunk in range(len(rules.sights))]
+        self._bounds = [
+            text_array(types[name], [low[at] for low in rules.lows]) for at, name in enumerate(rules.key)
+        ]
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """The names of the columns that `kept` asks for."""
+        return self._rules.key
+
+    def is_past(self, lsn: int) -> bool:
+        """Whether no transaction from a position on is in any chunk."""
+        return lsn >= self._rules.high
+
+    def kept(
+        self, xids: Int64Array, keys: Callable[[], Sequence[pa.Array[Any]]]
+    ) -> npt.NDArray[np.bool_] | None:
+        """Return which changes are emitted; None for all of them.
+
+        Args:
+            xids: the transaction of each change, with 64 bits.
+            keys: makes the columns of the key, with a value for each change; called only where it counts.
+        """
+        if not len(xids) or xids.min() >= self._newest:
+            return None
+        chunks = self.chunks_of(keys()) if self._bounds else np.zeros(len(xids), np.int64)
+        # The changes of one chunk together: each sight is asked once.
+        order = np.argsort(chunks, kind="stable")
+        begins = np.flatnonzero(np.diff(chunks[order], prepend=-1))
+        kept = np.empty(len(xids), np.bool_)
+        for begin, end in zip(begins, [*begins[1:], len(order)], strict=True):
+            rows = order[begin:end]
+            kept[rows] = emitted(self._sights[chunks[rows[0]]].saw(xids[rows]))
+        return kept
+
+    def keeps_truncate(self, xid: int) -> bool:
+        """Return whether a TRUNCATE of the whole table is emitted.
+
+        Raises:
+            SourceError: some chunks were read before it, and some after it: what it deletes and what came
+                after it cannot be told apart any more.
+        """
+        seen = {int(sight.saw(np.array([xid]))[0]) for sight in self._sights}
+        if len(seen) > 1:
+            raise SourceError(
+                "the table was truncated while its rows were read in chunks: no change can say which of them "
+                "are gone. Begin again, with a new checkpointLocation and a new slot",
+                source=SOURCE,
+            )
+        return Visibility.VISIBLE not in seen
+
+    def chunks_of(self, keys: Sequence[pa.Array[Any]]) -> Int64Array:
+        """Return the number of the chunk of each key."""
+        if len(keys) == 1 and (numbers := _numbers(keys[0])) is not None:
+            bounds = _numbers(self._bounds[0])
+            return np.searchsorted(bounds, numbers, side="right").astype(np.int64)
+        # Bounds and keys in one order, a bound before the keys that are equal to it.
+        count = len(self._bounds[0])
+        columns = [pa.concat_arrays([bound, key]) for bound, key in zip(self._bounds, keys, strict=True)]
+        columns.append(pa.array(np.repeat([0, 1], [count, len(keys[0])])))
+        names = [str(at) for at in range(len(columns))]
+        order = pc.sort_indices(
+            pa.table(columns, names), sort_keys=[(name, "ascending") for name in names]
+        ).to_numpy()
+        is_key = order >= count
+        chunks = np.empty(len(keys[0]), np.int64)
+        chunks[order[is_key].astype(np.int64) - count] = np.cumsum(~is_key)[is_key]
+        return chunks
+
+    @cached_property
+    def _newest(self) -> int:
+        """No transaction from this one on is visible in any chunk."""
+        return max((each.xmax for each in self._sights if isinstance(each, TransactionSnapshot)), default=0)
+
+
+def text_array(kind: pa.DataType, texts: Sequence[str]) -> pa.Array[Any]:
+    """Return values of the server's text, as the stream has them."""
+    encoded = [text.encode() for text in texts]
+    lengths = np.array([len(each) for each in encoded], np.int32)
+    starts = np.concatenate([np.zeros(1, np.int64), lengths.cumsum(dtype=np.int64)])[:-1]
+    return text_column(kind, np.frombuffer(b"".join(encoded) or b"\0", np.uint8), starts, lengths)
+
+
+def _numbers(keys: pa.Array[Any]) -> Int64Array | None:
+    """Return keys whose order is that of numbers as such; None for others."""
+    kind = keys.type
+    if pa.types.is_integer(kind):
+        return keys.cast(pa.int64()).to_numpy(zero_copy_only=False)
+    if pa.types.is_timestamp(kind):
+        return keys.view(pa.int64()).to_numpy(zero_copy_only=False)
+    if pa.types.is_date32(kind):
+        return keys.view(pa.int32()).cast(pa.int64()).to_numpy(zero_copy_only=False)
+    return None
