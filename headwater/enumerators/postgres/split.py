@@ -27,6 +27,7 @@ class WalSplit(Split):
         table: the oid of the table.
         key: its primary key; empty if it has none.
         sync: how often the table was read anew since the query began: the column ``_sync``.
+        rules: what the chunks of the table saw, by name (`ChunkRules`); None: no chunk holds any change.
     """
 
     slot: str
@@ -35,6 +36,7 @@ class WalSplit(Split):
     table: int
     key: tuple[str, ...] = ()
     sync: int = 0
+    rules: str | None = None
 
     @property
     def path(self) -> SplitPath:
@@ -48,6 +50,7 @@ class WalSplit(Split):
             "table": self.table,
             "key": list(self.key),
             **({"sync": self.sync} if self.sync else {}),
+            **({"rules": self.rules} if self.rules else {}),
         }
 
     @staticmethod
@@ -66,6 +69,7 @@ class WalSplit(Split):
                 table=int(fields["table"]),
                 key=tuple(str(name) for name in fields["key"]),
                 sync=int(fields.get("sync", 0)),
+                rules=fields.get("rules"),
             )
         except (TypeError, KeyError, ValueError) as error:
             raise OffsetError(

@@ -15,13 +15,14 @@ from headwater.enumerators.postgres.chunk_rules import ChunkRules
 from headwater.enumerators.postgres.settings import SOURCE
 from headwater.enumerators.postgres.visibility import TransactionSnapshot, Visibility, emitted
 from headwater.readers.kernels.arrays import Int64Array
+from headwater.readers.postgres.change_rows import OP, XID, ChangeRule
 from headwater.readers.postgres.text_values import text_column
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
 
-class MergeRule:
+class MergeRule(ChangeRule):
     """Finds the chunk of each change by its key, and asks what that chunk saw. On the task's thread.
 
     Args:
@@ -36,14 +37,26 @@ class MergeRule:
             text_array(types[name], [low[at] for low in rules.lows]) for at, name in enumerate(rules.key)
         ]
 
-    @property
-    def key(self) -> tuple[str, ...]:
-        """The names of the columns that `kept` asks for."""
-        return self._rules.key
+    def __call__(self, changes: pa.RecordBatch) -> pa.Array[Any] | None:
+        """Return which changes are emitted.
 
-    def is_past(self, lsn: int) -> bool:
-        """Whether no transaction from a position on is in any chunk."""
-        return lsn >= self._rules.high
+        Raises:
+            SourceError: see `keeps_truncate`.
+        """
+        xids = changes.column(XID).to_numpy()
+        is_truncate = pc.equal(changes.column(OP), "t").to_numpy(zero_copy_only=False)
+        if not is_truncate.any():
+            kept = self.kept(xids, lambda: [changes.column(name) for name in self._rules.key])
+            return None if kept is None else pa.array(kept)
+        mask = np.ones(len(xids), np.bool_)
+        for row in np.flatnonzero(is_truncate):
+            mask[row] = self.keeps_truncate(int(xids[row]))
+        rows = np.flatnonzero(~is_truncate)
+        others = changes.take(pa.array(rows))
+        kept = self.kept(xids[rows], lambda: [others.column(name) for name in self._rules.key])
+        if kept is not None:
+            mask[rows] = kept
+        return pa.array(mask)
 
     def kept(
         self, xids: Int64Array, keys: Callable[[], Sequence[pa.Array[Any]]]

@@ -93,7 +93,6 @@ def test_keys_are_not_looked_at_where_no_chunk_can_have_seen_a_change() -> None:
     rule = _rule("10:20:", "15:30:")
     assert rule.kept(np.array([30, 31]), never) is None
     assert rule.kept(np.array([], np.int64), never) is None
-    assert [rule.is_past(lsn) for lsn in (4_999, 5_000)] == [False, True]
 
 
 def test_one_chunk_of_a_table_without_a_key_needs_no_keys() -> None:
@@ -101,6 +100,19 @@ def test_one_chunk_of_a_table_without_a_key_needs_no_keys() -> None:
     kept = rule.kept(np.array([9, 12, 13, 20]), list)
     assert kept is not None
     assert kept.tolist() == [False, True, False, True]
+
+
+def test_changes_of_a_batch_are_decided_one_by_one_with_their_truncates() -> None:
+    changes = pa.RecordBatch.from_pydict(
+        {
+            "_op": ["c", "t", "u", "d", "t", "c"],
+            "_xid": pa.array([12, 9, 25, 29, 31, 31]),
+            "id": pa.array([5, None, 15, 15, None, 5]),
+        }
+    )
+    mask = _rule("10:20:12", "15:30:29")(changes)
+    assert mask is not None
+    assert mask.to_pylist() == [True, False, False, True, True, True]
 
 
 @pytest.mark.parametrize(("xid", "kept"), [(5, False), (40, True)])

@@ -1,0 +1,175 @@
+"""Chunks of a table: each read in a transaction of its own, which says what it saw."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any, Final
+
+from headwater.core.clock import Clock, SystemClock
+from headwater.core.errors import SourceError, TransientSourceError
+from headwater.core.jsons import JsonObject
+from headwater.core.reader import RecordsWithSplitIds, SplitReader
+from headwater.core.split import SplitRange
+from headwater.enumerators.postgres.chunks import ChunkSplit, condition
+from headwater.enumerators.postgres.connection import PostgresConnection, connect, mapped_errors
+from headwater.enumerators.postgres.settings import SOURCE, PostgresSettings
+from headwater.enumerators.postgres.split import lsn_of
+from headwater.enumerators.postgres.table import TableDescription, describe
+from headwater.readers.postgres.copy_emitter import CopiedRows
+from headwater.readers.postgres.copy_reader import copy_statement
+from headwater.readers.postgres.copy_stream import CopyStream
+from headwater.readers.postgres.types import Column
+
+_BEGIN: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+_SEEN: Final = "SELECT pg_is_in_recovery(), pg_current_snapshot()::text"
+_WRITTEN: Final = "SELECT pg_current_wal_insert_lsn()::text, pg_current_wal_flush_lsn()::text"
+_FLUSH: Final = "SELECT pg_current_xact_id()"
+"""Commits a transaction of its own: then the server flushes what was written before soon."""
+_POLL_MS: Final = 10
+
+
+class ChunkReader(SplitReader[CopiedRows, ChunkSplit, int]):
+    """Reads chunks by COPY, one after the other.
+
+    The rows of a chunk are those of one transaction, and so is its note: the transactions that it saw, and an
+    LSN at which no commit lies that it saw. Some of these may not be durable yet
+    (``synchronous_commit=off``): a crash of the server would undo them, and their rows with them. So a chunk
+    is finished when the server has flushed all that was written before.
+
+    Args:
+        settings: of the server.
+        table: its name, as the user writes it.
+        columns: returns how its columns are read.
+        clock: time.
+    """
+
+    def __init__(
+        self,
+        settings: PostgresSettings,
+        table: str,
+        columns: Callable[[TableDescription], Sequence[Column]],
+        clock: Clock | None = None,
+    ) -> None:
+        self._settings = settings
+        self._table = table
+        self._columns_of = columns
+        self._clock = clock or SystemClock()
+        self._ranges: deque[SplitRange[ChunkSplit, int]] = deque()
+        self._connection: PostgresConnection | None = None
+        self._stream: CopyStream | None = None
+        self._columns: Sequence[Column] = ()
+        self._snapshot = ""
+
+    def handle_splits_changes(self, added: Sequence[SplitRange[ChunkSplit, int]]) -> None:
+        self._ranges.extend(added)
+
+    def fetch(self) -> RecordsWithSplitIds[CopiedRows]:
+        current = self._ranges[0]
+        path = current.split.path
+        if current.start >= current.stop:
+            self._ranges.popleft()
+            return RecordsWithSplitIds(finished=frozenset({path}), notes={path: {}})
+        try:
+            stream = self._stream or self._open(current.split)
+            rows = stream.rows()
+            if rows is not None:
+                return RecordsWithSplitIds(records={path: [CopiedRows(self._columns, rows)]})
+            note = self._close_chunk()
+        except SourceError:
+            # What is left of the answer would be taken for that of the next question.
+            self._disconnect()
+            raise
+        self._ranges.popleft()
+        return RecordsWithSplitIds(finished=frozenset({path}), notes={path: note})
+
+    def close(self) -> None:
+        self._disconnect()
+
+    def wake_up(self) -> None:
+        """Nothing waits for long: the server sends rows, or it is an error."""
+
+    def _open(self, chunk: ChunkSplit) -> CopyStream:
+        if self._connection is None:
+            self._connection = connect(self._settings)
+        connection = self._connection
+        with mapped_errors("a transaction", split=chunk.split_id):
+            connection.execute(_BEGIN)
+            seen: Any = connection.execute(_SEEN).fetchone()
+        is_standby, self._snapshot = seen
+        if is_standby:
+            raise SourceError(
+                "this server is a standby, which does not tell which transactions it shows: give the address "
+                "of the primary in option 'url'",
+                source=SOURCE,
+                split=chunk.split_id,
+            )
+        table = describe(connection, self._table)
+        if table.oid != chunk.table.oid:
+            raise SourceError(
+                f"table {self._table} was dropped and made anew, or another one has its name now, while its "
+                "rows were read. Start with a new checkpointLocation and a new slot",
+                source=SOURCE,
+                split=chunk.split_id,
+            )
+        self._columns = self._columns_of(table)
+        only = "ONLY " if chunk.table.only else ""
+        which = condition(connection, chunk)
+        self._stream = CopyStream(
+            connection,
+            copy_statement(self._columns, f"{only}{table.sql}" + (f" WHERE {which}" if which else "")),
+            len(self._columns),
+            split=chunk.split_id,
+            timeout_ms=self._settings.read_timeout_ms,
+        )
+        return self._stream
+
+    def _close_chunk(self) -> JsonObject:
+        """Return the note of a chunk whose rows are read, when all that it saw is durable."""
+        assert self._stream is not None and self._connection is not None, "it was opened"
+        self._stream.close()
+        self._stream = None
+        with mapped_errors("a transaction"):
+            self._connection.execute("COMMIT")
+        return {"snapshot": self._snapshot, "high": flushed(self._connection, self._clock, self._settings)}
+
+
+    def _disconnect(self) -> None:
+        if self._stream is not None:
+            self._stream.close()
+            self._stream = None
+        if self._connection is not None:
+            with suppress(Exception):
+                self._connection.close()
+            self._connection = None
+
+
+def flushed(connection: PostgresConnection, clock: Clock, settings: PostgresSettings) -> int:
+    """Wait until everything that is written to the log now is durable; return where it ends.
+
+    Blocks. A transaction that does nothing is committed if it takes a moment: what an open transaction has
+    written is flushed with the next commit only, whoever's that is.
+
+    Raises:
+        TransientSourceError: the server does not flush its log.
+    """
+    with mapped_errors("the end of the log"):
+        row: Any = connection.execute(_WRITTEN).fetchone()
+        written, durable = map(lsn_of, row)
+        began_ms = clock.monotonic_ms()
+        never = threading.Event()
+        has_asked = False
+        while durable < written:
+            if not has_asked:
+                connection.execute(_FLUSH)
+                has_asked = True
+            elif clock.monotonic_ms() - began_ms > settings.read_timeout_ms:
+                raise TransientSourceError(
+                    f"the server has not flushed its log for {settings.read_timeout_ms} ms", source=SOURCE
+                )
+            clock.wait(never, _POLL_MS)
+            row = connection.execute(_WRITTEN).fetchone()
+            durable = lsn_of(row[1])
+    return written

@@ -1,0 +1,107 @@
+"""The rows that were there and the changes after them, through one reader and one emitter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, TypeAlias
+
+import pyarrow as pa
+
+from headwater.core.emitter import RecordEmitter, SplitState
+from headwater.core.reader import LossReporter, RecordsWithSplitIds, SplitReader
+from headwater.core.split import SplitPath, SplitRange
+from headwater.enumerators.postgres.chunks import ChunkSplit
+from headwater.enumerators.postgres.split import WalSplit
+from headwater.enumerators.postgres.stream_settings import ChangeColumns
+from headwater.readers.postgres.binary_values import binary_columns
+from headwater.readers.postgres.change_rows import COMMIT_TIME, LSN, META, OP, SEQ, SYNC, UNCHANGED, ChangeRows
+from headwater.readers.postgres.chunk_reader import ChunkReader
+from headwater.readers.postgres.copy_emitter import CopiedRows
+from headwater.readers.postgres.wal_chunk import WalChunk
+from headwater.readers.postgres.wal_emitter import WalEmitter
+from headwater.readers.postgres.wal_reader import WalReader
+
+TableSplits: TypeAlias = ChunkSplit | WalSplit
+
+_READ: Final = {ChangeColumns.HEADWATER: "r", ChangeColumns.SPARK: "insert"}
+"""What a row is that was there: Spark's changelogs know no other word."""
+_BEFORE_ALL: Final = -1
+"""The place of such a row in a transaction: before the changes at the same LSN."""
+
+
+class SnapshotAndLogReader(SplitReader[Any, TableSplits, int]):
+    """Reads chunks, then ranges of the log.
+
+    Args:
+        chunks: reads the first.
+        log: reads the others.
+    """
+
+    def __init__(self, chunks: ChunkReader, log: WalReader) -> None:
+        self._chunks = chunks
+        self._log = log
+        self._unread: set[SplitPath] = set()
+
+    def report_losses_to(self, report: LossReporter) -> None:
+        self._log.report_losses_to(report)
+
+    def handle_splits_changes(self, added: Sequence[SplitRange[TableSplits, int]]) -> None:
+        for each in added:
+            split = each.split
+            if isinstance(split, ChunkSplit):
+                self._unread.add(split.path)
+                self._chunks.handle_splits_changes([SplitRange(split, each.start, each.stop)])
+            else:
+                self._log.handle_splits_changes([SplitRange(split, each.start, each.stop)])
+
+    def fetch(self) -> RecordsWithSplitIds[Any]:
+        if not self._unread:
+            return self._log.fetch()
+        fetched = self._chunks.fetch()
+        self._unread -= fetched.finished
+        return fetched
+
+    def wake_up(self) -> None:
+        self._log.wake_up()
+
+    def close(self) -> None:
+        self._chunks.close()
+        self._log.close()
+
+
+class SnapshotAndLogEmitter(RecordEmitter[Any, TableSplits, int]):
+    """Makes rows of both.
+
+    Args:
+        rows: what they look like.
+        log: makes those of changes.
+    """
+
+    def __init__(self, rows: ChangeRows, log: WalEmitter) -> None:
+        self._rows = rows
+        self._log = log
+        self._schema = rows.schema
+
+    def emit(self, record: CopiedRows | WalChunk, state: SplitState[Any, int]) -> Iterator[pa.RecordBatch]:
+        if isinstance(record, CopiedRows):
+            yield self._snapshot_rows(record, state.split)
+        else:
+            yield from self._log.emit(record, state)
+
+    def _snapshot_rows(self, record: CopiedRows, chunk: ChunkSplit) -> pa.RecordBatch:
+        count = record.rows.rows
+        known: dict[str, Any] = {
+            OP: _READ[self._rows.names],
+            LSN: chunk.table.start,
+            SEQ: _BEFORE_ALL,
+            SYNC: chunk.table.sync,
+            UNCHANGED: [],
+            COMMIT_TIME: None,
+        }
+        arrays: list[pa.Array[Any]] = [
+            pa.repeat(pa.scalar(known.get(name), kind), count) for name, kind in META.items()
+        ]
+        arrays += binary_columns(record.rows, record.columns, chunk.split_id)
+        if self._rows.includes_before:
+            arrays.append(pa.nulls(count, self._schema.field(len(self._schema) - 1).type))
+        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
