@@ -89,21 +89,15 @@ class RulesStore:
 
     Attributes:
         store: the state location.
-        query: the folder of one query.
     """
 
     store: StateStore
-    query: str
 
-    @staticmethod
-    def name_of(rules: ChunkRules) -> str:
-        """Return the name under which `put` keeps rules."""
-        return segment_name("", rules.encode())
-
-    def put(self, rules: ChunkRules) -> str:
-        """Keep rules; return their name once they are durable."""
-        name = self.name_of(rules)
-        put_segment(self.store, self._folder, name, rules.encode())
+    def put(self, query: str, rules: ChunkRules) -> str:
+        """Keep rules in the folder of a query; return their name once they are durable."""
+        data = rules.encode()
+        name = segment_name(f"{query}/", data)
+        put_segment(self.store, _ROOT, name, data)
         return name
 
     def get(self, name: str) -> ChunkRules:
@@ -112,19 +106,15 @@ class RulesStore:
         Raises:
             OffsetError: they are not there: it is not known which changes the rows of the snapshot hold.
         """
-        data = get_segment(self.store, self._folder, name)
+        data = get_segment(self.store, _ROOT, name)
         if data is None:
             raise OffsetError(
-                f"the checkpoint needs {self._folder}/{name} at the stateLocation, and it is not there: give "
-                "the stateLocation that the query began with, or begin with a new checkpointLocation and slot"
+                f"the checkpoint needs {_ROOT}/{name} at the stateLocation, and it is not there: give the "
+                "stateLocation that the query began with, or begin with a new checkpointLocation and slot"
             )
         return ChunkRules.decode(data)
 
-    def prune(self, needed: str | None) -> None:
-        """Delete all rules of this query but those of one name."""
-        listed = self.store.list(self._folder)
-        self.store.delete_all(f"{self._folder}/{each}" for each in listed if each != needed)
-
-    @property
-    def _folder(self) -> str:
-        return f"{_ROOT}/{self.query}"
+    def prune(self, query: str, needed: str | None) -> None:
+        """Delete all rules of a query but those of one name."""
+        listed = [f"{query}/{each}" for each in self.store.list(f"{_ROOT}/{query}")]
+        self.store.delete_all(f"{_ROOT}/{each}" for each in listed if each != needed)

@@ -183,9 +183,9 @@ class InitialEnumerator(PlannedSplitEnumerator[TableSplits, int]):
         needed = state.rules if state.phase is not Phase.DONE else None
         if needed != self._pruned:
             self._pruned = needed
-            store = RulesStore(self._chunks.store, state.query)
+            store = RulesStore(self._chunks.store)
             self._context.call_async(
-                lambda: store.prune(needed), lambda _: None, what="deleting what chunks saw"
+                lambda: store.prune(state.query, needed), lambda _: None, what="deleting what chunks saw"
             )
 
     def close(self) -> None:
@@ -276,10 +276,9 @@ class InitialEnumerator(PlannedSplitEnumerator[TableSplits, int]):
         self._looked_at_log(state)
         if not chunks:
             return state
-        store = RulesStore(self._chunks.store, state.query)
-        rules = self._rules_of(store, state)
-        rules = rules_with(rules, chunks, notes)
-        name = store.put(rules)
+        store = RulesStore(self._chunks.store)
+        rules = rules_with(self._rules_of(store, state), chunks, notes)
+        name = store.put(state.query, rules)
         self._rules = (name, rules)
         state = replace(state, rules=name, high=rules.high)
         return state.live() if state.is_cut else state

@@ -18,6 +18,7 @@ class StartingPosition(StrEnum):
 
     LATEST = "latest"
     SLOT = "slot"
+    INITIAL = "initial"
 
 
 class Reaction(StrEnum):
@@ -78,8 +79,8 @@ class StreamSettings(Spec):
     )
     starting_position: StartingPosition = option(
         "startingPosition",
-        "Where a query without a checkpoint begins: `latest`, with what is committed from now on, or `slot`, "
-        "with what the slot has kept.",
+        "Where a query without a checkpoint begins: `latest`, with what is committed from now on; `slot`, "
+        "with what the slot has kept; or `initial`, with all rows that are there, then every later change.",
         default=StartingPosition.LATEST,
         parse=one_of(*StartingPosition),
         only=_STREAM,

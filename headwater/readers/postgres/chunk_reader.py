@@ -21,7 +21,7 @@ from headwater.enumerators.postgres.table import TableDescription, describe
 from headwater.readers.postgres.copy_emitter import CopiedRows
 from headwater.readers.postgres.copy_reader import copy_statement
 from headwater.readers.postgres.copy_stream import CopyStream
-from headwater.readers.postgres.types import Column
+from headwater.readers.postgres.types import PostgresColumn
 
 _BEGIN: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _SEEN: Final = "SELECT pg_is_in_recovery(), pg_current_snapshot()::text"
@@ -50,7 +50,7 @@ class ChunkReader(SplitReader[CopiedRows, ChunkSplit, int]):
         self,
         settings: PostgresSettings,
         table: str,
-        columns: Callable[[TableDescription], Sequence[Column]],
+        columns: Callable[[TableDescription], Sequence[PostgresColumn]],
         clock: Clock | None = None,
     ) -> None:
         self._settings = settings
@@ -60,7 +60,7 @@ class ChunkReader(SplitReader[CopiedRows, ChunkSplit, int]):
         self._ranges: deque[SplitRange[ChunkSplit, int]] = deque()
         self._connection: PostgresConnection | None = None
         self._stream: CopyStream | None = None
-        self._columns: Sequence[Column] = ()
+        self._columns: Sequence[PostgresColumn] = ()
         self._snapshot = ""
 
     def handle_splits_changes(self, added: Sequence[SplitRange[ChunkSplit, int]]) -> None:

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from headwater.connector.options import OptionTable
 from headwater.connector.planned.options import LimitOptions
 from headwater.connector.planned.planning import PlanningHints
 from headwater.connector.sources.source_options import RETRY_DEADLINE
-from headwater.core.options import Option, integer, names, option, positive_duration_ms, text
+from headwater.core.options import (
+    Option,
+    Spec,
+    integer,
+    json_object,
+    names,
+    option,
+    positive_duration_ms,
+    text,
+)
 from headwater.core.source import Boundedness
 from headwater.enumerators.postgres.settings import PostgresSettings
 from headwater.enumerators.postgres.stream_settings import StreamSettings
@@ -66,6 +76,44 @@ MAX_BYTES: Final = replace(
     "transaction is never cut.",
 )
 
+_STREAM: Final = Boundedness.CONTINUOUS_UNBOUNDED
+
+
+class ChunkOptions(Spec):
+    """How a stream reads the rows that are there."""
+
+    state_location: str | None = option(
+        "stateLocation",
+        "Required with `startingPosition=initial`: a folder that the driver and all executors reach: an "
+        "absolute local path, or `s3://`, `gs://`, `abfs://`. Rows of the table are there until their batch "
+        "is committed.",
+        default=None,
+        only=_STREAM,
+    )
+    state_storage_options: Mapping[str, Any] | None = option(
+        "stateStorageOptions",
+        "JSON: settings of the fsspec file system behind `stateLocation`.",
+        default=None,
+        parse=json_object,
+        only=_STREAM,
+    )
+    rows: int = option(
+        "chunkRows",
+        "About how many rows a task reads at a time, in one transaction, with `startingPosition=initial`.",
+        default=250_000,
+        parse=integer(1),
+        only=_STREAM,
+    )
+    tasks: int | None = option(
+        "snapshotTasks",
+        "How many tasks read the table at the same time; a batch has four chunks for each of them.",
+        default=None,
+        parse=integer(1),
+        only=_STREAM,
+        shown_default="`parallelism`",
+    )
+
+
 POSTGRES_OPTIONS: Final = OptionTable(
     [
         *PostgresSettings.options(),
@@ -75,6 +123,7 @@ POSTGRES_OPTIONS: Final = OptionTable(
         SNAPSHOT_IDLE_TIMEOUT,
         *StreamSettings.options(),
         MAX_BYTES,
+        *ChunkOptions.options(),
         RETRY_DEADLINE,
         *PostgresPlanningHints.options(),
     ],

@@ -17,7 +17,7 @@ from headwater.connector.sources.postgres.options import (
     TEXT_COLUMNS,
     PostgresPlanningHints,
 )
-from headwater.connector.sources.postgres.stream_source import configure_stream, is_stream
+from headwater.connector.sources.postgres.table_stream import configure_stream, is_stream
 from headwater.connector.sources.source_options import RETRY_DEADLINE
 from headwater.core.clock import SystemClock
 from headwater.core.enumerator import Checkpoint, PlannedSplitEnumerator, PlannedSplitEnumeratorContext

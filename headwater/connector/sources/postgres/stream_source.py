@@ -6,18 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from headwater.connector.options import ParsedOptions
-from headwater.connector.planned.admission import ReadLimits
-from headwater.connector.planned.options import planning_hints
-from headwater.connector.sources.configured import ConfiguredPlannedSource
-from headwater.connector.sources.postgres.options import (
-    COLUMNS,
-    MAX_BYTES,
-    TABLE,
-    TEXT_COLUMNS,
-    PostgresPlanningHints,
-)
-from headwater.connector.sources.source_options import RETRY_DEADLINE
 from headwater.core.clock import SystemClock
 from headwater.core.enumerator import Checkpoint, PlannedSplitEnumerator, PlannedSplitEnumeratorContext
 from headwater.core.errors import OptionError
@@ -38,7 +26,7 @@ from headwater.enumerators.postgres.table import TableDescription, describe
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from headwater.readers.postgres.change_rows import ChangeRows
+    from headwater.readers.postgres.change_rows import ChangeRows, ChangeRule
     from headwater.readers.postgres.types import PostgresColumn
     from headwater.readers.postgres.wal_emitter import WalEmitter
     from headwater.readers.postgres.wal_reader import WalReader
@@ -130,6 +118,9 @@ class PostgresStreamSource(PlannedSource[Any, WalSplit, int]):
     def create_enumerator(
         self, context: PlannedSplitEnumeratorContext[WalSplit, int]
     ) -> PlannedSplitEnumerator[WalSplit, int]:
+        return self._log_enumerator(context)
+
+    def _log_enumerator(self, context: PlannedSplitEnumeratorContext[Any, int]) -> WalEnumerator:
         return WalEnumerator(
             context,
             self.settings,
@@ -161,7 +152,11 @@ class PostgresStreamSource(PlannedSource[Any, WalSplit, int]):
             reaction=self.stream.on_schema_change,
             describe=self._described,
         )
-        return WalEmitter(self._rows(columns), self.table, form.check)
+        return WalEmitter(self._rows(columns), self.table, form.check, self._rule_of)
+
+    def _rule_of(self, split: WalSplit) -> ChangeRule | None:
+        """Return what leaves changes of the log out. In a task."""
+        return None
 
     def serialize_splits(self, splits: Iterable[WalSplit]) -> JsonValue:
         return {"-".join(split.path): split.to_json() for split in splits}
@@ -247,44 +242,3 @@ class PostgresStreamSource(PlannedSource[Any, WalSplit, int]):
                 f"{name!r} is not a column of table {table.full_name}; there are {there}", option=option
             )
         return column.name
-
-
-def is_stream(parsed: ParsedOptions, boundedness: Boundedness | None) -> bool:
-    """Whether options are those of a stream.
-
-    Where only the schema is asked for, Spark has not said yet what it reads: a slot says it.
-    """
-    if boundedness is not None:
-        return boundedness is Boundedness.CONTINUOUS_UNBOUNDED
-    return bool(parsed.of(StreamSettings).slot)
-
-
-def configure_stream(parsed: ParsedOptions) -> ConfiguredPlannedSource:
-    """Make the source of a stream. Opens nothing.
-
-    Raises:
-        OptionError: an option is missing, or two do not go together.
-    """
-    table = parsed.require(TABLE, ": such as public.orders")
-    stream = parsed.of(StreamSettings)
-    for name, hint in (("slot", "a name for this query alone"), ("publication", "the one with the table")):
-        if not getattr(stream, name):
-            raise stream.refusal(name, f"is required for a stream: {hint}")
-    if stream.change_columns is ChangeColumns.SPARK and stream.on_truncate is not Reaction.FAIL:
-        raise stream.refusal(
-            "change_columns",
-            "has no word for a TRUNCATE: set option onTruncate=fail with it, or leave it out",
-        )
-    backoff = Backoff(deadline_ms=parsed[RETRY_DEADLINE])
-    source = PostgresStreamSource(
-        settings=parsed.of(PostgresSettings),
-        stream=stream,
-        table=table,
-        columns=parsed[COLUMNS],
-        text_columns=parsed[TEXT_COLUMNS] or (),
-        backoff=backoff,
-    )
-    limits = ReadLimits(max_bytes=parsed[MAX_BYTES])
-    return ConfiguredPlannedSource(
-        source=source, limits=limits, hints=planning_hints(parsed, PostgresPlanningHints), backoff=backoff
-    )

@@ -1,0 +1,251 @@
+"""The source of a stream that may begin with the rows that are there."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from headwater.connector.cpus import available_cpus, known_parallelism
+from headwater.connector.options import ParsedOptions
+from headwater.connector.planned.admission import ReadLimits
+from headwater.connector.planned.options import planning_hints
+from headwater.connector.sources.configured import ConfiguredPlannedSource
+from headwater.connector.sources.postgres.options import (
+    COLUMNS,
+    MAX_BYTES,
+    TABLE,
+    TEXT_COLUMNS,
+    ChunkOptions,
+    PostgresPlanningHints,
+)
+from headwater.connector.sources.postgres.stream_source import PostgresStreamSource
+from headwater.connector.sources.source_options import RETRY_DEADLINE
+from headwater.core.enumerator import Checkpoint, PlannedSplitEnumerator, PlannedSplitEnumeratorContext
+from headwater.core.errors import OptionError
+from headwater.core.imports import importing
+from headwater.core.jsons import JsonObject, JsonValue
+from headwater.core.retry import Backoff
+from headwater.core.source import Boundedness
+from headwater.core.split import SplitPath
+from headwater.core.state_location import open_state_store
+from headwater.core.state_store import StateStore
+from headwater.enumerators.postgres.chunk_rules import ChunkRules, RulesStore
+from headwater.enumerators.postgres.chunks import ChunkSplit, chunk_from_json, chunks_to_json
+from headwater.enumerators.postgres.initial import ChunkSettings, InitialEnumerator, TableSplits
+from headwater.enumerators.postgres.settings import PostgresSettings
+from headwater.enumerators.postgres.split import WAL_PATH, WalSplit
+from headwater.enumerators.postgres.stream_settings import (
+    ChangeColumns,
+    Reaction,
+    StartingPosition,
+    StreamSettings,
+)
+from headwater.enumerators.postgres.table import TableDescription
+
+if TYPE_CHECKING:
+    from headwater.readers.postgres.merge_rule import MergeRule
+    from headwater.readers.postgres.snapshot_and_log import SnapshotAndLogEmitter, SnapshotAndLogReader
+    from headwater.readers.postgres.types import PostgresColumn
+
+_CHUNKS: Final = "chunks"
+_CHUNKS_PER_TASK: Final = 4
+"""A batch has a price: so each of its tasks gets several chunks."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PostgresTableStream(PostgresStreamSource):
+    """A table's rows in chunks, then its changes.
+
+    Where a query has a checkpoint, that says how far it is with the rows, and not the option.
+
+    Attributes:
+        chunks: how the table is cut, and where notes are; None without a state location.
+    """
+
+    chunks: ChunkSettings | None = None
+
+    @property
+    def note_store(self) -> StateStore | None:
+        return None if self.chunks is None else self.chunks.store
+
+    def is_bounded(self, split: TableSplits) -> bool:
+        return isinstance(split, ChunkSplit)
+
+    def leaves_note(self, split: TableSplits) -> bool:
+        return isinstance(split, ChunkSplit)
+
+    def part_of(self, split: TableSplits) -> int:
+        return 0 if isinstance(split, ChunkSplit) else 1
+
+    def create_enumerator(self, context: PlannedSplitEnumeratorContext[Any, int]) -> Any:
+        is_initial = self.stream.starting_position is StartingPosition.INITIAL
+        return self._initial(context) if is_initial else self._log_enumerator(context)
+
+    def restore_enumerator(
+        self, context: PlannedSplitEnumeratorContext[Any, int], checkpoint: Checkpoint[Any, int]
+    ) -> PlannedSplitEnumerator[Any, int]:
+        return self._log_enumerator(context) if checkpoint.state is None else self._initial(context)
+
+    def create_reader(self) -> Any:
+        with importing("the postgres source", extra="postgres"):
+            from headwater.readers.postgres.chunk_reader import ChunkReader
+            from headwater.readers.postgres.snapshot_and_log import SnapshotAndLogReader
+        chunks = ChunkReader(self.settings, self.table, self._chunk_columns)
+        reader: SnapshotAndLogReader = SnapshotAndLogReader(chunks, super().create_reader())
+        return reader
+
+    def create_emitter(self) -> Any:
+        with importing("the postgres source", extra="postgres"):
+            from headwater.readers.postgres.snapshot_and_log import SnapshotAndLogEmitter
+        columns = self._planned_columns()
+        emitter: SnapshotAndLogEmitter = SnapshotAndLogEmitter(self._rows(columns), super().create_emitter())
+        return emitter
+
+    def serialize_splits(self, splits: Iterable[TableSplits]) -> JsonValue:
+        every = list(splits)
+        chunks = [each for each in every if isinstance(each, ChunkSplit)]
+        logs = [each for each in every if isinstance(each, WalSplit)]
+        definitions = cast("JsonObject", super().serialize_splits(logs))
+        return {**definitions, **({_CHUNKS: chunks_to_json(chunks)} if chunks else {})}
+
+    def deserialize_splits(
+        self, paths: Iterable[SplitPath], definitions: JsonValue
+    ) -> Mapping[SplitPath, Any]:
+        every = list(paths)
+        splits: dict[SplitPath, Any] = dict(
+            super().deserialize_splits([path for path in every if path == WAL_PATH], definitions)
+        )
+        written = cast("Mapping[str, Any]", definitions or {}).get(_CHUNKS)
+        splits |= {path: chunk_from_json(path, written) for path in every if path != WAL_PATH}
+        return splits
+
+    def _rule_of(self, split: WalSplit) -> MergeRule | None:
+        """Return which changes the rows of chunks hold; None: none. In a task; asks the store."""
+        if split.rules is None:
+            return None
+        from headwater.readers.postgres.merge_rule import MergeRule
+
+        rules = _loaded(RulesStore(self._settings_of_chunks().store), split.rules)
+        return MergeRule(rules, {each.name: each.arrow_type for each in self._planned_columns()})
+
+    def _initial(self, context: PlannedSplitEnumeratorContext[Any, int]) -> InitialEnumerator:
+        return InitialEnumerator(
+            context,
+            self.settings,
+            self.stream,
+            self._settings_of_chunks(),
+            self.table,
+            check=self.check_table,
+            native=self._native,
+            make_log=lambda: self._log_enumerator(context),
+        )
+
+    def _settings_of_chunks(self) -> ChunkSettings:
+        if self.chunks is None:
+            raise OptionError(
+                "is required: a folder that driver and executors reach, for the rows of chunks until they are "
+                "committed; the one that the query began with. Or set startingPosition=latest for a query "
+                "without a checkpoint",
+                option="stateLocation",
+            )
+        return self.chunks
+
+    def _native(self, table: TableDescription) -> Collection[str]:
+        return {each.name for each in self._chunk_columns(table) if each.is_native}
+
+    def _chunk_columns(self, table: TableDescription) -> Sequence[PostgresColumn]:
+        """Return how the columns of the planned schema are read from the table itself.
+
+        Raises:
+            OptionError: the table has not a column of this name and type.
+        """
+        from headwater.readers.postgres.types import column_of
+
+        as_text = {self._found(table, name, "textColumns") for name in self.text_columns}
+        columns = []
+        for planned in self._planned_columns():
+            name = self._found(table, planned.name, "columns")
+            column = next(each for each in table.columns if each.name == name)
+            found = column_of(column, as_text=name in as_text)
+            if not found.arrow_type.equals(planned.arrow_type):
+                raise OptionError(
+                    f"the query plans with column {name!r} as {planned.arrow_type}; in {table.full_name} it is "
+                    f"{found.type_name} now, which is read as {found.arrow_type}: start it again"
+                )
+            columns.append(found)
+        return columns
+
+
+@lru_cache(1)
+def _loaded(store: RulesStore, name: str) -> ChunkRules:
+    """Return rules by their name, which says what is in them: once for all tasks of a process."""
+    return store.get(name)
+
+
+def is_stream(parsed: ParsedOptions, boundedness: Boundedness | None) -> bool:
+    """Whether options are those of a stream.
+
+    Where only the schema is asked for, Spark has not said yet what it reads: a slot says it.
+    """
+    if boundedness is not None:
+        return boundedness is Boundedness.CONTINUOUS_UNBOUNDED
+    return bool(parsed.of(StreamSettings).slot)
+
+
+def configure_stream(parsed: ParsedOptions) -> ConfiguredPlannedSource:
+    """Make the source of a stream. Opens nothing.
+
+    Raises:
+        OptionError: an option is missing, or two do not go together.
+    """
+    table = parsed.require(TABLE, ": such as public.orders")
+    stream = parsed.of(StreamSettings)
+    for name, hint in (("slot", "a name for this query alone"), ("publication", "the one with the table")):
+        if not getattr(stream, name):
+            raise stream.refusal(name, f"is required for a stream: {hint}")
+    if stream.change_columns is ChangeColumns.SPARK and stream.on_truncate is not Reaction.FAIL:
+        raise stream.refusal(
+            "change_columns",
+            "has no word for a TRUNCATE: set option onTruncate=fail with it, or leave it out",
+        )
+    chunks = _chunk_settings(parsed, stream)
+    backoff = Backoff(deadline_ms=parsed[RETRY_DEADLINE])
+    source = PostgresTableStream(
+        settings=parsed.of(PostgresSettings),
+        stream=stream,
+        table=table,
+        columns=parsed[COLUMNS],
+        text_columns=parsed[TEXT_COLUMNS] or (),
+        backoff=backoff,
+        chunks=chunks,
+    )
+    limits = ReadLimits(max_bytes=parsed[MAX_BYTES])
+    return ConfiguredPlannedSource(
+        source=source, limits=limits, hints=planning_hints(parsed, PostgresPlanningHints), backoff=backoff
+    )
+
+
+def _chunk_settings(parsed: ParsedOptions, stream: StreamSettings) -> ChunkSettings | None:
+    """Return how the table is cut, None without a state location.
+
+    Raises:
+        OptionError: the query begins with the rows that are there, and has none.
+        StateLocationError: the location has no atomic put-if-absent.
+    """
+    given = parsed.of(ChunkOptions)
+    if given.state_location is None:
+        if stream.starting_position is StartingPosition.INITIAL:
+            raise given.refusal(
+                "state_location",
+                "is required with startingPosition=initial: a folder that driver and executors reach, where rows "
+                "of the table are until their batch is committed",
+            )
+        return None
+    store = open_state_store(given.state_location, given.state_storage_options)
+    return ChunkSettings(store, given.rows, _CHUNKS_PER_TASK * (given.tasks or _tasks(parsed)))
+
+
+def _tasks(parsed: ParsedOptions) -> int:
+    return parsed.of(PostgresPlanningHints).parallelism or known_parallelism() or available_cpus()
