@@ -55,8 +55,9 @@ class KeyColumn:
 
     @property
     def sql(self) -> str:
-        """The column as it is compared."""
-        return f'{quoted(self.name)} COLLATE "C"' if self.by_bytes else quoted(self.name)
+        """The column of table t as it is compared: without the table it would be what a query calls so."""
+        name = f"t.{quoted(self.name)}"
+        return f'{name} COLLATE "C"' if self.by_bytes else name
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +180,9 @@ def chunk_key(
         if column.type_oid not in _ORDERED:
             return (), f"nothing but the server orders values of {column.type_name}, as of column {name!r}"
     with mapped_errors(f"the collations of table {table.full_name}"):
-        by_bytes = dict(connection.execute(_COLLATIONS, [table.oid, list(names)]).fetchall())
+        by_bytes: dict[str, bool] = dict(
+            connection.execute(_COLLATIONS, [table.oid, list(names)]).fetchall()
+        )
     return tuple(
         KeyColumn(column.name, column.type_name, column.type_oid in _TEXTS and not by_bytes[column.name])
         for column in columns
@@ -219,17 +222,17 @@ def next_bound(
         rows: how many.
     """
     columns = ", ".join(each.sql for each in table.key)
-    texts = ", ".join(f"{quoted(each.name)}::text" for each in table.key)
+    texts = ", ".join(f"t.{quoted(each.name)}::text" for each in table.key)
     where = "" if low is None else f"WHERE {_compared(connection, table, '>=', low)}"
     only = "ONLY " if table.only else ""
-    query = f"SELECT {texts} FROM {only}{name} {where} ORDER BY {columns} OFFSET {rows} LIMIT 1"  # noqa: S608
+    query = f"SELECT {texts} FROM {only}{name} t {where} ORDER BY {columns} OFFSET {rows} LIMIT 1"  # noqa: S608
     with mapped_errors("cutting a table into chunks"):
         row = connection.execute(query.encode()).fetchone()
     return None if row is None else tuple(row)
 
 
 def condition(connection: PostgresConnection, chunk: ChunkSplit) -> str:
-    """Return what makes a row one of a chunk, in SQL; empty for all rows."""
+    """Return what makes a row of table t one of a chunk, in SQL; empty for all rows."""
     table = chunk.table
     parts = [f"({table.row_filter})"] if table.row_filter else []
     if chunk.low is not None:

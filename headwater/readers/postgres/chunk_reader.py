@@ -119,7 +119,7 @@ class ChunkReader(SplitReader[CopiedRows, ChunkSplit, int]):
         which = condition(connection, chunk)
         self._stream = CopyStream(
             connection,
-            copy_statement(self._columns, f"{only}{table.sql}" + (f" WHERE {which}" if which else "")),
+            copy_statement(self._columns, f"{only}{table.sql} t" + (f" WHERE {which}" if which else "")),
             len(self._columns),
             split=chunk.split_id,
             timeout_ms=self._settings.read_timeout_ms,

@@ -44,7 +44,8 @@ class MergeRule(ChangeRule):
             SourceError: see `keeps_truncate`.
         """
         xids = changes.column(XID).to_numpy()
-        is_truncate = pc.equal(changes.column(OP), "t").to_numpy(zero_copy_only=False)
+        ops: Any = changes.column(OP)
+        is_truncate = pc.equal(ops, pa.scalar("t")).to_numpy(zero_copy_only=False)
         if not is_truncate.any():
             kept = self.kept(xids, lambda: [changes.column(name) for name in self._rules.key])
             return None if kept is None else pa.array(kept)
@@ -52,7 +53,7 @@ class MergeRule(ChangeRule):
         for row in np.flatnonzero(is_truncate):
             mask[row] = self.keeps_truncate(int(xids[row]))
         rows = np.flatnonzero(~is_truncate)
-        others = changes.take(pa.array(rows))
+        others = changes.take(pa.array(rows, pa.int64()))
         kept = self.kept(xids[rows], lambda: [others.column(name) for name in self._rules.key])
         if kept is not None:
             mask[rows] = kept
@@ -97,9 +98,11 @@ class MergeRule(ChangeRule):
 
     def chunks_of(self, keys: Sequence[pa.Array[Any]]) -> Int64Array:
         """Return the number of the chunk of each key."""
-        if len(keys) == 1 and (numbers := _numbers(keys[0])) is not None:
-            bounds = _numbers(self._bounds[0])
-            return np.searchsorted(bounds, numbers, side="right").astype(np.int64)
+        if len(keys) == 1 and _are_numbers(keys[0].type):
+            place: Int64Array = np.searchsorted(
+                _numbers(self._bounds[0]), _numbers(keys[0]), side="right"
+            ).astype(np.int64)
+            return place
         # Bounds and keys in one order, a bound before the keys that are equal to it.
         count = len(self._bounds[0])
         columns = [pa.concat_arrays([bound, key]) for bound, key in zip(self._bounds, keys, strict=True)]
@@ -127,13 +130,12 @@ def text_array(kind: pa.DataType, texts: Sequence[str]) -> pa.Array[Any]:
     return text_column(kind, np.frombuffer(b"".join(encoded) or b"\0", np.uint8), starts, lengths)
 
 
-def _numbers(keys: pa.Array[Any]) -> Int64Array | None:
-    """Return keys whose order is that of numbers as such; None for others."""
-    kind = keys.type
-    if pa.types.is_integer(kind):
-        return keys.cast(pa.int64()).to_numpy(zero_copy_only=False)
-    if pa.types.is_timestamp(kind):
-        return keys.view(pa.int64()).to_numpy(zero_copy_only=False)
-    if pa.types.is_date32(kind):
-        return keys.view(pa.int32()).cast(pa.int64()).to_numpy(zero_copy_only=False)
-    return None
+def _are_numbers(kind: pa.DataType) -> bool:
+    return pa.types.is_integer(kind) or pa.types.is_timestamp(kind) or pa.types.is_date32(kind)
+
+
+def _numbers(keys: pa.Array[Any]) -> Int64Array:
+    """Return keys whose order is that of numbers as such."""
+    wide: Any = keys.view(pa.int32()) if pa.types.is_date32(keys.type) else keys
+    numbers: Int64Array = wide.cast(pa.int64()).to_numpy(zero_copy_only=False)
+    return numbers

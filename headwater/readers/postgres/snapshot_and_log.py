@@ -98,9 +98,8 @@ class SnapshotAndLogEmitter(RecordEmitter[Any, TableSplits, int]):
             UNCHANGED: [],
             COMMIT_TIME: None,
         }
-        arrays: list[pa.Array[Any]] = [
-            pa.repeat(pa.scalar(known.get(name), kind), count) for name, kind in META.items()
-        ]
+        scalars: list[Any] = [pa.scalar(known.get(name), kind) for name, kind in META.items()]
+        arrays: list[pa.Array[Any]] = [pa.repeat(each, count) for each in scalars]
         arrays += binary_columns(record.rows, record.columns, chunk.split_id)
         if self._rows.includes_before:
             arrays.append(pa.nulls(count, self._schema.field(len(self._schema) - 1).type))
