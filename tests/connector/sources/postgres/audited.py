@@ -1,0 +1,163 @@
+"""A table with random writers, an audit of what they did, and the check of what a query has brought of it."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import psycopg
+
+from local_postgres import LocalPostgres
+
+_MADE = """
+CREATE TABLE {name} (id int PRIMARY KEY, v int, pad text);
+CREATE TABLE {name}_audit (place bigserial, op text, id int, v int);
+CREATE FUNCTION {name}_note() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF TG_OP = 'INSERT' THEN INSERT INTO {name}_audit (op, id, v) VALUES ('c', NEW.id, NEW.v);
+  ELSIF TG_OP = 'DELETE' THEN INSERT INTO {name}_audit (op, id) VALUES ('d', OLD.id);
+  ELSIF OLD.id = NEW.id THEN INSERT INTO {name}_audit (op, id, v) VALUES ('u', NEW.id, NEW.v);
+  ELSE INSERT INTO {name}_audit (op, id, v) VALUES ('d', OLD.id, NULL), ('c', NEW.id, NEW.v);
+  END IF;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER {name}_noted AFTER INSERT OR UPDATE OR DELETE ON {name}
+  FOR EACH ROW EXECUTE FUNCTION {name}_note();
+"""
+
+
+class AuditedTable:
+    """A table whose triggers note each change, in the transaction of the change.
+
+    The row locks of a key put its changes in the order in which they commit, and their notes too.
+
+    Args:
+        server: it is on.
+        name: of the table.
+    """
+
+    def __init__(self, server: LocalPostgres, name: str) -> None:
+        self._server = server
+        self.name = name
+        with psycopg.connect(server.conninfo, autocommit=True) as sql:
+            sql.execute(_MADE.format(name=name).encode())
+
+    def fill(self, rows: int) -> None:
+        """Insert the first rows, in one transaction."""
+        with psycopg.connect(self._server.conninfo) as sql:
+            sql.execute(
+                f"INSERT INTO {self.name} SELECT i, i, repeat('x', i % 50) FROM generate_series(0, {rows - 1}) i".encode()
+            )
+
+    def wrong_keys(self, rows: Iterable[Mapping[str, Any]]) -> list[str]:
+        """Return what is wrong, key by key: a key has the state of one moment, then each later change once.
+
+        Args:
+            rows: of the query, in the order in which it brought them.
+        """
+        with psycopg.connect(self._server.conninfo) as sql:
+            noted = sql.execute(f"SELECT id, op, v FROM {self.name}_audit ORDER BY place".encode()).fetchall()
+        changes: dict[int, list[tuple[str, int | None]]] = defaultdict(list)
+        for key, op, value in noted:
+            changes[key].append((op, value))
+        brought: dict[int, list[tuple[str, int | None]]] = defaultdict(list)
+        for row in rows:
+            value = None if row["_op"] == "d" else row["v"]
+            brought[row["id"]].append((row["_op"], value))
+        return [
+            f"{key}: brought {brought[key]}, was {changes[key]}"
+            for key in sorted(changes.keys() | brought.keys())
+            if not _is_state_and_suffix(brought[key], changes[key])
+        ]
+
+
+def _is_state_and_suffix(
+    brought: list[tuple[str, int | None]], changes: list[tuple[str, int | None]]
+) -> bool:
+    reads = [value for op, value in brought if op == "r"]
+    later = [each for each in brought if each[0] != "r"]
+    if len(reads) > 1 or (reads and brought[0][0] != "r"):
+        return False
+    at = len(changes) - len(later)
+    if at < 0 or changes[at:] != later:
+        return False
+    state = None if at == 0 or changes[at - 1][0] == "d" else changes[at - 1][1]
+    return state == (reads[0] if reads else None)
+
+
+class Writer:
+    """One connection, whose transactions stay open from call to call. Writes keys of its own only.
+
+    Args:
+        table: is written.
+        server: it is on.
+        number: of this writer; keys are those that leave it as the rest.
+        writers: how many there are.
+        rng: draws.
+    """
+
+    def __init__(
+        self, table: AuditedTable, server: LocalPostgres, number: int, writers: int, rng: random.Random
+    ) -> None:
+        self._table = table
+        self._server = server
+        self._number = number
+        self._writers = writers
+        self._rng = rng
+        self._sql: psycopg.Connection[Any] | None = None
+        self._value = 1_000 * (number + 1)
+
+    def act(self, times: int = 1) -> None:
+        """Do something: a change, a savepoint, the end of a transaction, many changes at once."""
+        for _ in range(times):
+            sql = self._sql = self._sql or psycopg.connect(self._server.conninfo, application_name="writer")
+            drawn = self._rng.random()
+            if drawn < 0.15:
+                sql.commit()
+            elif drawn < 0.2:
+                sql.rollback()
+            elif drawn < 0.3:
+                with sql.transaction() as savepoint:
+                    self._change(sql)
+                    if self._rng.random() < 0.5:
+                        raise psycopg.Rollback(savepoint)
+            elif drawn < 0.33:
+                sql.execute(
+                    f"UPDATE {self._table.name} SET v = v + 1 "
+                    f"WHERE id % {self._writers} = {self._number} AND id < {self._key()}".encode()
+                )
+            else:
+                self._change(sql)
+
+    def end(self, *, lost: bool = False) -> None:
+        """End the open transaction; ``lost``: the connection is gone with its server."""
+        if self._sql is not None:
+            if not lost:
+                self._sql.commit()
+            self._sql.close()
+            self._sql = None
+
+    def _key(self) -> int:
+        return self._rng.randrange(60) * self._writers + self._number
+
+    def _change(self, sql: psycopg.Connection[Any]) -> None:
+        self._value += 1
+        name, key, value = self._table.name, self._key(), self._value
+        kind = self._rng.random()
+        if kind < 0.4:
+            statement = (
+                f"INSERT INTO {name} VALUES ({key}, {value}) ON CONFLICT (id) DO UPDATE SET v = excluded.v"
+            )
+        elif kind < 0.6:
+            statement = f"UPDATE {name} SET v = {value} WHERE id = {key}"
+        elif kind < 0.8:
+            statement = f"DELETE FROM {name} WHERE id = {key}"
+        else:
+            other = self._key()
+            statement = (
+                f"UPDATE {name} SET id = {other}, v = {value} WHERE id = {key} "
+                f"AND NOT EXISTS (SELECT FROM {name} WHERE id = {other})"
+            )
+        sql.execute(statement.encode())
