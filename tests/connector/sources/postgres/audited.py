@@ -48,7 +48,8 @@ class AuditedTable:
         """Insert the first rows, in one transaction."""
         with psycopg.connect(self._server.conninfo) as sql:
             sql.execute(
-                f"INSERT INTO {self.name} SELECT i, i, repeat('x', i % 50) FROM generate_series(0, {rows - 1}) i".encode()
+                f"INSERT INTO {self.name} SELECT i, i, repeat('x', i % 50) "
+                f"FROM generate_series(0, {rows - 1}) i".encode()
             )
 
     def wrong_keys(self, rows: Iterable[Mapping[str, Any]]) -> list[str]:

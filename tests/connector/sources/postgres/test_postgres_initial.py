@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import random
-import time
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -14,9 +14,12 @@ from typing import Any
 import psycopg
 import pytest
 
+from headwater.core.clock import SystemClock
 from headwater.core.errors import LostSlotError, OptionError, SourceError, TransientSourceError
+from headwater.core.source import Boundedness
 from headwater.testing import MicroBatchEngine
 from headwater.testing.engine import Step
+from headwater.testing.making import configured
 from local_postgres import LocalPostgres
 from tests.connector.sources.postgres.audited import AuditedTable, Writer
 from tests.connector.sources.postgres.changes import ChangedTable, changed_table, told
@@ -176,3 +179,248 @@ def _run_audited(postgres: LocalPostgres, tmp_path: Path, rng: random.Random, st
             writer.end(lost=True)
         with psycopg.connect(postgres.conninfo, autocommit=True) as sql:
             sql.execute(f"SELECT pg_drop_replication_slot('slot_{table.name}')".encode())
+
+
+def test_a_commit_that_waits_for_a_standby_is_not_taken_for_one_that_a_chunk_has_seen(tmp_path: Path) -> None:
+    """Its record is in the log before the chunk is read, and nobody can see it yet."""
+    with (
+        LocalPostgres() as server,
+        changed_table(
+            server,
+            "waits",
+            "id int PRIMARY KEY, s text",
+            startingPosition="initial",
+            stateLocation=str(tmp_path),
+            createPublication="true",
+        ) as table,
+    ):
+        table.execute("INSERT INTO waits VALUES (1, 'old'), (2, 'old')")
+        table.engine.run(crash_after=Step.LOGGED)
+        table.execute("ALTER SYSTEM SET synchronous_standby_names = 'nobody'", "SELECT pg_reload_conf()")
+        writer = psycopg.connect(server.conninfo, autocommit=True)
+        writer.pgconn.send_query(b"UPDATE waits SET s = 'new' WHERE id = 1")
+        _wait_for(table, "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
+        rows = table.rows()
+        assert sorted(told(rows, "id", "s")) == [("r", 1, "old"), ("r", 2, "old"), ("u", 1, "new")]
+        table.execute("ALTER SYSTEM RESET synchronous_standby_names", "SELECT pg_reload_conf()")
+        writer.close()
+        assert table.rows() == []
+
+
+def test_a_slot_from_before_waits_for_transactions_that_wrote_before_the_table_was_published(
+    make: Make,
+) -> None:
+    """Their earlier rows are not in the log, and no chunk sees them before they are over."""
+    table = make(createPublication="false", retryDeadline="1s")
+    name = table.name
+    table.execute(
+        f"CREATE PUBLICATION pub_{name}",
+        f"SELECT pg_create_logical_replication_slot('slot_{name}', 'pgoutput')",
+    )
+    with psycopg.connect(table.server.conninfo) as writer:
+        writer.execute(f"INSERT INTO {name} VALUES (1, 'before')".encode())
+        table.execute(f"ALTER PUBLICATION pub_{name} ADD TABLE {name}")
+        writer.execute(f"INSERT INTO {name} VALUES (2, 'after')".encode())
+        source = configured("postgres", table.options, Boundedness.CONTINUOUS_UNBOUNDED)
+        with closing(source.create_coordinator()) as coordinator:
+            waiting = coordinator.plan_next(coordinator.initial_offset(), limited=True)
+            assert waiting["positions"] == {}
+            assert coordinator.plan_next(waiting, limited=True) == waiting
+            with pytest.raises(TransientSourceError, match="pg_stat_activity"):
+                table.rows()
+            writer.commit()
+            assert coordinator.plan_next(waiting, limited=True) != waiting
+    table.engine = table.new_engine()
+    assert sorted(told(table.rows(), "id", "s")) == [("r", 1, "before"), ("r", 2, "after")]
+
+
+def test_rows_whose_commit_a_crash_of_the_server_undoes_are_not_published(tmp_path: Path) -> None:
+    settings = {"wal_writer_delay": "10s", "wal_writer_flush_after": "0", "fsync": "on"}
+    with (
+        LocalPostgres(settings=settings) as server,
+        changed_table(
+            server,
+            "undone",
+            "id int PRIMARY KEY, s text",
+            startingPosition="initial",
+            stateLocation=str(tmp_path),
+            chunkRows="100",
+        ) as table,
+    ):
+        table.execute("INSERT INTO undone VALUES (1, 'kept')")
+        table.engine.run(crash_after=Step.LOGGED)
+        table.execute("SET synchronous_commit = off", "INSERT INTO undone VALUES (2, 'at risk')")
+        assert table.ask("SELECT pg_current_wal_insert_lsn() > pg_current_wal_flush_lsn()")
+        assert table.engine.run(crash_after=Step.READ)
+        table.sql.close()
+        server.kill()
+        server.start()
+        table.sql = psycopg.connect(server.conninfo, autocommit=True)
+        rows = table.rows()
+        there = {row[0] for row in table.sql.execute("SELECT id FROM undone").fetchall()}
+        assert {row["id"] for row in rows if row["_op"] == "r"} <= there
+        assert {row["id"] for row in rows} == there
+
+
+@pytest.mark.parametrize(
+    ("columns", "identity", "why"),
+    [
+        ("id int, s text", "FULL", "it has no primary key"),
+        (
+            "id numeric(9, 2) PRIMARY KEY, s text",
+            "DEFAULT",
+            "nothing but the server orders values of numeric",
+        ),
+    ],
+)
+def test_a_table_that_cannot_be_cut_is_one_chunk_and_a_warning_says_why(
+    make: Make, caplog: pytest.LogCaptureFixture, columns: str, identity: str, why: str
+) -> None:
+    table = make(columns)
+    table.execute(f"ALTER TABLE {table.name} REPLICA IDENTITY {identity}")
+    _fill(table, 30)
+    table.engine.run(crash_after=Step.READ)
+    table.execute(f"UPDATE {table.name} SET s = 'new' WHERE id = 3")
+    rows = table.rows()
+    assert [row["_op"] for row in rows] == ["r"] * 30 + ["u"]
+    assert why in caplog.text
+
+
+@pytest.mark.parametrize("identity", ["FULL", "USING INDEX other_key"])
+def test_other_replica_identities_name_rows_too(make: Make, identity: str) -> None:
+    table = make("id int PRIMARY KEY, s text, other int NOT NULL DEFAULT 0")
+    table.execute(f"UPDATE {table.name} SET other = -id", "DROP INDEX IF EXISTS other_key")
+    _fill(table)
+    table.execute(f"UPDATE {table.name} SET other = -id")
+    table.execute(f"CREATE UNIQUE INDEX other_key ON {table.name} (other)")
+    table.execute(f"ALTER TABLE {table.name} REPLICA IDENTITY {identity}")
+    table.engine.run(crash_after=Step.COMMITTED)
+    table.execute(
+        f"UPDATE {table.name} SET s = 'x' WHERE id IN (2, 90)",
+        f"UPDATE {table.name} SET id = id + 500, other = other - 500 WHERE id IN (3, 91)",
+        f"DELETE FROM {table.name} WHERE id IN (4, 92)",
+    )
+    rows = table.rows()
+    state = {}
+    for row in table.engine.rows:
+        if row["_op"] == "d":
+            del state[row["other"]]
+        else:
+            state[row["other"]] = (row["id"], row["s"])
+    assert (
+        sorted(state.values())
+        == table.sql.execute(f"SELECT id, s FROM {table.name} ORDER BY 1".encode()).fetchall()
+    )
+    assert {row["_op"] for row in rows} >= {"r", "u", "d"}
+
+
+def test_what_the_publication_leaves_out_is_in_no_chunk(make: Make) -> None:
+    table = make("id int PRIMARY KEY, s text, secret text", createPublication="false")
+    _fill(table)
+    table.execute(f"CREATE PUBLICATION pub_{table.name} FOR TABLE {table.name} (id, s) WHERE (id > 50)")
+    rows = table.rows()
+    assert sorted(row["id"] for row in rows) == list(range(51, 96))
+    assert "secret" not in rows[0]
+
+
+def test_a_partitioned_table_is_cut_through_its_root(make: Make) -> None:
+    table = make("id int PRIMARY KEY, s text) PARTITION BY RANGE (id")
+    for low, high in ((0, 40), (40, 1_000)):
+        table.execute(
+            f"CREATE TABLE {table.name}_{low} PARTITION OF {table.name} FOR VALUES FROM ({low}) TO ({high})"
+        )
+    _fill(table)
+    table.engine.run(crash_after=Step.COMMITTED)
+    table.execute(f"UPDATE {table.name} SET id = id + 100 WHERE id = 39")
+    table.rows()
+    table.execute(f"UPDATE {table.name} SET id = id - 100 WHERE id = 139")
+    # The chunk of 139 came after the first move, that of 39 before.
+    brought = told(table.engine.rows + table.rows(), "id")
+    assert {("r", 39), ("r", 139)} < set(brought)
+    assert brought[-3:] == [("d", 39), ("d", 139), ("c", 39)]
+
+
+def test_a_truncate_between_chunks_is_refused_and_one_before_all_of_them_is_not_read_again(
+    make: Make,
+) -> None:
+    table = make()
+    _fill(table)
+    table.engine.run(crash_after=Step.LOGGED)
+    table.execute(f"TRUNCATE {table.name}")
+    _fill(table, 5)
+    assert sorted(told(table.rows(), "id")) == [("r", number) for number in range(1, 6)]
+    other = make()
+    _fill(other)
+    other.engine.run(crash_after=Step.COMMITTED)
+    other.execute(f"TRUNCATE {other.name}")
+    _fill(other, 60)
+    with pytest.raises(SourceError, match="truncated while its rows were read"):
+        other.rows()
+
+
+def test_a_slot_that_is_gone_while_chunks_are_read_ends_the_query_at_the_next_plan(make: Make) -> None:
+    table = make()
+    _fill(table)
+    table.engine.run(crash_after=Step.COMMITTED)
+    table.drop_slot()
+    with pytest.raises(LostSlotError, match="does not exist any more"):
+        table.rows()
+    table.execute(f"SELECT pg_create_logical_replication_slot('slot_{table.name}', 'pgoutput')")
+
+
+def test_a_table_that_was_made_anew_between_chunks_is_another_table(make: Make) -> None:
+    table = make()
+    _fill(table)
+    table.engine.run(crash_after=Step.LOGGED)
+    table.execute(f"ALTER TABLE {table.name} RENAME TO was_{table.name}")
+    table.execute(f"CREATE TABLE {table.name} (id int PRIMARY KEY, s text)")
+    table.execute(f"ALTER PUBLICATION pub_{table.name} ADD TABLE {table.name}")
+    with pytest.raises(SourceError, match="made anew"):
+        table.rows()
+    table.execute(f"DROP TABLE was_{table.name}")
+
+
+@pytest.mark.parametrize("committed", [1, 20])
+def test_a_checkpoint_goes_on_as_it_began_whatever_the_option_says_now(make: Make, committed: int) -> None:
+    table = make()
+    _fill(table)
+    table.engine = MicroBatchEngine.of("postgres", table.options)
+    for _ in range(committed):
+        table.engine.run(crash_after=Step.COMMITTED, in_batch=len(table.engine.offsets))
+    del table.options["startingPosition"]
+    folder = table.options.pop("stateLocation")
+    with pytest.raises(OptionError, match="the one that the query began with"):
+        table.rows()
+    table.options["stateLocation"] = folder
+    table.execute(f"DELETE FROM {table.name} WHERE id = 7")
+    table.rows()
+    assert sorted(row["id"] for row in table.engine.rows if row["_op"] == "r") == list(range(1, 96))
+    assert told(table.engine.rows, "id")[-1] == ("d", 7)
+
+
+def test_a_state_location_is_needed() -> None:
+    options = {"url": "postgresql://db/shop", "table": "t", "slot": "s", "publication": "p"}
+    with pytest.raises(OptionError, match="is required with startingPosition=initial"):
+        configured("postgres", {**options, "startingPosition": "initial"}, Boundedness.CONTINUOUS_UNBOUNDED)
+
+
+def test_offsets_stay_small_however_many_chunks_there_are(make: Make) -> None:
+    table = make(chunkRows="1", snapshotTasks="4")
+    _fill(table, 300)
+    table.engine.run()
+    table.execute(f"DELETE FROM {table.name}")
+    table.engine.run()
+    table.engine.run()
+    assert len(table.engine.offsets) > 300 // 16
+    assert max(map(len, table.engine.offsets)) < 20_000
+    assert json.loads(table.engine.offsets[-1])["state"].keys() == {"phase", "query"}
+
+
+def _wait_for(table: ChangedTable, question: str) -> None:
+    """Ask until the answer is not 0."""
+    clock = SystemClock()
+    for _ in range(1_000):
+        if table.ask(question):
+            return
+        clock.wait(threading.Event(), 10)
+    raise AssertionError(question)
