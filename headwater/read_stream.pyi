@@ -1534,13 +1534,17 @@ def postgres(
     columns: str | Sequence[str] | None = None,
     text_columns: str | Sequence[str] | None = None,
     create_publication: bool | None = None,
-    starting_position: Literal["latest", "slot"] | None = None,
+    starting_position: Literal["latest", "slot", "initial"] | None = None,
     change_columns: Literal["headwater", "spark"] | None = None,
     include_before: bool | None = None,
     on_truncate: Literal["emit", "fail"] | None = None,
     on_toast: Literal["mark", "fail"] | None = None,
     on_schema_change: Literal["fail", "ignore"] | None = None,
     max_bytes_per_trigger: int | None = None,
+    state_location: str | None = None,
+    state_storage_options: str | Mapping[str, Any] | None = None,
+    chunk_rows: int | None = None,
+    snapshot_tasks: int | None = None,
     retry_deadline: str | int | timedelta | None = None,
     min_partitions: int | None = None,
     parallelism: int | None = None,
@@ -1573,7 +1577,8 @@ def postgres(
         create_publication: Whether a publication that is not there is made, for this table. Default:
             `false`. (``createPublication``)
         starting_position: Where a query without a checkpoint begins: `latest`, with what is committed
-            from now on, or `slot`, with what the slot has kept. Default: `latest`. (``startingPosition``)
+            from now on; `slot`, with what the slot has kept; or `initial`, with all rows that are there,
+            then every later change. Default: `latest`. (``startingPosition``)
         change_columns: How changes are described: `headwater` (`_op`, `_lsn`, `_commit_ts`), or `spark`,
             as the changelogs of Spark name it (`_change_type`, `_commit_version`, `_commit_timestamp`).
             Default: `headwater`. (``changeColumns``)
@@ -1589,6 +1594,15 @@ def postgres(
             Changed types fail. Default: `fail`. (``onSchemaChange``)
         max_bytes_per_trigger: No batch goes further in the log than this, counted in bytes of WAL, but
             for one transaction; a transaction is never cut. (``maxBytesPerTrigger``)
+        state_location: Required with `startingPosition=initial`: a folder that the driver and all
+            executors reach: an absolute local path, or `s3://`, `gs://`, `abfs://`. Rows of the table are
+            there until their batch is committed. (``stateLocation``)
+        state_storage_options: JSON: settings of the fsspec file system behind `stateLocation`.
+            (``stateStorageOptions``)
+        chunk_rows: About how many rows a task reads at a time, in one transaction, with
+            `startingPosition=initial`. Default: `250000`. (``chunkRows``)
+        snapshot_tasks: How many tasks read the table at the same time; a batch has four chunks for each
+            of them. Default: `parallelism`. (``snapshotTasks``)
         retry_deadline: How long to go on asking an outside that is away or overloaded. Default: `2m`.
             (``retryDeadline``)
         min_partitions: Cut large tables until there are about so many tasks. (``minPartitions``)

@@ -70,7 +70,7 @@ class MergeRule(ChangeRule):
         """
         if not len(xids) or xids.min() >= self._newest:
             return None
-        chunks = self.chunks_of(keys()) if self._bounds else np.zeros(len(xids), np.int64)
+        chunks = self._chunks_of(keys()) if self._bounds else np.zeros(len(xids), np.int64)
         # The changes of one chunk together: each sight is asked once.
         order = np.argsort(chunks, kind="stable")
         begins = np.flatnonzero(np.diff(chunks[order], prepend=-1))
@@ -96,8 +96,19 @@ class MergeRule(ChangeRule):
             )
         return Visibility.VISIBLE not in seen
 
-    def chunks_of(self, keys: Sequence[pa.Array[Any]]) -> Int64Array:
-        """Return the number of the chunk of each key."""
+    def _chunks_of(self, keys: Sequence[pa.Array[Any]]) -> Int64Array:
+        """Return the number of the chunk of each key.
+
+        Raises:
+            SourceError: a change does not have the key.
+        """
+        if any(key.null_count for key in keys):
+            raise SourceError(
+                f"a change does not name its row by {', '.join(self._rules.key)}, by which the table was read "
+                "in chunks: its replica identity was changed meanwhile. Begin again, with a new "
+                "checkpointLocation and a new slot",
+                source=SOURCE,
+            )
         if len(keys) == 1 and _are_numbers(keys[0].type):
             place: Int64Array = np.searchsorted(
                 _numbers(self._bounds[0]), _numbers(keys[0]), side="right"

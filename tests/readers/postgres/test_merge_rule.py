@@ -102,6 +102,11 @@ def test_one_chunk_of_a_table_without_a_key_needs_no_keys() -> None:
     assert kept.tolist() == [False, True, False, True]
 
 
+def test_a_change_without_the_key_of_the_chunks_is_an_error() -> None:
+    with pytest.raises(SourceError, match="replica identity was changed"):
+        _rule("10:20:", "15:30:").kept(np.array([12]), lambda: [pa.array([None], pa.int64())])
+
+
 def test_changes_of_a_batch_are_decided_one_by_one_with_their_truncates() -> None:
     changes = pa.RecordBatch.from_pydict(
         {

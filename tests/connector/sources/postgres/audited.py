@@ -70,13 +70,17 @@ class AuditedTable:
         return [
             f"{key}: brought {brought[key]}, was {changes[key]}"
             for key in sorted(changes.keys() | brought.keys())
-            if not _is_state_and_suffix(brought[key], changes[key])
+            if not is_state_and_suffix(brought[key], changes[key])
         ]
 
 
-def _is_state_and_suffix(
-    brought: list[tuple[str, int | None]], changes: list[tuple[str, int | None]]
-) -> bool:
+def is_state_and_suffix(brought: list[tuple[str, Any]], changes: list[tuple[str, Any]]) -> bool:
+    """Return whether a key was brought with its state at one moment, and each change after that, once.
+
+    Args:
+        brought: the kinds and values of its rows, in order.
+        changes: the kinds and values of all of its changes, from the first one on.
+    """
     reads = [value for op, value in brought if op == "r"]
     later = [each for each in brought if each[0] != "r"]
     if len(reads) > 1 or (reads and brought[0][0] != "r"):

@@ -301,7 +301,7 @@ def test_other_replica_identities_name_rows_too(make: Make, identity: str) -> No
         f"DELETE FROM {table.name} WHERE id IN (4, 92)",
     )
     rows = table.rows()
-    state = {}
+    state: dict[int, tuple[int, str]] = {}
     for row in table.engine.rows:
         if row["_op"] == "d":
             del state[row["other"]]

@@ -1,0 +1,116 @@
+"""A table is read in chunks, then its changes, while drivers, Python workers and the server are killed (SIGKILL).
+
+Triggers note what writers did. Each key has the state of one moment, and then each later change once.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+import pytest
+
+from local_postgres import LocalPostgres
+from tests.connector.sources.postgres.audited import is_state_and_suffix
+from tests.exactly_once.barrier_job import BarrierJob
+from tests.exactly_once.test_postgres_kills import KEYS, ROUNDS, TABLES, Writers
+from tests.exactly_once.waiting import repeating
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture
+def server() -> Iterator[LocalPostgres]:
+    with LocalPostgres() as running:
+        yield running
+
+
+def _run(
+    server: LocalPostgres,
+    spark: SparkSession,
+    spark_conf: dict[str, Any],
+    rng: random.Random,
+    folder: Path,
+    rounds: int,
+) -> None:
+    with psycopg.connect(server.conninfo, autocommit=True) as sql:
+        sql.execute(TABLES.encode())
+        sql.execute(f"INSERT INTO accounts SELECT i, i, 'first' FROM generate_series(0, {KEYS - 1}) i".encode())
+    options = {
+        "source": "postgres",
+        "url": server.conninfo,
+        "table": "accounts",
+        "slot": "hw_accounts",
+        "publication": "hw_accounts",
+        "createPublication": "true",
+        "startingPosition": "initial",
+        "chunkRows": "4",
+        "snapshotTasks": "2",
+        "maxBytesPerTrigger": "400000",
+    }
+    job = BarrierJob(spark, spark_conf, folder, options, ["_op", "_lsn", "_seq", "id", "amount"])
+    kills = []
+
+    def kill_server() -> None:
+        server.kill()
+        server.start()
+        kills.append(1)
+
+    seeds = [rng.randrange(1 << 32) for _ in range(3)]
+    with Writers(server.conninfo, seeds), repeating(kill_server, 7.0):
+        assert job.kill_rounds(rounds, rng) == {"Python worker": rounds, "driver": rounds}
+    job.finish()
+    brought: dict[int, list[tuple[str, str | None]]] = defaultdict(list)
+    rows = job.rows("_lsn", "_seq", "_op", "id", "cast(amount as string)")
+    for _, _, op, key, amount in rows:
+        brought[key].append((op, None if op == "d" else amount))
+    with psycopg.connect(server.conninfo) as sql:
+        noted = sql.execute("SELECT op, old_id, new_id, amount::text FROM audit ORDER BY n").fetchall()
+    was: dict[int, list[tuple[str, str | None]]] = defaultdict(list)
+    for op, old, new, amount in noted:
+        if op == "DELETE" or (op == "UPDATE" and old != new):
+            was[old].append(("d", None))
+        if op != "DELETE":
+            was[new].append(("u" if op == "UPDATE" and old == new else "c", amount))
+    wrong = [key for key in was.keys() | brought.keys() if not is_state_and_suffix(brought[key], was[key])]
+    reads = sum(op == "r" for _, _, op, _, _ in rows)
+    print(
+        f"{reads} rows and {len(rows) - reads} of {len(noted)} changes; {rounds} drivers, {rounds} workers "
+        f"and {len(kills)} servers killed; {len(wrong)} keys wrong"
+    )
+    assert [(key, brought[key], was[key]) for key in wrong] == []
+    # The rows came over several batches, with changes between the snapshots of their chunks.
+    assert reads > KEYS / 4
+
+
+@pytest.mark.crash
+@pytest.mark.slow
+@pytest.mark.timeout(600 + 120 * ROUNDS)
+def test_each_key_has_one_state_and_each_later_change_whatever_is_killed(
+    server: LocalPostgres,
+    spark: SparkSession,
+    spark_conf: dict[str, Any],
+    rng: random.Random,
+    tmp_path: Path,
+) -> None:
+    _run(server, spark, spark_conf, rng, tmp_path, ROUNDS)
+
+
+@pytest.mark.crash
+@pytest.mark.long
+@pytest.mark.timeout(1_800)
+@pytest.mark.parametrize("run", range(10))
+def test_each_key_has_one_state_and_each_later_change_in_many_runs(
+    server: LocalPostgres,
+    spark: SparkSession,
+    spark_conf: dict[str, Any],
+    seed: int,
+    tmp_path: Path,
+    run: int,
+) -> None:
+    _run(server, spark, spark_conf, random.Random(f"{seed} {run}"), tmp_path, 3)
