@@ -1,4 +1,4 @@
-"""A table is read in chunks, then its changes, while drivers, Python workers and the server are killed (SIGKILL).
+"""A table is read in chunks, then its changes, while drivers, workers and the server are killed (SIGKILL).
 
 Triggers note what writers did. Each key has the state of one moment, and then each later change once.
 """
@@ -30,17 +30,12 @@ def server() -> Iterator[LocalPostgres]:
         yield running
 
 
-def _run(
-    server: LocalPostgres,
-    spark: SparkSession,
-    spark_conf: dict[str, Any],
-    rng: random.Random,
-    folder: Path,
-    rounds: int,
-) -> None:
+@pytest.fixture
+def job(server: LocalPostgres, spark: SparkSession, spark_conf: dict[str, Any], tmp_path: Path) -> BarrierJob:
+    """A query over a table of accounts that has rows already."""
     with psycopg.connect(server.conninfo, autocommit=True) as sql:
         sql.execute(TABLES.encode())
-        sql.execute(f"INSERT INTO accounts SELECT i, i, 'first' FROM generate_series(0, {KEYS - 1}) i".encode())
+        sql.execute(b"INSERT INTO accounts SELECT i, i, 'first' FROM generate_series(1, %d) i" % (KEYS - 1))
     options = {
         "source": "postgres",
         "url": server.conninfo,
@@ -53,7 +48,10 @@ def _run(
         "snapshotTasks": "2",
         "maxBytesPerTrigger": "400000",
     }
-    job = BarrierJob(spark, spark_conf, folder, options, ["_op", "_lsn", "_seq", "id", "amount"])
+    return BarrierJob(spark, spark_conf, tmp_path, options, ["_op", "_lsn", "_seq", "id", "amount"])
+
+
+def _check(job: BarrierJob, server: LocalPostgres, rng: random.Random, rounds: int) -> None:
     kills = []
 
     def kill_server() -> None:
@@ -92,13 +90,9 @@ def _run(
 @pytest.mark.slow
 @pytest.mark.timeout(600 + 120 * ROUNDS)
 def test_each_key_has_one_state_and_each_later_change_whatever_is_killed(
-    server: LocalPostgres,
-    spark: SparkSession,
-    spark_conf: dict[str, Any],
-    rng: random.Random,
-    tmp_path: Path,
+    job: BarrierJob, server: LocalPostgres, rng: random.Random
 ) -> None:
-    _run(server, spark, spark_conf, rng, tmp_path, ROUNDS)
+    _check(job, server, rng, ROUNDS)
 
 
 @pytest.mark.crash
@@ -106,11 +100,6 @@ def test_each_key_has_one_state_and_each_later_change_whatever_is_killed(
 @pytest.mark.timeout(1_800)
 @pytest.mark.parametrize("run", range(10))
 def test_each_key_has_one_state_and_each_later_change_in_many_runs(
-    server: LocalPostgres,
-    spark: SparkSession,
-    spark_conf: dict[str, Any],
-    seed: int,
-    tmp_path: Path,
-    run: int,
+    job: BarrierJob, server: LocalPostgres, seed: int, run: int
 ) -> None:
-    _run(server, spark, spark_conf, random.Random(f"{seed} {run}"), tmp_path, 3)
+    _check(job, server, random.Random(f"{seed} {run}"), 3)

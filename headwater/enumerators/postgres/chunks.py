@@ -180,9 +180,7 @@ def chunk_key(
         if column.type_oid not in _ORDERED:
             return (), f"nothing but the server orders values of {column.type_name}, as of column {name!r}"
     with mapped_errors(f"the collations of table {table.full_name}"):
-        by_bytes: dict[str, bool] = dict(
-            connection.execute(_COLLATIONS, [table.oid, list(names)]).fetchall()
-        )
+        by_bytes: dict[str, bool] = dict(connection.execute(_COLLATIONS, [table.oid, list(names)]).fetchall())
     return tuple(
         KeyColumn(column.name, column.type_name, column.type_oid in _TEXTS and not by_bytes[column.name])
         for column in columns

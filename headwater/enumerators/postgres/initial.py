@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from headwater.core.enumerator import (
     Checkpoint,
@@ -19,6 +19,7 @@ from headwater.core.errors import SourceError, TransientSourceError
 from headwater.core.jsons import JsonValue
 from headwater.core.redaction import logger_of
 from headwater.core.split import SplitPath
+from headwater.core.state_location import check_state_store
 from headwater.core.state_store import StateStore
 from headwater.enumerators.postgres.chunk_rules import ChunkRules, RulesStore
 from headwater.enumerators.postgres.chunks import (
@@ -41,6 +42,7 @@ from headwater.enumerators.postgres.table import TableDescription, describe
 
 log = logger_of(__name__)
 
+T = TypeVar("T")
 TableSplits: TypeAlias = ChunkSplit | WalSplit
 
 _LEAST_CHUNK_BYTES = 8 << 20
@@ -132,17 +134,21 @@ class InitialEnumerator(PlannedSplitEnumerator[TableSplits, int]):
         self._checkpoint = checkpoint
         self._heads = {}
         if checkpoint is None:
-            self._context.call_async(self._begin, self._take, what=f"slot {self._stream.slot!r}")
+            self._context.call_async(
+                self._asking(self._begin), self._take, what=f"slot {self._stream.slot!r}"
+            )
             return
         state = InitialState.from_json(checkpoint.state)
         if state.phase is Phase.WAITING:
             self._context.call_async(
-                partial(self._wait, state), self._take, what="transactions that were running"
+                self._asking(partial(self._wait, state)), self._take, what="transactions that were running"
             )
         elif state.phase is Phase.CHUNKS:
             chunks = {path: each for path, each in checkpoint.splits.items() if isinstance(each, ChunkSplit)}
             self._context.call_async(
-                partial(self._noted, state, chunks, dict(self._notes)), self._take, what="notes of chunks"
+                self._asking(partial(self._noted, state, chunks, dict(self._notes))),
+                self._take,
+                what="notes of chunks",
             )
         else:
             self._state = state
@@ -156,7 +162,7 @@ class InitialEnumerator(PlannedSplitEnumerator[TableSplits, int]):
             return
         if state.phase is Phase.WAITING and request.ends:
             self._context.call_async(
-                partial(self._wait, state, fails=True),
+                self._asking(partial(self._wait, state, fails=True)),
                 lambda waited: self._take_and_cut(waited, request),
                 what="transactions that were running",
             )
@@ -195,8 +201,21 @@ class InitialEnumerator(PlannedSplitEnumerator[TableSplits, int]):
 
     # On the worker thread.
 
+    def _asking(self, work: Callable[[], T]) -> Callable[[], T]:
+        """Return work for the worker thread, after whose failures the next attempt connects anew."""
+
+        def asked() -> T:
+            try:
+                return work()
+            except TransientSourceError:
+                self._drop_connection()
+                raise
+
+        return asked
+
     def _begin(self) -> InitialState:
         """Make what is not there, and find where the stream begins."""
+        check_state_store(self._chunks.store)
         connection = self._connected()
         table, in_publication = self._described(connection)
         slot = self._stream.slot
@@ -211,8 +230,8 @@ class InitialEnumerator(PlannedSplitEnumerator[TableSplits, int]):
             create_slot(connection, slot)
             log.info("slot %r was made", slot)
             view = self._looked(connection)
-            assert view.slot is not None and view.slot.confirmed is not None, "it was made"
-            start = view.slot.confirmed
+            assert view.slot is not None, "it was made"
+            start = view.slot.confirmed or 0
         else:
             waits = _PUBLISHED
             start = view.flush_lsn
@@ -270,7 +289,10 @@ class InitialEnumerator(PlannedSplitEnumerator[TableSplits, int]):
         return replace(state, phase=Phase.CHUNKS)
 
     def _noted(
-        self, state: InitialState, chunks: Mapping[SplitPath, ChunkSplit], notes: Mapping[SplitPath, JsonValue]
+        self,
+        state: InitialState,
+        chunks: Mapping[SplitPath, ChunkSplit],
+        notes: Mapping[SplitPath, JsonValue],
     ) -> InitialState:
         """Return the state after the chunks of a batch: their rules are stored."""
         self._looked_at_log(state)
@@ -309,11 +331,7 @@ class InitialEnumerator(PlannedSplitEnumerator[TableSplits, int]):
         check_kept(view, state.wal, state.table.start)
 
     def _looked(self, connection: PostgresConnection) -> ServerView:
-        try:
-            view = look(connection, self._stream.slot)
-        except TransientSourceError:
-            self._drop_connection()
-            raise
+        view = look(connection, self._stream.slot)
         check_usable(view, self._stream.slot)
         return view
 
@@ -363,7 +381,9 @@ class InitialEnumerator(PlannedSplitEnumerator[TableSplits, int]):
         if request.max_bytes is not None:
             count = max(1, min(count, request.max_bytes // (self._chunks.rows * state.row_bytes)))
         self._context.call_async(
-            partial(self._bounds, state, count), partial(self._assign, state), what="cutting the table"
+            self._asking(partial(self._bounds, state, count)),
+            partial(self._assign, state),
+            what="cutting the table",
         )
 
     def _assign(self, state: InitialState, bounds: list[tuple[str, ...] | None]) -> None:

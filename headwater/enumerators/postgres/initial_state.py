@@ -108,9 +108,7 @@ class InitialState:
     def with_chunk(self, high: Bound | None) -> tuple[InitialState, ChunkSplit]:
         """Return the state after the next chunk is assigned, and that chunk."""
         chunk = ChunkSplit(self.next_number, self.next_low, high, self.table)
-        return replace(
-            self, next_low=high, next_number=self.next_number + 1, is_cut=high is None
-        ), chunk
+        return replace(self, next_low=high, next_number=self.next_number + 1, is_cut=high is None), chunk
 
     def live(self) -> InitialState:
         """Return the state after the last chunk is read: the log goes by what the chunks saw."""

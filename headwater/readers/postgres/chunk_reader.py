@@ -12,6 +12,7 @@ from headwater.core.clock import Clock, SystemClock
 from headwater.core.errors import SourceError, TransientSourceError
 from headwater.core.jsons import JsonObject
 from headwater.core.reader import RecordsWithSplitIds, SplitReader
+from headwater.core.retry import Backoff, retrying
 from headwater.core.split import SplitRange
 from headwater.enumerators.postgres.chunks import ChunkSplit, condition
 from headwater.enumerators.postgres.connection import PostgresConnection, connect, mapped_errors
@@ -39,10 +40,14 @@ class ChunkReader(SplitReader[CopiedRows, ChunkSplit, int]):
     (``synchronous_commit=off``): a crash of the server would undo them, and their rows with them. So a chunk
     is finished when the server has flushed all that was written before.
 
+    A server that is away is asked again until the first row of a chunk has come. Later that is an error: the
+    next attempt at the task begins the chunk anew, in another transaction.
+
     Args:
         settings: of the server.
         table: its name, as the user writes it.
         columns: returns how its columns are read.
+        backoff: how long to go on asking a server that is away.
         clock: time.
     """
 
@@ -51,11 +56,14 @@ class ChunkReader(SplitReader[CopiedRows, ChunkSplit, int]):
         settings: PostgresSettings,
         table: str,
         columns: Callable[[TableDescription], Sequence[PostgresColumn]],
+        backoff: Backoff,
         clock: Clock | None = None,
     ) -> None:
         self._settings = settings
         self._table = table
         self._columns_of = columns
+        self._backoff = backoff
+        self._closing = threading.Event()
         self._clock = clock or SystemClock()
         self._ranges: deque[SplitRange[ChunkSplit, int]] = deque()
         self._connection: PostgresConnection | None = None
@@ -73,7 +81,13 @@ class ChunkReader(SplitReader[CopiedRows, ChunkSplit, int]):
             self._ranges.popleft()
             return RecordsWithSplitIds(finished=frozenset({path}), notes={path: {}})
         try:
-            stream = self._stream or self._open(current.split)
+            stream = self._stream or retrying(
+                lambda: self._open(current.split),
+                backoff=self._backoff,
+                clock=self._clock,
+                cancelled=self._closing,
+                what=f"reading {current.split.split_id}",
+            )
             rows = stream.rows()
             if rows is not None:
                 return RecordsWithSplitIds(records={path: [CopiedRows(self._columns, rows)]})
@@ -86,12 +100,20 @@ class ChunkReader(SplitReader[CopiedRows, ChunkSplit, int]):
         return RecordsWithSplitIds(finished=frozenset({path}), notes={path: note})
 
     def close(self) -> None:
+        self._closing.set()
         self._disconnect()
 
     def wake_up(self) -> None:
         """Nothing waits for long: the server sends rows, or it is an error."""
 
     def _open(self, chunk: ChunkSplit) -> CopyStream:
+        try:
+            return self._opened(chunk)
+        except SourceError:
+            self._disconnect()
+            raise
+
+    def _opened(self, chunk: ChunkSplit) -> CopyStream:
         if self._connection is None:
             self._connection = connect(self._settings)
         connection = self._connection
@@ -128,18 +150,20 @@ class ChunkReader(SplitReader[CopiedRows, ChunkSplit, int]):
 
     def _close_chunk(self) -> JsonObject:
         """Return the note of a chunk whose rows are read, when all that it saw is durable."""
-        assert self._stream is not None and self._connection is not None, "it was opened"
-        self._stream.close()
-        self._stream = None
+        connection = self._connection
+        assert connection is not None, "the chunk was opened"
+        self._end_stream()
         with mapped_errors("a transaction"):
-            self._connection.execute("COMMIT")
-        return {"snapshot": self._snapshot, "high": flushed(self._connection, self._clock, self._settings)}
+            connection.execute("COMMIT")
+        return {"snapshot": self._snapshot, "high": flushed(connection, self._clock, self._settings)}
 
-
-    def _disconnect(self) -> None:
+    def _end_stream(self) -> None:
         if self._stream is not None:
             self._stream.close()
             self._stream = None
+
+    def _disconnect(self) -> None:
+        self._end_stream()
         if self._connection is not None:
             with suppress(Exception):
                 self._connection.close()

@@ -104,8 +104,8 @@ class MergeRule(ChangeRule):
         """
         if any(key.null_count for key in keys):
             raise SourceError(
-                f"a change does not name its row by {', '.join(self._rules.key)}, by which the table was read "
-                "in chunks: its replica identity was changed meanwhile. Begin again, with a new "
+                f"a change does not name its row by {', '.join(self._rules.key)}, by which the table was "
+                "read in chunks: its replica identity was changed meanwhile. Begin again, with a new "
                 "checkpointLocation and a new slot",
                 source=SOURCE,
             )

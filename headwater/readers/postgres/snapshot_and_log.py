@@ -14,7 +14,7 @@ from headwater.enumerators.postgres.chunks import ChunkSplit
 from headwater.enumerators.postgres.split import WalSplit
 from headwater.enumerators.postgres.stream_settings import ChangeColumns
 from headwater.readers.postgres.binary_values import binary_columns
-from headwater.readers.postgres.change_rows import COMMIT_TIME, LSN, META, OP, SEQ, SYNC, UNCHANGED, ChangeRows
+from headwater.readers.postgres.change_rows import LSN, META, OP, SEQ, SYNC, UNCHANGED, ChangeRows
 from headwater.readers.postgres.chunk_reader import ChunkReader
 from headwater.readers.postgres.copy_emitter import CopiedRows
 from headwater.readers.postgres.wal_chunk import WalChunk
@@ -96,7 +96,6 @@ class SnapshotAndLogEmitter(RecordEmitter[Any, TableSplits, int]):
             SEQ: _BEFORE_ALL,
             SYNC: chunk.table.sync,
             UNCHANGED: [],
-            COMMIT_TIME: None,
         }
         scalars: list[Any] = [pa.scalar(known.get(name), kind) for name, kind in META.items()]
         arrays: list[pa.Array[Any]] = [pa.repeat(each, count) for each in scalars]

@@ -22,8 +22,11 @@ from headwater.readers.postgres.merge_rule import MergeRule, text_array
 _TEXTS = ["", "a", "A", "ab", "aé", "z", "é", "ß", "\U0001f600", "a\tb", " a", "-1", "10", "9"]
 
 
+_EPOCH = dt.datetime(2026, 1, 1, tzinfo=dt.UTC).replace(tzinfo=None)
+
+
 def _micros(draw: random.Random) -> dt.datetime:
-    return dt.datetime(2026, 1, 1, tzinfo=dt.UTC).replace(tzinfo=None) + dt.timedelta(microseconds=draw.randrange(50))
+    return _EPOCH + dt.timedelta(microseconds=draw.randrange(50))
 
 
 # Type, a drawn value that orders as the server orders it, and its text.

@@ -92,7 +92,7 @@ class PostgresTableStream(PostgresStreamSource):
         with importing("the postgres source", extra="postgres"):
             from headwater.readers.postgres.chunk_reader import ChunkReader
             from headwater.readers.postgres.snapshot_and_log import SnapshotAndLogReader
-        chunks = ChunkReader(self.settings, self.table, self._chunk_columns)
+        chunks = ChunkReader(self.settings, self.table, self._chunk_columns, self.backoff)
         reader: SnapshotAndLogReader = SnapshotAndLogReader(chunks, super().create_reader())
         return reader
 
@@ -145,8 +145,8 @@ class PostgresTableStream(PostgresStreamSource):
     def _settings_of_chunks(self) -> ChunkSettings:
         if self.chunks is None:
             raise OptionError(
-                "is required: a folder that driver and executors reach, for the rows of chunks until they are "
-                "committed; the one that the query began with. Or set startingPosition=latest for a query "
+                "is required: the folder that the query began with, where the rows of chunks are until they "
+                "are committed. Or set startingPosition=latest for a query "
                 "without a checkpoint",
                 option="stateLocation",
             )
@@ -171,8 +171,8 @@ class PostgresTableStream(PostgresStreamSource):
             found = column_of(column, as_text=name in as_text)
             if not found.arrow_type.equals(planned.arrow_type):
                 raise OptionError(
-                    f"the query plans with column {name!r} as {planned.arrow_type}; in {table.full_name} it is "
-                    f"{found.type_name} now, which is read as {found.arrow_type}: start it again"
+                    f"the query plans with column {name!r} as {planned.arrow_type}; in {table.full_name} it "
+                    f"is {found.type_name} now, which is read as {found.arrow_type}: start it again"
                 )
             columns.append(found)
         return columns
@@ -239,8 +239,8 @@ def _chunk_settings(parsed: ParsedOptions, stream: StreamSettings) -> ChunkSetti
         if stream.starting_position is StartingPosition.INITIAL:
             raise given.refusal(
                 "state_location",
-                "is required with startingPosition=initial: a folder that driver and executors reach, where rows "
-                "of the table are until their batch is committed",
+                "is required with startingPosition=initial: a folder that driver and executors reach, where "
+                "rows of the table are until their batch is committed",
             )
         return None
     store = open_state_store(given.state_location, given.state_storage_options)
