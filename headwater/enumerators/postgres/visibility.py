@@ -19,14 +19,8 @@ from __future__ import annotations
 import enum
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-import numpy as np
 
 from headwater.core.errors import OffsetError
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 
 class Visibility(enum.IntEnum):
@@ -36,23 +30,36 @@ class Visibility(enum.IntEnum):
     VISIBLE = 1
     UNKNOWN = 2
 
+    @property
+    def is_emitted(self) -> bool:
+        """Whether a change is emitted of which a sight says this."""
+        return self is not Visibility.VISIBLE
+
 
 class Sight(ABC):
-    """What one reading of a part of a database saw. Immutable; a task asks it, on its own thread."""
+    """What one reading of a part of a database saw. Immutable; a task asks it, on its own thread.
+
+    Changes go by the number that the log gives for each: in PostgreSQL the id of its transaction, elsewhere
+    its position.
+    """
+
+    @property
+    @abstractmethod
+    def begin(self) -> int:
+        """All changes before this one are visible: `saw` is not asked about them."""
+
+    @property
+    @abstractmethod
+    def end(self) -> int:
+        """This change and all later ones are not visible: `saw` is not asked about them."""
 
     @abstractmethod
-    def saw(self, changes: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
-        """Return a `Visibility` for each change. A pure function.
+    def saw(self, change: int) -> Visibility:
+        """Return whether the rows of the reading hold a change. A pure function.
 
         Args:
-            changes: by the number that the log gives for each: in PostgreSQL the id of its transaction.
+            change: from `begin` to before `end`.
         """
-
-
-def emitted(seen: npt.NDArray[np.uint8]) -> npt.NDArray[np.bool_]:
-    """Return which changes are emitted, by the answers of a sight."""
-    is_emitted: npt.NDArray[np.bool_] = seen != Visibility.VISIBLE
-    return is_emitted
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,18 +94,24 @@ class TransactionSnapshot(Sight):
         except ValueError as error:
             raise OffsetError(f"{text!r} is no snapshot of transactions") from error
 
-    def saw(self, changes: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
-        is_over = changes < self.xmin
-        is_between = ~is_over & (changes < self.xmax)
-        if is_between.any():
-            running = np.fromiter(self.running, np.int64, len(self.running))
-            is_over |= is_between & ~np.isin(changes, running)
-        return np.where(is_over, Visibility.VISIBLE, Visibility.NOT_VISIBLE).astype(np.uint8)
+    @property
+    def begin(self) -> int:
+        return self.xmin
+
+    @property
+    def end(self) -> int:
+        return self.xmax
+
+    def saw(self, change: int) -> Visibility:
+        return Visibility.NOT_VISIBLE if change in self.running else Visibility.VISIBLE
 
 
 @dataclass(frozen=True, slots=True)
 class NothingSeen(Sight):
     """A part that nobody has read: no row of it was handed out, so all changes of its keys are emitted."""
 
-    def saw(self, changes: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
-        return np.full(len(changes), Visibility.NOT_VISIBLE, np.uint8)
+    begin: int = 0
+    end: int = 0
+
+    def saw(self, change: int) -> Visibility:
+        return Visibility.NOT_VISIBLE

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from headwater.core.errors import SourceError
 from headwater.enumerators.postgres.chunk_rules import ChunkRules
 from headwater.enumerators.postgres.settings import SOURCE
-from headwater.enumerators.postgres.visibility import TransactionSnapshot, Visibility, emitted
+from headwater.enumerators.postgres.visibility import Sight
 from headwater.readers.kernels.arrays import Int64Array
 from headwater.readers.postgres.change_rows import OP, XID, ChangeRule
 from headwater.readers.postgres.text_values import text_column
@@ -77,7 +77,7 @@ class MergeRule(ChangeRule):
         kept = np.empty(len(xids), np.bool_)
         for begin, end in zip(begins, [*begins[1:], len(order)], strict=True):
             rows = order[begin:end]
-            kept[rows] = emitted(self._sights[chunks[rows[0]]].saw(xids[rows]))
+            kept[rows] = emitted(self._sights[chunks[rows[0]]], xids[rows])
         return kept
 
     def keeps_truncate(self, xid: int) -> bool:
@@ -87,14 +87,14 @@ class MergeRule(ChangeRule):
             SourceError: some chunks were read before it, and some after it: what it deletes and what came
                 after it cannot be told apart any more.
         """
-        seen = {int(sight.saw(np.array([xid]))[0]) for sight in self._sights}
-        if len(seen) > 1:
+        are_emitted = {bool(emitted(sight, np.array([xid]))[0]) for sight in self._sights}
+        if len(are_emitted) > 1:
             raise SourceError(
                 "the table was truncated while its rows were read in chunks: no change can say which of them "
                 "are gone. Begin again, with a new checkpointLocation and a new slot",
                 source=SOURCE,
             )
-        return Visibility.VISIBLE not in seen
+        return are_emitted == {True}
 
     def _chunks_of(self, keys: Sequence[pa.Array[Any]]) -> Int64Array:
         """Return the number of the chunk of each key.
@@ -130,7 +130,18 @@ class MergeRule(ChangeRule):
     @cached_property
     def _newest(self) -> int:
         """No transaction from this one on is visible in any chunk."""
-        return max((each.xmax for each in self._sights if isinstance(each, TransactionSnapshot)), default=0)
+        return max((each.end for each in self._sights), default=0)
+
+
+def emitted(sight: Sight, changes: Int64Array) -> npt.NDArray[np.bool_]:
+    """Return which changes are emitted, by what a sight says. Each is asked about once."""
+    answers: npt.NDArray[np.bool_] = changes >= sight.begin
+    unsure = np.flatnonzero(answers & (changes < sight.end))
+    if unsure.size:
+        asked, places = np.unique(changes[unsure], return_inverse=True)
+        told = np.fromiter((sight.saw(int(each)).is_emitted for each in asked), np.bool_, len(asked))
+        answers[unsure] = told[places]
+    return answers
 
 
 def text_array(kind: pa.DataType, texts: Sequence[str]) -> pa.Array[Any]:

@@ -15,8 +15,8 @@ from headwater.enumerators.postgres.visibility import (
     Sight,
     TransactionSnapshot,
     Visibility,
-    emitted,
 )
+from headwater.readers.postgres.merge_rule import emitted
 
 
 @given(st.integers(0, 2**32), st.integers(1, 400))
@@ -38,23 +38,25 @@ def test_a_snapshot_sees_the_transactions_that_were_over_when_it_was_taken(seed:
     xmin = min(running, default=next_xid)
     text = f"{xmin}:{next_xid}:{','.join(map(str, sorted(running)))}"
     xids = np.arange(first, next_xid + 5, dtype=np.int64)
-    seen = TransactionSnapshot.parse(text).saw(xids)
-    assert [xid for xid, each in zip(xids, seen, strict=True) if each == Visibility.VISIBLE] == sorted(over)
+    hidden = emitted(TransactionSnapshot.parse(text), xids)
+    assert [xid for xid, each in zip(xids.tolist(), hidden, strict=True) if not each] == sorted(over)
 
 
 def test_a_change_wins_over_a_reading_that_may_have_it() -> None:
     """The third answer, of databases that name no transactions: the change is emitted."""
 
     class Window(Sight):
-        def saw(self, changes: np.ndarray) -> np.ndarray:
-            answers = [Visibility.VISIBLE, Visibility.UNKNOWN, Visibility.NOT_VISIBLE]
-            return np.select([changes < 10, changes < 20], answers[:2], answers[2]).astype(np.uint8)
+        begin = 10
+        end = 20
 
-    assert emitted(Window().saw(np.array([9, 10, 19, 20]))).tolist() == [False, True, True, True]
+        def saw(self, change: int) -> Visibility:
+            return Visibility.UNKNOWN
+
+    assert emitted(Window(), np.array([9, 10, 19, 20])).tolist() == [False, True, True, True]
 
 
 def test_a_chunk_that_nobody_read_holds_no_change() -> None:
-    assert emitted(NothingSeen().saw(np.array([1, 2**40]))).all()
+    assert emitted(NothingSeen(), np.array([1, 2**40])).all()
 
 
 @pytest.mark.parametrize("text", ["", "1:2", "1:x:", "1:2:3:4"])
