@@ -222,8 +222,9 @@ def next_bound(
     columns = ", ".join(each.sql for each in table.key)
     texts = ", ".join(f"t.{quoted(each.name)}::text" for each in table.key)
     where = "" if low is None else f"WHERE {_compared(connection, table, '>=', low)}"
-    only = "ONLY " if table.only else ""
-    query = f"SELECT {texts} FROM {only}{name} t {where} ORDER BY {columns} OFFSET {rows} LIMIT 1"  # noqa: S608
+    whole = f"ONLY {name}" if table.only else name
+    # Names and literals are quoted.
+    query = f"SELECT {texts} FROM {whole} t {where} ORDER BY {columns} OFFSET {rows} LIMIT 1"  # noqa: S608
     with mapped_errors("cutting a table into chunks"):
         row = connection.execute(query.encode()).fetchone()
     return None if row is None else tuple(row)

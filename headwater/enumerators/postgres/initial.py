@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeAlias, TypeVar
+from typing import TypeVar
 
 from headwater.core.enumerator import (
     Checkpoint,
@@ -32,7 +32,7 @@ from headwater.enumerators.postgres.chunks import (
 )
 from headwater.enumerators.postgres.connection import PostgresConnection, connect
 from headwater.enumerators.postgres.enumerator import WalEnumerator
-from headwater.enumerators.postgres.initial_state import InitialState, Phase, rules_with
+from headwater.enumerators.postgres.initial_state import InitialState, Phase, TableSplits, rules_with
 from headwater.enumerators.postgres.publication import PublishedTable, create_publication, published
 from headwater.enumerators.postgres.settings import SOURCE, PostgresSettings
 from headwater.enumerators.postgres.slot import ServerView, check_kept, check_usable, create_slot, look
@@ -43,7 +43,6 @@ from headwater.enumerators.postgres.table import TableDescription, describe
 log = logger_of(__name__)
 
 T = TypeVar("T")
-TableSplits: TypeAlias = ChunkSplit | WalSplit
 
 _LEAST_CHUNK_BYTES = 8 << 20
 """A chunk is planned as at least so many bytes: a transaction of its own is worth a task of its own."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeAlias
 
 from headwater.core.errors import OffsetError
 from headwater.core.jsons import JsonObject, JsonValue
@@ -13,6 +13,9 @@ from headwater.core.split import SplitPath
 from headwater.enumerators.postgres.chunk_rules import Bound, ChunkRules
 from headwater.enumerators.postgres.chunks import ChunkedTable, ChunkSplit
 from headwater.enumerators.postgres.split import WalSplit
+
+TableSplits: TypeAlias = ChunkSplit | WalSplit
+"""What a query reads of a table."""
 
 
 class Phase(StrEnum):

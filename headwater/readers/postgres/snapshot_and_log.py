@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -11,7 +11,7 @@ from headwater.core.emitter import RecordEmitter, SplitState
 from headwater.core.reader import LossReporter, RecordsWithSplitIds, SplitReader
 from headwater.core.split import SplitPath, SplitRange
 from headwater.enumerators.postgres.chunks import ChunkSplit
-from headwater.enumerators.postgres.split import WalSplit
+from headwater.enumerators.postgres.initial_state import TableSplits
 from headwater.enumerators.postgres.stream_settings import ChangeColumns
 from headwater.readers.postgres.binary_values import binary_columns
 from headwater.readers.postgres.change_rows import LSN, META, OP, SEQ, SYNC, UNCHANGED, ChangeRows
@@ -20,8 +20,6 @@ from headwater.readers.postgres.copy_emitter import CopiedRows
 from headwater.readers.postgres.wal_chunk import WalChunk
 from headwater.readers.postgres.wal_emitter import WalEmitter
 from headwater.readers.postgres.wal_reader import WalReader
-
-TableSplits: TypeAlias = ChunkSplit | WalSplit
 
 _READ: Final = {ChangeColumns.HEADWATER: "r", ChangeColumns.SPARK: "insert"}
 """What a row is that was there: Spark's changelogs know no other word."""

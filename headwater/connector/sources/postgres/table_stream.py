@@ -33,7 +33,8 @@ from headwater.core.state_location import open_state_store
 from headwater.core.state_store import StateStore
 from headwater.enumerators.postgres.chunk_rules import ChunkRules, RulesStore
 from headwater.enumerators.postgres.chunks import ChunkSplit, chunk_from_json, chunks_to_json
-from headwater.enumerators.postgres.initial import ChunkSettings, InitialEnumerator, TableSplits
+from headwater.enumerators.postgres.initial import ChunkSettings, InitialEnumerator
+from headwater.enumerators.postgres.initial_state import TableSplits
 from headwater.enumerators.postgres.settings import PostgresSettings
 from headwater.enumerators.postgres.split import WAL_PATH, WalSplit
 from headwater.enumerators.postgres.stream_settings import (
