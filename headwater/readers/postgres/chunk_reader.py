@@ -25,6 +25,8 @@ from headwater.readers.postgres.copy_stream import CopyStream
 from headwater.readers.postgres.types import PostgresColumn
 
 _BEGIN: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+_ALL_ROWS: Final = "SET LOCAL row_security = off"
+"""The log has all rows: so it is an error if policies hide some from the role."""
 _SEEN: Final = "SELECT pg_is_in_recovery(), pg_current_snapshot()::text"
 _WRITTEN: Final = "SELECT pg_current_wal_insert_lsn()::text, pg_current_wal_flush_lsn()::text"
 _FLUSH: Final = "SELECT pg_current_xact_id()"
@@ -119,6 +121,7 @@ class ChunkReader(SplitReader[CopiedRows, ChunkSplit, int]):
         connection = self._connection
         with mapped_errors("a transaction", split=chunk.split_id):
             connection.execute(_BEGIN)
+            connection.execute(_ALL_ROWS)
             seen: Any = connection.execute(_SEEN).fetchone()
         is_standby, self._snapshot = seen
         if is_standby:

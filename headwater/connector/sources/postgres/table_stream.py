@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from headwater.connector.cpus import available_cpus, known_parallelism
@@ -31,7 +30,7 @@ from headwater.core.source import Boundedness
 from headwater.core.split import SplitPath
 from headwater.core.state_location import open_state_store
 from headwater.core.state_store import StateStore
-from headwater.enumerators.postgres.chunk_rules import ChunkRules, RulesStore
+from headwater.enumerators.postgres.chunk_rules import RulesStore
 from headwater.enumerators.postgres.chunks import ChunkSplit, chunk_from_json, chunks_to_json
 from headwater.enumerators.postgres.initial import ChunkSettings, InitialEnumerator
 from headwater.enumerators.postgres.initial_state import TableSplits
@@ -128,7 +127,7 @@ class PostgresTableStream(PostgresStreamSource):
             return None
         from headwater.readers.postgres.merge_rule import MergeRule
 
-        rules = _loaded(RulesStore(self._settings_of_chunks().store), split.rules)
+        rules = RulesStore(self._settings_of_chunks().store).get(split.rules)
         return MergeRule(rules, {each.name: each.arrow_type for each in self._planned_columns()})
 
     def _initial(self, context: PlannedSplitEnumeratorContext[Any, int]) -> InitialEnumerator:
@@ -177,12 +176,6 @@ class PostgresTableStream(PostgresStreamSource):
                 )
             columns.append(found)
         return columns
-
-
-@lru_cache(1)
-def _loaded(store: RulesStore, name: str) -> ChunkRules:
-    """Return rules by their name, which says what is in them: once for all tasks of a process."""
-    return store.get(name)
 
 
 def is_stream(parsed: ParsedOptions, boundedness: Boundedness | None) -> bool:

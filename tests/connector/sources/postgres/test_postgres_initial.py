@@ -15,7 +15,13 @@ import psycopg
 import pytest
 
 from headwater.core.clock import SystemClock
-from headwater.core.errors import LostSlotError, OptionError, SourceError, TransientSourceError
+from headwater.core.errors import (
+    AuthorizationError,
+    LostSlotError,
+    OptionError,
+    SourceError,
+    TransientSourceError,
+)
 from headwater.core.source import Boundedness
 from headwater.testing import MicroBatchEngine
 from headwater.testing.engine import Step
@@ -320,6 +326,26 @@ def test_what_the_publication_leaves_out_is_in_no_chunk(make: Make) -> None:
     rows = table.rows()
     assert sorted(row["id"] for row in rows) == list(range(51, 96))
     assert "secret" not in rows[0]
+
+
+def test_rows_that_a_policy_hides_from_the_role_are_an_error(make: Make) -> None:
+    table = make(createPublication="false")
+    _fill(table)
+    role = f"reader_{table.name}"
+    table.execute(
+        f"CREATE PUBLICATION pub_{table.name} FOR TABLE {table.name}",
+        f"CREATE ROLE {role} LOGIN REPLICATION",
+        f"GRANT SELECT ON {table.name} TO {role}",
+        f"ALTER TABLE {table.name} ENABLE ROW LEVEL SECURITY",
+        f"CREATE POLICY some ON {table.name} USING (id < 50)",
+    )
+    table.options["url"] = table.server.conninfo.replace("user=postgres", f"user={role}")
+    table.engine = table.new_engine()
+    with pytest.raises(AuthorizationError, match="row-level security"):
+        table.rows()
+    table.execute(f"DROP POLICY some ON {table.name}", f"ALTER TABLE {table.name} DISABLE ROW LEVEL SECURITY")
+    assert len(table.rows()) == 95
+    table.execute(f"REVOKE ALL ON {table.name} FROM {role}", f"DROP ROLE {role}")
 
 
 def test_a_partitioned_table_is_cut_through_its_root(make: Make) -> None:
