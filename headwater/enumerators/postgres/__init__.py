@@ -9,6 +9,7 @@ Its connections, `settings`, `connection`, and its errors, `errors`, serve tasks
 * `enumerator`: the enumerator of a stream: how far the log goes, and whether anything is in it;
 * `errors`: what libpq and the server say, as errors of headwater;
 * `initial`: the enumerator of a stream that begins with the rows that are there;
+* `initial_questions`: what that enumerator asks the server, on the worker thread;
 * `initial_state`: how far such a query is, as offsets have it;
 * `publication`: what a publication has of a table, and all that stands in the way of a stream;
 * `replication`: one conversation with the server's sender of logical replication, and the wait for a slot;

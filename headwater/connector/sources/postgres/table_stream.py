@@ -32,7 +32,8 @@ from headwater.core.state_location import open_state_store
 from headwater.core.state_store import StateStore
 from headwater.enumerators.postgres.chunk_rules import RulesStore
 from headwater.enumerators.postgres.chunks import ChunkSplit, chunk_from_json, chunks_to_json
-from headwater.enumerators.postgres.initial import ChunkSettings, InitialEnumerator
+from headwater.enumerators.postgres.initial import InitialEnumerator
+from headwater.enumerators.postgres.initial_questions import ChunkSettings, InitialQuestions
 from headwater.enumerators.postgres.initial_state import TableSplits
 from headwater.enumerators.postgres.settings import PostgresSettings
 from headwater.enumerators.postgres.split import WAL_PATH, WalSplit
@@ -131,16 +132,11 @@ class PostgresTableStream(PostgresStreamSource):
         return MergeRule(rules, {each.name: each.arrow_type for each in self._planned_columns()})
 
     def _initial(self, context: PlannedSplitEnumeratorContext[Any, int]) -> InitialEnumerator:
-        return InitialEnumerator(
-            context,
-            self.settings,
-            self.stream,
-            self._settings_of_chunks(),
-            self.table,
-            check=self.check_table,
-            native=self._native,
-            make_log=lambda: self._log_enumerator(context),
+        chunks = self._settings_of_chunks()
+        questions = InitialQuestions(
+            self.settings, self.stream, chunks, self.table, check=self.check_table, native=self._native
         )
+        return InitialEnumerator(context, chunks, questions, lambda: self._log_enumerator(context))
 
     def _settings_of_chunks(self) -> ChunkSettings:
         if self.chunks is None:
