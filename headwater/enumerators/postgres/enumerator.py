@@ -119,6 +119,12 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
     def refresh(self, checkpoint: Checkpoint[WalSplit, int] | None) -> None:
         if checkpoint is not None and WAL_PATH in checkpoint.splits:
             split = checkpoint.splits[WAL_PATH]
+            if split.slot != self._stream.slot:
+                raise StreamSettings.refusal(
+                    "slot",
+                    f"is {self._stream.slot!r}, and the checkpoint has read slot {split.slot!r}: another one "
+                    "has kept other changes. Go back to that one, or start with a new checkpointLocation",
+                )
             position = checkpoint.positions[WAL_PATH]
             self._context.call_async(
                 lambda: self._look(split, position),

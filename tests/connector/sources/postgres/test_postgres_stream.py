@@ -407,6 +407,15 @@ def test_a_slot_that_was_dropped_or_made_anew_is_a_loss(make: Make, remade: bool
         table.rows()
 
 
+def test_another_slot_than_that_of_the_checkpoint_is_refused_by_name(make: Make) -> None:
+    table = make()
+    other = table.new_engine(slot="another")
+    other.offsets = table.engine.offsets[:]
+    other._committed = len(other.offsets)
+    with pytest.raises(OptionError, match=r"option 'slot'.*'another'.*has read slot 'slot_changes"):
+        other.run()
+
+
 def test_startingposition_slot_reads_what_the_slot_has_kept(make: Make) -> None:
     table = make()
     table.execute(f"INSERT INTO {table.name} VALUES (1, 'a')")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from typing import Any
@@ -19,6 +20,7 @@ from headwater.testing.driving import read_range
 from headwater.testing.making import configured
 from local_postgres import LocalPostgres
 from tests.connector.sources.postgres.changes import ChangedTable, changed_table
+from tests.patience import PATIENCE_S
 
 ROWS = 30_000
 
@@ -61,6 +63,20 @@ def test_a_connection_that_is_lost_inside_of_a_transaction_costs_no_row_and_doub
         assert losses == 3
         assert [row["_seq"] for row in rows] == [0, *range(ROWS), 0, 1]
         assert rows == read_range(source, whole).rows == read_range(source, whole).rows
+
+
+def test_two_scans_of_one_batch_take_turns_at_the_slot(postgres: LocalPostgres) -> None:
+    with changed_table(postgres, "scanned_twice", "id int PRIMARY KEY, s text") as table:
+        table.rows()
+        table.execute(
+            f"INSERT INTO scanned_twice SELECT g, repeat('x', 100) FROM generate_series(1, {ROWS}) g"
+        )
+        source, whole = _range(table)
+        with ThreadPoolExecutor(2) as threads:
+            scans = [threads.submit(read_range, source, whole) for _ in range(2)]
+            first, second = (scan.result(PATIENCE_S).rows for scan in scans)
+        assert first == second
+        assert len(first) == ROWS
 
 
 def test_two_halves_of_a_range_are_the_whole_wherever_it_is_cut(postgres: LocalPostgres) -> None:
