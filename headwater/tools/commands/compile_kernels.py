@@ -23,6 +23,9 @@ _MODULES: Final[Mapping[str, str]] = {
     "lines": "headwater.readers.formats.lines.lines",
     "avro": "headwater.readers.formats.avro.decoder",
     "protobuf": "headwater.readers.formats.protobuf.decoder",
+    "postgres": "headwater.readers.postgres.copy_stream",
+    "postgres-values": "headwater.readers.postgres.binary_values",
+    "postgres-changes": "headwater.readers.postgres.wal_chunk",
 }
 """By its records: the module that has a ``KERNEL``."""
 

@@ -35,12 +35,18 @@ def test_without_a_name_all_are_ready(capsys: pytest.CaptureFixture[str]) -> Non
         "lines",
         "avro",
         "protobuf",
+        "postgres",
+        "postgres-values",
+        "postgres-changes",
     ]
 
 
 def test_a_name_that_is_none_of_them_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compile", "xml"]) == 1
-    names = "kafka, json, json-files, json-schemas, csv, csv-types, lines, avro, protobuf"
+    names = (
+        "kafka, json, json-files, json-schemas, csv, csv-types, lines, avro, protobuf, "
+        "postgres, postgres-values, postgres-changes"
+    )
     assert f"there is no 'xml', but {names}" in capsys.readouterr().err
 
 
