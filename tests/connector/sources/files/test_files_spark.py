@@ -14,10 +14,11 @@ from typing import Any
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 import headwater as hw
 from tests.exactly_once.waiting import until
+from tests.patience import PATIENCE_S
 
 ROWS = """
     select id, concat('u', id) user, id / 4 amount, id % 2 = 0 ok, timestamp_seconds(id) ts,
@@ -169,16 +170,16 @@ def test_a_stream_counts_late_files_and_stops_before_it_forgets_one(
         os.utime(tmp_path / "aside", (now_s - age_s, now_s - age_s))
         (tmp_path / "aside").rename(inbox / name)
 
-    def start(**options: Any) -> StreamingQuery:
+    def writer(**options: Any) -> DataStreamWriter:
         reader = spark.readStream.format("headwater").option("source", "files").option("format", "text")
         frame = reader.options(maxFileAge="1h", **options).load(str(inbox))
-        writer = frame.writeStream.format("parquet").option("path", str(tmp_path / "out"))
-        return writer.option("checkpointLocation", str(tmp_path / "checkpoint")).start()
+        made = frame.writeStream.format("parquet").option("path", str(tmp_path / "out"))
+        return made.option("checkpointLocation", str(tmp_path / "checkpoint"))
 
     lag = hw.LagListener()
     spark.streams.addListener(lag)
     drop("first", 10)
-    query = start()
+    query = writer().start()
     try:
         query.processAllAvailable()
         drop("late", 7_200)
@@ -189,13 +190,13 @@ def test_a_stream_counts_late_files_and_stops_before_it_forgets_one(
         assert query.lastProgress is not None
         for number in range(2_000):
             drop(f"n{number}", 5)
+        # Not `processAllAvailable`, which does not wait for a listing that takes long.
         with pytest.raises(PySparkException, match=r"'stateLocation': is needed .* 2,001 files"):
-            query.processAllAvailable()
+            query.awaitTermination(PATIENCE_S)
     finally:
         query.stop()
         spark.streams.removeListener(lag)
-    query = start(stateLocation=str(tmp_path / "state"))
-    query.processAllAvailable()
-    query.stop()
+    query = writer(stateLocation=str(tmp_path / "state")).trigger(availableNow=True).start()
+    assert query.awaitTermination(PATIENCE_S)
     found = sorted(row.value for row in spark.read.parquet(str(tmp_path / "out")).collect())
     assert found == sorted(["first", *(f"n{number}" for number in range(2_000))])
