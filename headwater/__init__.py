@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         Heads,
         InfersSchema,
         PushesFilters,
+        ReadsAhead,
         Retires,
     )
     from headwater.core.errors import HeadwaterError, TransientSourceError
@@ -76,6 +77,7 @@ __all__ = [
     "Page",
     "PushesFilters",
     "QueryLag",
+    "ReadsAhead",
     "Retires",
     "SimpleSource",
     "TransientSourceError",
@@ -131,6 +133,7 @@ _HOMES = {
         "Heads",
         "InfersSchema",
         "PushesFilters",
+        "ReadsAhead",
         "Retires",
     ),
     "headwater.core.errors": ("HeadwaterError", "TransientSourceError"),

@@ -32,6 +32,7 @@ PAGES = (
     "hybrid",
     "mqtt",
     "nats",
+    "redis",
     "state-location",
 )
 PYTHON = re.compile(r"```python\n(.*?)```", re.DOTALL)

@@ -16,6 +16,7 @@ PAGES = {
     "hybrid": ("hybrid.md",),
     "mqtt": ("mqtt.md",),
     "nats": ("nats.md",),
+    "redis": ("redis.md",),
     "files": ("files.md",),
     "demo": ("demo.md",),
     "postgres": ("postgres.md",),
@@ -38,6 +39,7 @@ COLUMNS: dict[str, dict[str, str]] = {
     "kafka": {"kafka.bootstrap.servers": "localhost:1", "subscribe": "orders", "includeHeaders": "true"},
     "http": {"url": "http://localhost:1/items", "badPages": "column"},
     "mqtt": {"broker": "mqtt://localhost:1", "topics": "orders"},
+    "redis": {"url": "redis://localhost:1", "keys": "orders"},
     "nats": {"servers": "nats://localhost:1", "streams": "orders", "includeHeaders": "true"},
     "demo": {},
 }

@@ -24,10 +24,10 @@ class Heads(Protocol):
     """
 
     @abstractmethod
-    def head(self, split: NamedSplit) -> int:
+    def head(self, split: NamedSplit) -> int | list[Any]:
         """Return the position that the next record of the split will get.
 
-        On the driver, for every split before every batch; may block.
+        An integer; with `ReadsAhead` a list. On the driver, for every split before every batch; may block.
 
         Never before `SimpleSource.start`, and never before an earlier answer.
 
@@ -54,13 +54,40 @@ class Forgets(Protocol):
     """
 
     @abstractmethod
-    def first(self, split: NamedSplit) -> int:
+    def first(self, split: NamedSplit) -> int | list[Any]:
         """Return the position of the oldest record that is still there; the head if there is none.
 
         On the driver, for every split before every batch, after ``head``; may block.
 
         A split that is found while a query runs begins there, and one of a new query where
         ``startingPosition`` says.
+        """
+
+
+@runtime_checkable
+class ReadsAhead(Protocol):
+    """Positions do not count: only reading tells how many records lie between two of them.
+
+    Planned mode only, with `Heads`. A position is a list of two then: how many records the split has had
+    before it, as far as the outside tells that, and a mark of the source's own, such as an id. Limits and lag
+    go by the first; it never falls. Splits are not cut for several tasks.
+    """
+
+    @abstractmethod
+    def position_after(self, split: NamedSplit, position: Any, rows: int, stop: Any) -> Any:
+        """Return the position so many records behind another one, or ``stop`` if that comes first.
+
+        On the driver, where the limits of a batch cut it; may block. Reads as little as it can.
+        """
+
+    @abstractmethod
+    def position_of(self, split: NamedSplit, mark: Any) -> Any:
+        """Return the position of a mark that the user wrote in ``startingPosition``.
+
+        On the driver, for a split of a new query; may block.
+
+        Raises:
+            ValueError: it is no mark.
         """
 
 

@@ -206,7 +206,14 @@ class SimpleSource(ABC):
     def is_before(self, position: Any, other: Any) -> bool:
         """Whether a position lies before another one of the same split. A pure function.
 
-        The default compares integers. For anything else, such as opaque cursors, it says no: that such a
-        source goes backwards is not noticed.
+        The default compares integers, and lists by the integer that they begin with. For anything else, such
+        as opaque cursors, it says no: that such a source goes backwards is not noticed.
         """
-        return type(position) is int and type(other) is int and position < other
+        count, other_count = count_of(position), count_of(other)
+        return count is not None and other_count is not None and count < other_count
+
+
+def count_of(position: Any) -> int | None:
+    """Return the integer that a position is, or begins with (`headwater.core.abilities.ReadsAhead`)."""
+    count = position[0] if isinstance(position, list) and position else position
+    return count if type(count) is int else None

@@ -3,5 +3,7 @@
 They import nothing of headwater but ``headwater`` itself and its public modules, so each is an example, too.
 
 * `nats`: NATS JetStream: streams as splits, sequences as positions;
-* `nats_server`: its connections, and pages of messages.
+* `nats_server`: its connections, and pages of messages;
+* `redis`: Redis Streams: keys as splits, ids as positions;
+* `redis_server`: its connections.
 """

@@ -6,77 +6,23 @@ finds, which asks the server for one message after the other.
 
 from __future__ import annotations
 
-import os
 import random
-import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from local_nats import LocalNats
 from tests.exactly_once.barrier_job import BarrierJob
+from tests.exactly_once.growing_load import GrowingLoad
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-ROUNDS = int(os.environ.get("HEADWATER_CRASH_ROUNDS", "1"))
-"""Each kills a worker or executor, the server, and at last the driver, and costs the start of a JVM."""
-STREAMS = 3
-
-
-class Publisher:
-    """Publishes in more and more streams until it is stopped, and kills the server now and then."""
-
-    def __init__(self, server: LocalNats, rng: random.Random) -> None:
-        self._server = server
-        self._rng = rng
-        self._stopped = threading.Event()
-        self._running = threading.Event()
-        self._running.set()
-        self.streams = [f"load-{number}" for number in range(STREAMS)]
-        for stream in self.streams:
-            server.create_stream(stream)
-        self.kills = 0
-        self._threads = [threading.Thread(target=each) for each in (self._publish, self._kill)]
-
-    def __enter__(self) -> Self:
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._stopped.set()
-        for thread in self._threads:
-            thread.join()
-
-    def _publish(self) -> None:
-        number = 0
-        while not self._stopped.wait(0.05):
-            self._running.wait()
-            try:
-                if number % 40 == 39:
-                    stream = f"load-{len(self.streams)}"
-                    self._server.create_stream(stream)
-                    self.streams.append(stream)
-                self._server.publish(
-                    (f"{self._rng.choice(self.streams)}.x", b"%d" % self._rng.randrange(1 << 40))
-                    for _ in range(50)
-                )
-            except OSError:
-                continue  # killed meanwhile: what it had taken, it has
-            number += 1
-
-    def _kill(self) -> None:
-        """Kill the server now and then: what it has not answered, it may have or not."""
-        while not self._stopped.wait(self._rng.uniform(4, 8)):
-            self._running.clear()
-            self._server.kill()
-            self._server.start()
-            self.kills += 1
-            self._running.set()
+ROUNDS = (1, pytest.param(7, marks=pytest.mark.long))
+"""Each kills a worker, with several an executor too, the server now and then, and at last the driver."""
 
 
 @pytest.fixture
@@ -87,9 +33,16 @@ def server() -> Iterator[LocalNats]:
 
 @pytest.mark.crash
 @pytest.mark.slow
-@pytest.mark.timeout(300 + 90 * ROUNDS)
+@pytest.mark.timeout(1_200)
+@pytest.mark.parametrize("rounds", ROUNDS)
 def test_driver_workers_and_server_killed_at_seeded_points(
-    server: LocalNats, spark: SparkSession, spark_conf: dict[str, Any], rng: random.Random, tmp_path: Path
+    server: LocalNats,
+    spark: SparkSession,
+    spark_conf: dict[str, Any],
+    rng: random.Random,
+    tmp_path: Path,
+    *,
+    rounds: int,
 ) -> None:
     options = {
         "source": "nats",
@@ -100,14 +53,18 @@ def test_driver_workers_and_server_killed_at_seeded_points(
         "minPartitions": "6",
     }
     columns = ["stream", "sequence", "subject", "value"]
-    master = "local-cluster[1,2,512]" if ROUNDS > 1 else "local[2,8]"
+    master = "local-cluster[1,2,512]" if rounds > 1 else "local[2,8]"
     job = BarrierJob(spark, spark_conf, tmp_path, options, columns, master, is_planned=True)
-    with Publisher(server, rng) as publisher:
-        killed = job.kill_rounds(ROUNDS, rng)
+
+    def publish(entries: Sequence[tuple[str, bytes]]) -> int:
+        return server.publish((f"{stream}.x", value) for stream, value in entries)
+
+    with GrowingLoad(server, server.create_stream, publish, rng) as load:
+        killed = job.kill_rounds(rounds, rng)
     job.finish()
-    stored = Counter((stream, *message) for stream in publisher.streams for message in server.stored(stream))
+    stored = Counter((stream, *message) for stream in load.streams for message in server.stored(stream))
     written = Counter((row[0], row[1], row[2], bytes(row[3])) for row in job.rows(*columns))
     lost, doubled = stored - written, written - stored
-    print(f"{stored.total()} messages, {len(publisher.streams)} streams, {killed}, {publisher.kills} servers")
-    assert publisher.kills
+    print(f"{stored.total()} messages, {len(load.streams)} streams, {killed}, {load.kills} servers")
+    assert load.kills
     assert (lost.total(), doubled.total()) == (0, 0), (list(lost)[:3], list(doubled)[:3])

@@ -5,9 +5,16 @@ from collections.abc import Iterator
 import pytest
 
 from local_nats import LocalNats
+from local_redis import LocalRedis
 
 
 @pytest.fixture(scope="session")
 def nats() -> Iterator[LocalNats]:
     with LocalNats() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def redis() -> Iterator[LocalRedis]:
+    with LocalRedis() as running:
         yield running

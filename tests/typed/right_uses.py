@@ -23,6 +23,7 @@ version: str = hw.__version__
 batches: list[DataFrame] = [
     hw.read.demo(spark, rows=5, disorder=timedelta(seconds=1)),
     hw.read.files(spark, format="csv", path=["/a", "/b"], header=True, modified_after=datetime.now(UTC)),
+    hw.read.redis(spark, url="redis://a:6379", keys=["orders:*"], cluster=True),
     hw.read.nats(spark, servers=["nats://a:4222"], streams=["orders"], starting_position="earliest"),
     hw.read.http(spark, url="https://api.example.com/orders", params={"limit": 100}, headers={"X": "y"}),
     hw.read.hybrid(spark, sources=["a", "b"], parts={"a.source": "demo"}, seam_time=datetime.now(UTC)),
@@ -44,6 +45,7 @@ streams: list[DataFrame] = [
     hw.read_stream.http(spark, url="https://api.example.com/orders", retry_deadline="5m"),
     hw.read_stream.hybrid(spark, sources="a,b", parts={"a.source": "demo"}, seam_offsets="end"),
     hw.read_stream.kafka(spark, servers="a:9092", topic_pattern="^orders", max_offsets_per_trigger=1_000),
+    hw.read_stream.redis(spark, url="redis://a:6379", keys="orders", max_rows_per_trigger=100),
     hw.read_stream.nats(spark, servers="nats://a:4222", subjects=["orders.>"], fail_on_data_loss=False),
     hw.read_stream.mqtt(spark, broker="mqtt://localhost:1883", topics=["orders/#"], client_id="orders"),
     hw.read_stream.postgres(
@@ -146,6 +148,26 @@ class Payloads(hw.SimpleSource):
 
     def read(self, split: hw.NamedSplit, position: int) -> Iterator[hw.Page]:
         yield hw.Page((), position + 1, lost=True)
+
+
+class Marked(hw.SimpleSource, hw.Heads, hw.ReadsAhead):
+    name = "marked"
+    schema = SCHEMA
+
+    def discover(self) -> list[hw.NamedSplit]:
+        return [hw.NamedSplit("one")]
+
+    def head(self, split: hw.NamedSplit) -> list[Any]:
+        return [3, "c"]
+
+    def position_after(self, split: hw.NamedSplit, position: Any, rows: int, stop: Any) -> list[Any]:
+        return [position[0] + rows, "b"]
+
+    def position_of(self, split: hw.NamedSplit, mark: Any) -> list[Any]:
+        return [1, str(mark)]
+
+    def read(self, split: hw.NamedSplit, position: Any, stop: Any = None) -> Iterator[hw.Page]:
+        yield hw.Page((), stop)
 
 
 # Changes of a table.

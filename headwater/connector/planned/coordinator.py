@@ -359,7 +359,13 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
         for path, rows, all_rows in zip(behind, admitted, backlog, strict=True):
             if rows:
                 end = ends[path]
-                positions[path] = end if rows == all_rows else self._advance(path, positions[path], rows, end)
+                bound = end if bounds is None else bounds.get(path, end)
+                if rows == all_rows:
+                    positions[path] = end
+                elif rows == rows_between(positions[path], bound):
+                    positions[path] = bound
+                else:
+                    positions[path] = self._advance(path, positions[path], rows, end)
         read = {path: rows for path, rows in zip(behind, admitted, strict=True) if rows}
         if read:
             self._busy_ms = self._clock.monotonic_ms()

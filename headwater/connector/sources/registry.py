@@ -66,6 +66,7 @@ BUILT_IN: Final = {
         "tables of PostgreSQL",
         "docs/postgres.md",
     ),
+    "redis": BuiltIn("headwater.plugins.redis:Redis", "", "Redis Streams", "docs/redis.md"),
 }
 """By the values of the option ``source``."""
 

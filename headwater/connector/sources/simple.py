@@ -38,9 +38,9 @@ from headwater.core.errors import ContractError, OffsetError, OptionError
 from headwater.core.jsons import JsonObject, JsonValue
 from headwater.core.outside import outside
 from headwater.core.planned_source import DEFAULT_ROW_BYTES, PartEnd, PlannedSource
-from headwater.core.simple_source import NamedSplit, SimpleSource
+from headwater.core.simple_source import NamedSplit, SimpleSource, count_of
 from headwater.core.source import Boundedness, Source
-from headwater.core.split import SplitPath
+from headwater.core.split import SplitPath, SplitRange
 from headwater.enumerators.event_time.time_index import AlignmentSettings
 from headwater.enumerators.simple.enumerator import BarrierSimpleSplitEnumerator
 from headwater.enumerators.simple.planned_enumerator import SIZES, PlannedSimpleSplitEnumerator
@@ -209,11 +209,17 @@ class PlannedSimpleSource(_SimpleForm, PlannedSource[EpochRecord, NamedSplit, An
         """All but the alignment by event time is in the positions."""
         return self._enumerator(context, checkpoint.state)
 
-    def rows_between(self, start: int, stop: int) -> int:
-        return max(0, stop - start)
+    def rows_between(self, start: Any, stop: Any) -> int:
+        return max(0, (count_of(stop) or 0) - (count_of(start) or 0))
 
-    def position_after(self, start: int, rows: int, stop: int) -> int:
+    def position_after(self, start: Any, rows: int, stop: Any) -> Any:
+        """Where positions do not count, the enumerator sets bounds, and a split is not cut: to its stop."""
+        if isinstance(stop, list):
+            return stop if rows else start
         return min(start + rows, stop)
+
+    def cut(self, whole: SplitRange[NamedSplit, Any], pieces: int) -> Sequence[SplitRange[NamedSplit, Any]]:
+        return super().cut(whole, 1 if isinstance(whole.stop, list) else pieces)
 
     def row_bytes(self, split: NamedSplit, state: JsonValue) -> int:
         sizes = state.get(SIZES) if isinstance(state, dict) else None

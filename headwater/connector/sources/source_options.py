@@ -133,6 +133,7 @@ def option_table(
     timestamps: bool = False,
     filters: bool = False,
     forgets: bool = False,
+    reads_ahead: bool = False,
     decodes: bool = False,
     formats: str | None = None,
 ) -> OptionTable:
@@ -147,6 +148,7 @@ def option_table(
         timestamps: whether it finds positions of times.
         filters: whether it takes filters.
         forgets: whether its outside drops old records.
+        reads_ahead: whether its positions do not count.
         decodes: whether it decodes a column of its rows.
         formats: the column that users may have decoded.
 
@@ -172,7 +174,7 @@ def option_table(
         rows += IDLE_TIMEOUT, RECEIVER_IDLE_TIMEOUT
     rows.append(RETRY_DEADLINE)
     rows.extend(PLANNED_OPTIONS if is_planned else BARRIER_OPTIONS)
-    if timestamps and is_planned:
+    if timestamps and is_planned and not reads_ahead:
         rows.extend(EVENT_TIME_OPTIONS)
     _check_own(own, rows, source)
     return OptionTable((*own, *rows))

@@ -15,7 +15,7 @@ from headwater.connector.sources.configured import (
     ConfiguredSource,
 )
 from headwater.connector.sources.shipped import ShippedSource
-from headwater.core.abilities import FindsTimestamps, Forgets, Heads, PushesFilters
+from headwater.core.abilities import FindsTimestamps, Forgets, Heads, PushesFilters, ReadsAhead
 from headwater.core.barrier_source import BarrierSource
 from headwater.core.errors import OptionError
 from headwater.core.options import Option
@@ -79,6 +79,7 @@ def options_of_class(source: SourceClass) -> OptionTable:
             timestamps=_has(source, FindsTimestamps),
             filters=_has(source, PushesFilters),
             forgets=_has(source, Forgets),
+            reads_ahead=_has(source, ReadsAhead),
             formats=source.decodes,
             decodes=source.decoding is not SimpleSource.decoding,
         )

@@ -319,9 +319,9 @@ def _lags(end: dict[str, Any], latest: dict[str, Any]) -> dict[str, int]:
         return {}
     reached = positions_by_split(end)
     return {
-        split: max(0, head - reached[split])
+        split: max(0, _count(head) - _count(reached[split]))
         for split, head in positions_by_split(latest).items()
-        if isinstance(head, int) and isinstance(reached.get(split), int)
+        if isinstance(head, int | list) and isinstance(reached.get(split), int | list)
     }
 
 
@@ -336,3 +336,8 @@ def _late_rows(end: dict[str, Any]) -> int:
     state = end.get("state")
     event_time = state.get("event_time", {}) if isinstance(state, dict) else {}
     return int(event_time.get("late_rows", 0))
+
+
+def _count(position: Any) -> int:
+    """Return the number that a position is, or begins with (`headwater.core.abilities.ReadsAhead`)."""
+    return int(position[0] if isinstance(position, list) else position)

@@ -32,15 +32,15 @@ class DroppedRecords:
     """
 
     split: NamedSplit
-    first: int
-    until: int
+    first: Any
+    until: Any
     what: str
 
     @property
     def sentence(self) -> str:
         """What is lost, for people."""
-        if self.until > self.first:
-            return f"positions {self.first} to {self.until - 1} were lost: {self.what}"
+        if self.until != self.first:
+            return f"positions from {self.first} to before {self.until} were lost: {self.what}"
         return f"records from position {self.first} on may have been lost: {self.what}"
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from headwater.core.enumerator import Checkpoint
 from headwater.core.errors import DataLossError
-from headwater.core.simple_source import NamedSplit
+from headwater.core.simple_source import NamedSplit, count_of
 from headwater.core.split import SplitPath
 from headwater.enumerators.simple.enumerator import Discovery, DroppedRecords
 from headwater.enumerators.simple.starting_position import FirstPosition
@@ -23,7 +23,7 @@ class LossFinder:
         starting: where the splits of a new query begin.
     """
 
-    first: Callable[[NamedSplit], int]
+    first: Callable[[NamedSplit], Any]
     starting: FirstPosition
 
     def checked(self, found: Discovery, checkpoint: Checkpoint[NamedSplit, Any] | None) -> Discovery:
@@ -33,29 +33,35 @@ class LossFinder:
         losses = []
         for path, head in found.heads.items():
             split = found.splits[path]
-            first = min(self.first(split), head)
+            first = min(self.first(split), head, key=_count)
             begins: Any = starts.get(path, positions.get(path))
             lost = self._lost(split, logged.get(path), positions.get(path, begins), first, head)
             if lost is not None:
                 losses.append(lost)
             # Only a position that lies outside of what is there moves.
-            if not first <= begins <= head:
-                starts[path] = first if begins < first else head
+            if not _count(first) <= _count(begins) <= _count(head):
+                starts[path] = first if _count(begins) < _count(first) else head
         return replace(found, starts=starts, losses=losses)
 
     def _lost(
-        self, split: NamedSplit, before: NamedSplit | None, position: Any, first: int, head: int
+        self, split: NamedSplit, before: NamedSplit | None, position: Any, first: Any, head: Any
     ) -> DroppedRecords | None:
         if before is not None and before != split:
             # How much of the old one was unread is not known any more.
             return DroppedRecords(split, position, position, "it was deleted and created anew")
         if before is None and split.name not in (self.starting.positions or {}):
             return None  # it begins with what is there
-        if position < first:
+        if _count(position) < _count(first):
             return DroppedRecords(split, position, first, "the outside dropped them before they were read")
-        if position > head:
+        if _count(position) > _count(head):
             return DroppedRecords(split, position, position, f"it ends at {head}: it was cut or put back")
         return None
+
+
+def _count(position: Any) -> int:
+    count = count_of(position)
+    assert count is not None, "positions are checked where the source says them"
+    return count
 
 
 def _logged(

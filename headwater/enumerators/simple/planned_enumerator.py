@@ -6,7 +6,14 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from headwater.core.abilities import EstimatesSizes, FindsTimestamps, Forgets, Heads, Retires
+from headwater.core.abilities import (
+    EstimatesSizes,
+    FindsTimestamps,
+    Forgets,
+    Heads,
+    ReadsAhead,
+    Retires,
+)
 from headwater.core.clock import Clock, RareWarning, SystemClock
 from headwater.core.enumerator import (
     Checkpoint,
@@ -14,14 +21,15 @@ from headwater.core.enumerator import (
     PlannedSplitEnumeratorContext,
     SplitRequest,
 )
-from headwater.core.errors import ContractError
+from headwater.core.errors import ContractError, OptionError
 from headwater.core.jsons import JsonValue
 from headwater.core.outside import outside
 from headwater.core.planned_source import DEFAULT_ROW_BYTES
 from headwater.core.redaction import logger_of
-from headwater.core.simple_source import NamedSplit, SimpleSource
+from headwater.core.simple_source import NamedSplit, SimpleSource, count_of
 from headwater.core.split import SplitPath
 from headwater.enumerators.event_time.time_index import AlignmentSettings, TimeIndex
+from headwater.enumerators.simple.backlog import SplitBacklog
 from headwater.enumerators.simple.enumerator import Discovery, SimpleSplitEnumerator
 from headwater.enumerators.simple.lost_records import LossFinder, loss_error
 from headwater.enumerators.simple.starting_position import FirstPosition
@@ -31,6 +39,7 @@ if TYPE_CHECKING:
     from headwater.enumerators.event_time.alignment import EventTimeAlignment
 
 
+_LISTS = "lists of a number and a mark"
 SIZES = "row_bytes"
 """Where the state has the sizes of records, by the names of splits."""
 
@@ -106,6 +115,7 @@ class PlannedSimpleSplitEnumerator(SimpleSplitEnumerator, PlannedSplitEnumerator
         super().__init__(context, source, starting_timestamp_ms)
         self._planned_context = context
         self._starting = starting
+        self._ahead: Mapping[SplitPath, Any] | None = None
         self._fail_on_data_loss = fail_on_data_loss
         self._found: Collection[SplitPath] = ()
         self._alignment = self._aligned(alignment, state) if alignment is not None else None
@@ -120,12 +130,38 @@ class PlannedSimpleSplitEnumerator(SimpleSplitEnumerator, PlannedSplitEnumerator
     def handle_split_request(self, request: SplitRequest) -> None:
         if self._alignment is not None:
             self._alignment.handle_split_request(request, self._seen.heads, self._found)
+        self._ahead = None
+        if not isinstance(self._source, ReadsAhead) or not request.limited:
+            return
+        positions = self._planned_context.positions()
+        shares = SplitBacklog(positions, self._seen.heads, self._seen.sizes).shares(request)
+        if shares is not None:
+            self._context.call_async(
+                lambda: self._read_ahead(positions, shares), self._bind, what="where a batch ends"
+            )
 
-    def heads(self) -> Mapping[SplitPath, int]:
+    def _read_ahead(
+        self, positions: Mapping[SplitPath, Any], shares: Mapping[SplitPath, int]
+    ) -> Mapping[SplitPath, Any]:
+        """Ask the source where splits have had their shares. On the worker thread."""
+        source = self._source
+        assert isinstance(source, ReadsAhead)
+        ends = {}
+        for path, rows in shares.items():
+            split, begin, head = self._seen.splits[path], positions[path], self._seen.heads[path]
+            with outside(f"{type(source).__name__}.position_after", source=source.name, split=split.name):
+                end = source.position_after(split, begin, rows, head) if rows else begin
+            ends[path] = self._checked(end, "ReadsAhead.position_after", split)
+        return ends
+
+    def _bind(self, ends: Mapping[SplitPath, Any]) -> None:
+        self._ahead = ends
+
+    def heads(self) -> Mapping[SplitPath, Any]:
         return self._seen.heads
 
-    def bounds(self) -> Mapping[SplitPath, int] | None:
-        return None if self._alignment is None else self._alignment.bounds
+    def bounds(self) -> Mapping[SplitPath, Any] | None:
+        return self._ahead if self._alignment is None else self._alignment.bounds
 
     def fronts_ms(self) -> Mapping[SplitPath, int]:
         return {} if self._alignment is None else self._alignment.fronts_ms
@@ -148,17 +184,26 @@ class PlannedSimpleSplitEnumerator(SimpleSplitEnumerator, PlannedSplitEnumerator
                 found, sizes={path[0]: source.row_bytes(found.splits[path]) for path in found.heads}
             )
 
-    def _first(self, split: NamedSplit) -> int:
+    def _first(self, split: NamedSplit) -> Any:
         source = self._source
         assert isinstance(source, Forgets), "only such a source has the option"
         with outside(f"{type(source).__name__}.first", source=source.name, split=split.name):
             first = source.first(split)
-        if type(first) is not int:
+        return self._checked(first, "Forgets.first", split)
+
+    def _checked(self, position: Any, what: str, split: NamedSplit) -> Any:
+        """Return a position that counts.
+
+        Raises:
+            ContractError: it does not.
+        """
+        ahead = isinstance(self._source, ReadsAhead)
+        if count_of(position) is None or isinstance(position, list) is not ahead:
             raise ContractError(
-                f"Forgets.first must return an integer; split {split.name!r} of source {source.name!r}: "
-                f"{first!r}"
+                f"{what}: positions are {_LISTS if ahead else 'integers'}; split {split.name!r} of source "
+                f"{self._source.name!r}: {position!r}"
             )
-        return first
+        return position
 
     def _aligned(self, settings: AlignmentSettings, state: JsonValue) -> EventTimeAlignment:
         from headwater.enumerators.event_time.alignment import EventTimeAlignment
@@ -179,20 +224,35 @@ class PlannedSimpleSplitEnumerator(SimpleSplitEnumerator, PlannedSplitEnumerator
     ) -> Mapping[SplitPath, int]:
         return {path: self._head(split, positions[path]) for path, split in splits.items()}
 
-    def _start(self, split: NamedSplit, *, is_new_query: bool) -> JsonValue:
+    def _start(self, split: NamedSplit, *, is_new_query: bool) -> Any:
         starting = self._starting
         if starting is not None and self._starting_timestamp_ms is None:
             if is_new_query and starting.at == "latest":
-                return self._head(split, 0)
+                return self._head(split, [0] if isinstance(self._source, ReadsAhead) else 0)
             positions = (starting.positions or {}) if is_new_query else {}
-            return positions[split.name] if split.name in positions else self._first(split)
+            return self._named(split, positions) if split.name in positions else self._first(split)
         position = super()._start(split, is_new_query=is_new_query)
-        if type(position) is not int:
-            raise ContractError(
-                f"SimpleSource.start: with Heads positions are integers; split {split.name!r} of source "
-                f"{self._source.name!r}: {position!r}"
-            )
-        return position
+        return self._checked(position, "SimpleSource.start: with Heads", split)
+
+    def _named(self, split: NamedSplit, positions: Mapping[str, Any]) -> Any:
+        """Return the position that the user wrote.
+
+        Raises:
+            OptionError: it is none.
+        """
+        source = self._source
+        written = positions[split.name]
+        if not isinstance(source, ReadsAhead):
+            if type(written) is not int:
+                raise OptionError(
+                    f"of split {split.name!r} must be a whole number, not {written!r}",
+                    option="startingPosition",
+                )
+            return written
+        try:
+            return source.position_of(split, written)
+        except ValueError as error:
+            raise OptionError(f"of split {split.name!r}: {error}", option="startingPosition") from error
 
     def _retired(
         self, splits: Mapping[SplitPath, NamedSplit], checkpoint: Checkpoint[NamedSplit, Any]
@@ -245,16 +305,13 @@ class PlannedSimpleSplitEnumerator(SimpleSplitEnumerator, PlannedSplitEnumerator
                 )
         self._said_out_of_sight = set(away)
 
-    def _head(self, split: NamedSplit, position: int) -> int:
+    def _head(self, split: NamedSplit, position: Any) -> Any:
         source = self._source
         assert isinstance(source, Heads)
         with outside(f"{type(source).__name__}.head", source=source.name, split=split.name):
             head = source.head(split)
-        if type(head) is not int:
-            raise ContractError(
-                f"Heads.head must return an integer; split {split.name!r} of source {source.name!r}: {head!r}"
-            )
-        if head < position and self._starting is None:
+        self._checked(head, "Heads.head", split)
+        if self._starting is None and (count_of(head) or 0) < (count_of(position) or 0):
             raise ContractError(
                 f"Heads.head went backwards: split {split.name!r} of source {source.name!r} ends at {head}, "
                 f"and {position} was the next record to read; records were removed and their positions given "

@@ -59,7 +59,7 @@ class SplitPages:
         fail_on_data_loss: bool | None = None,
     ) -> None:
         self._fail_on_data_loss = fail_on_data_loss
-        self.losses: list[tuple[int, int]] = []
+        self.losses: list[tuple[Any, Any]] = []
         self._source = source
         self._schema = schema
         self._is_planned = is_planned
@@ -172,11 +172,11 @@ class SplitPages:
         """
         if self._fail_on_data_loss is None or len(page.rows):
             raise self.broken("may say that records are lost in a page without rows, and with Forgets only")
-        until = min(page.position, self.stop)
+        until = self.stop if self._is_before(self.stop, page.position) else page.position
         if self._fail_on_data_loss:
             raise DataLossError(
-                f"positions {self.position} to {until - 1} were lost: the outside dropped them before they "
-                "were read. Set failOnDataLoss=false to go on with what is there",
+                f"positions from {self.position} to before {until} were lost: the outside dropped them "
+                "before they were read. Set failOnDataLoss=false to go on with what is there",
                 source=self._source.name,
                 split=self.split.name,
                 position=self.position,

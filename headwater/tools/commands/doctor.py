@@ -90,6 +90,7 @@ NEEDED_FOR: Final = {
     "carry-over": "asynchronous calls that are carried over to the next batch",
     "mqtt": "the source mqtt",
     "nats": "the source nats",
+    "redis": "the source redis",
     "postgres": "the source postgres",
     "msk": "Kafka on AWS with IAM",
     "eventhubs": "Event Hubs of Azure with Entra",
