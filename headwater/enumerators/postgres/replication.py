@@ -157,21 +157,22 @@ class ReplicationStream:
 
     def _take(self, messages: list[memoryview]) -> int:
         """Take what has come; return how many bytes of messages."""
+        size = 0
+        # Around the loop: a million messages come one by one.
         with mapped_errors(self._what):
             self._pgconn.consume_input()
-        size = 0
-        while True:
-            with mapped_errors(self._what):
-                length, message = self._pgconn.get_copy_data(1)
-            if length == 0:
-                break
-            if length < 0:
-                raise self._ended()
-            if message[0] == _XLOG_DATA:
-                messages.append(message)
-                size += length
-            elif message[0] == _KEEPALIVE:
-                self._heard(message)
+            next_message = self._pgconn.get_copy_data
+            while True:
+                length, message = next_message(1)
+                if length <= 0:
+                    break
+                if message[0] == _XLOG_DATA:
+                    messages.append(message)
+                    size += length
+                elif message[0] == _KEEPALIVE:
+                    self._heard(message)
+        if length < 0:
+            raise self._ended()
         now = time.monotonic()
         if size:
             self._heard_s = now
