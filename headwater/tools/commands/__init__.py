@@ -4,6 +4,7 @@
 * `checkpoint_command`: the common part of the commands of ``headwater checkpoint`` about one checkpoint;
 * `checkpoint_edits`: ``headwater checkpoint rewind | skip PATH``: the next start goes on at other positions;
 * `checkpoint_folder`: where a checkpoint lies: a local folder, or an object store through its fsspec library;
+* `checkpoint_names`: ``headwater checkpoint name PATH``: the sources of a query get names;
 * `checkpoint_views`: ``headwater checkpoint show | positions | diff PATH``: the content of a checkpoint of
   Spark, in words;
 * `compile_kernels`: ``headwater compile``: compiles the kernels, before the first query on a host has to;

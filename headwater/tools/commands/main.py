@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 from headwater.tools.commands.board import add_board
 from headwater.tools.commands.checkpoint_edits import add_edits
+from headwater.tools.commands.checkpoint_names import add_name
 from headwater.tools.commands.checkpoint_views import add_views
 from headwater.tools.commands.compile_kernels import add_compile
 from headwater.tools.commands.convert import add_convert
@@ -35,6 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add_views(views)
     add_edits(views)
     add_convert(views)
+    add_name(views)
     namespace = parser.parse_args(arguments)
     run: Callable[[argparse.Namespace], int] = namespace.run
     try:

@@ -21,6 +21,7 @@ write the same entries, less often.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
@@ -29,6 +30,10 @@ from headwater.connector.compat import OFFSET_LOG_LAYOUTS
 
 VOID: Final = "-"
 """The text in place of the offset of a source that has none yet."""
+
+
+SOURCE_EVOLUTION: Final = "spark.sql.streaming.queryEvolution.enableSourceEvolution"
+"""The setting of a query whose sources have names, which Spark keeps in the log."""
 
 
 class LayoutError(ValueError):
@@ -41,7 +46,7 @@ class OffsetLogEntry:
 
     Attributes:
         layout: ``v1`` or ``v2``.
-        metadata: the second line: watermark, time and settings of the batch. Never looked into.
+        metadata: the second line: watermark, time and settings of the batch, as JSON.
         offsets: the offset of each source as it was logged, by the source's id: its name in version 2, else
             its number.
     """
@@ -75,9 +80,43 @@ class OffsetLogEntry:
             raise LayoutError("has a line without the name of its source")
         return cls(layout, metadata, {name: offset for name, _, offset in parts})
 
+    @property
+    def planned_at_ms(self) -> int | None:
+        """When the batch was planned, in milliseconds since 1970; None if that is not there."""
+        try:
+            value = json.loads(self.metadata)["batchTimestampMs"]
+        except (ValueError, TypeError, KeyError):
+            return None
+        return value if type(value) is int and value > 0 else None
+
     def with_offsets(self, changed: Mapping[str, str]) -> OffsetLogEntry:
         """Return the same entry with other offsets for some of its sources."""
         return replace(self, offsets={**self.offsets, **changed})
+
+    def with_names(self, names: Mapping[str, str]) -> OffsetLogEntry:
+        """Return the same entry as Spark logs it for a query whose sources have names (version 2).
+
+        Args:
+            names: by the ids that the sources have now.
+
+        Raises:
+            LayoutError: the metadata is not a JSON object.
+        """
+        try:
+            metadata = json.loads(self.metadata)
+            conf = {**metadata.get("conf", {}), SOURCE_EVOLUTION: "true"}
+            metadata = {
+                **metadata,
+                "conf": conf,
+                "sourceMetadataInfo": metadata.get("sourceMetadataInfo", {}),
+            }
+        except (ValueError, AttributeError, TypeError) as error:
+            raise LayoutError("has no JSON object as its second line") from error
+        return OffsetLogEntry(
+            "v2",
+            json.dumps(metadata, separators=(",", ":")),
+            {names[name]: offset for name, offset in self.offsets.items()},
+        )
 
     def text(self) -> str:
         """Return the text that Spark would write for this entry. The inverse of `parse`."""

@@ -64,6 +64,11 @@ class SparkCheckpoint:
         last = logged[-1]
         committed = max(self._batches("commits"), default=-1)
         if committed < last:
+            if self.is_repartition(last):
+                raise CheckpointError(
+                    f"batch {last} is a repartition of the state by Spark that has not ended: repeat it, "
+                    "with as many partitions, and try again"
+                )
             raise PendingBatchError(last)
         if committed > last:
             raise CheckpointError(
@@ -107,6 +112,32 @@ class SparkCheckpoint:
             return OffsetLogEntry.parse(content.decode())
         except (LayoutError, UnicodeDecodeError) as error:
             raise CheckpointError(f"offsets/{batch_id} {error}") from error
+
+    def is_repartition(self, batch_id: int) -> bool:
+        """Whether a batch reads nothing, and is there because Spark has repartitioned the state of the query.
+
+        Its entry is that of the batch before, time included, with other settings.
+
+        Raises:
+            CheckpointError: an entry cannot be read.
+            FolderError: the same, because of the file system.
+        """
+        if batch_id - 1 not in self._batches("offsets"):
+            return False
+        before, entry = self.entry(batch_id - 1), self.entry(batch_id)
+        return entry.offsets == before.offsets and entry.planned_at_ms == before.planned_at_ms
+
+    def copy_source_log(self, source: str, name: str) -> None:
+        """Copy what Spark keeps for a source, such as its log of files, to where it keeps it for a name.
+
+        Raises:
+            FolderError: a file cannot be read or written.
+        """
+        for file in self._folder.names(f"sources/{source}"):
+            for each in (file, checksum_name(file)):
+                content = self._folder.read(f"sources/{source}/{each}")
+                if content is not None:
+                    self._folder.write(f"sources/{name}/{each}", content)
 
     def back_up(self, batch_ids: list[int]) -> str:
         """Copy entries, with their checksum files, and return the name of the folder with the copies.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -48,7 +47,7 @@ class LoggedBatches:
 
         None if that is not known: one entry tells no rate.
         """
-        times = [_planned_at_ms(entry) for entry in self._timed()]
+        times = [entry.planned_at_ms for entry in self._timed()]
         known_times = [each for each in times if each is not None]
         passed = max(known_times) - min(known_times) if len(known_times) > 1 else 0
         return passed / 1000 if passed > 0 else None
@@ -166,11 +165,3 @@ def chosen_source(entry: OffsetLogEntry, name: str | None, fitting: Iterable[str
         )
     problem = f"there is no source {name!r}" if name is not None else "this query has several"
     raise CheckpointError(f"{problem}: say which, with --source {' or --source '.join(ids)}")
-
-
-def _planned_at_ms(entry: OffsetLogEntry) -> int | None:
-    try:
-        value = json.loads(entry.metadata)["batchTimestampMs"]
-    except (ValueError, TypeError, KeyError):
-        return None
-    return value if isinstance(value, int) and value > 0 else None
