@@ -110,6 +110,25 @@ class Format(ABC):
         Those for corrupt values and for rescued fields are among them, where they are asked for.
         """
 
+    def prefix_of(self, header: bytes) -> bytes | None:
+        """Return what would stand in front of a value whose schema is named in a header of its record.
+
+        Called on executors, for each distinct header once a decoder. Asks nothing of the outside. The default
+        knows no such headers.
+
+        Args:
+            header: the content of ``__value_schema_id`` or ``__key_schema_id``.
+
+        Returns:
+            None: the header names no schema in a way that is known.
+        """
+        return None
+
+    @property
+    def base64_at(self) -> int | None:
+        """Which of the columns holds the bytes of bad values as Base64, what names their schema included."""
+        return None
+
     def in_time_zone(self, zone: str) -> Format:
         """Return the same format, with this zone for times without one unless the user gave another.
 
@@ -176,7 +195,7 @@ class DecodedPart:
         on_bad: the fate of a row whose key or value the format cannot decode.
         zone_option: the option that names the time zone, if the format needs one and the user gave none;
             else empty.
-        names_schemas: whether each value has the id of its schema in front.
+        names_schemas: whether each value names its schema, in front or in a header of its record.
     """
 
     format: Format

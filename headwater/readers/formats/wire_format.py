@@ -6,6 +6,7 @@ A format whose kernel does not know the header gets the values without it: `Behi
 from __future__ import annotations
 
 import base64
+import uuid
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -38,6 +39,34 @@ def header_reason(value: ByteArray) -> str:
 def schema_id(header: bytes) -> int:
     """Return the id in a header."""
     return int.from_bytes(header[1:HEADER_BYTES], "big")
+
+
+class NamedSchema(NamedTuple):
+    """What the header of a record names (``__value_schema_id``).
+
+    Attributes:
+        id: the id of the schema; None: it is named by `guid`.
+        guid: in its usual form.
+        rest: what follows: the message indexes of Protobuf.
+    """
+
+    id: int | None
+    guid: str
+    rest: bytes
+
+
+def named_schema(header: bytes) -> NamedSchema | None:
+    """Return what a header names, as Confluent's serializers write it; None if it is no such header."""
+    if len(header) >= HEADER_BYTES and header[0] == 0:
+        return NamedSchema(schema_id(header), "", header[HEADER_BYTES:])
+    if len(header) >= _GUID_BYTES and header[0] == 1:
+        return NamedSchema(None, str(uuid.UUID(bytes=header[1:_GUID_BYTES])), header[_GUID_BYTES:])
+    return None
+
+
+def prefix(schema_id: int, rest: bytes = b"") -> bytes:
+    """Return the header of a value, in front of it."""
+    return b"\0" + schema_id.to_bytes(HEADER_BYTES - 1, "big") + rest
 
 
 def have_header(spans: Spans) -> npt.NDArray[np.bool_]:

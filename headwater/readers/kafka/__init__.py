@@ -9,5 +9,6 @@ code), `record_set` (headers of batches, checksums, aborted transactions), `code
 `ending_emitter` (``stopAtRecord``).
 
 * `faults`: errors for damaged bytes, and for records that Spark cannot hold;
+* `schema_headers`: headers of records that name the schema of a key or value;
 * `settings`: how tasks read Kafka, as the options say it.
 """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,12 +14,15 @@ from headwater.core.metrics import RECORDS_IN_ERRORS, count
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
 from headwater.readers.formats.columns.row_arrays import struct_of, without_rows
 from headwater.readers.formats.format import BadValues, DecodedPart, Spans, part_of
+from headwater.readers.formats.wire_format import CorruptColumn, base64_text
 from headwater.readers.kafka.bad_records import BadRecord, BadRecordFiles
-from headwater.readers.kernels.arrays import ByteArray, Int64Array
-
-_HEADER_NAMES: Final[Mapping[str, bytes]] = {"key": b"__key_schema_id", "value": b"__value_schema_id"}
-_MOST_VARINT_BYTES: Final = 5
-_MOST_HEADERS: Final = 10_000
+from headwater.readers.kafka.schema_headers import (
+    HEADER_NAMES,
+    UnknownHeaderError,
+    schema_headers,
+    with_prefixes,
+)
+from headwater.readers.kernels.arrays import Int64Array
 
 
 class RecordRun(NamedTuple):
@@ -69,6 +72,9 @@ class DecodedColumns:
         self._counts_bad = counts_bad
         self._nulls: dict[str, list[npt.NDArray[np.bool_]]] = {part: [] for part in self._structs}
         self._dropped: list[Int64Array] = []
+        self._prefixes: dict[str, dict[bytes, bytes | None]] = {part: {} for part in self._parts}
+        # The bytes of bad values, which decoders may have got with an id in front that counts here alone.
+        self._as_written: dict[str, CorruptColumn] = {}
         self._rows = 0
 
     @property
@@ -88,14 +94,12 @@ class DecodedColumns:
 
         Raises:
             CorruptRecordError: a key or value cannot be decoded, and that is to be an error.
-            SourceError: see `ValueDecoder.append`; or a record names a schema in a header where its format
-                takes the id in front.
+            SourceError: see `ValueDecoder.append`; or the header of a record that should name a schema names
+                none.
         """
         bad_values: dict[str, BadValues] = {}
         for part, decoder in self._decoders.items():
-            spans = run.spans[part]
-            if run.has_headers and self._parts[part].names_schemas:
-                _refuse_schema_header(run, part)
+            spans = self._with_schemas_in_front(part, run)
             if part in self._structs:
                 self._nulls[part].append(decoder.nulls(spans))
             try:
@@ -104,6 +108,8 @@ class DecodedColumns:
                 raise _at_record(error, run, part) from error
             if bad is not None and len(bad.rows):
                 bad_values[part] = bad
+                if part in self._as_written:
+                    self._as_written[part].add(run.spans[part], bad, self._rows)
         if bad_values:
             self._take_bad(run, bad_values)
         self._rows += run.rows
@@ -113,6 +119,12 @@ class DecodedColumns:
         columns: dict[str, list[pa.Array[Any]]] = {}
         for part, decoder in self._decoders.items():
             arrays = list(decoder.finish())
+            if part in self._as_written:
+                import pyarrow.compute as pc
+
+                at = self._parts[part].format.base64_at
+                assert at is not None
+                arrays[at] = pc.coalesce(self._as_written[part].finish(self._rows), arrays[at])
             columns[part] = columns[f"{part}.*"] = arrays
             if part in self._structs:
                 columns[part] = [self._struct(part, arrays)]
@@ -126,6 +138,31 @@ class DecodedColumns:
         dropped = self._dropped
         self._dropped = []
         return without_rows(batch, dropped)
+
+    def _with_schemas_in_front(self, part: str, run: RecordRun) -> Spans:
+        """Return keys or values that name their schemas in front, where a header of a record names one.
+
+        Raises:
+            SourceError: a header names none.
+        """
+        spans = run.spans[part]
+        headers = schema_headers(part, spans) if run.has_headers and self._parts[part].names_schemas else None
+        if headers is None:
+            return spans
+        form = self._parts[part].format
+        if form.base64_at is not None:
+            self._as_written.setdefault(part, CorruptColumn(base64_text))
+        known_prefixes = self._prefixes[part]
+
+        def prefix_of(header: bytes) -> bytes | None:
+            if header not in known_prefixes:
+                known_prefixes[header] = form.prefix_of(header)
+            return known_prefixes[header]
+
+        try:
+            return with_prefixes(spans, headers, prefix_of)
+        except UnknownHeaderError as error:
+            raise _unknown_header(part, run, error.row) from error
 
     def _struct(self, part: str, children: Sequence[pa.Array[Any]]) -> pa.Array[Any]:
         nulls = np.concatenate(self._nulls[part])
@@ -189,88 +226,14 @@ def _at_record(error: SourceError, run: RecordRun, part: str) -> SourceError:
     )
 
 
-def _refuse_schema_header(run: RecordRun, part: str) -> None:
-    """Refuse records whose schema is named elsewhere than where the format looks for it.
-
-    Their bytes may look like an id and a value all the same: they are neither decoded nor called bad.
-    """
-    header = schema_header(part, run.spans[part])
-    if header is None:
-        return
-    offset = int(run.offsets[header.row])
-    raise SourceError(
-        f"the record at offset {offset} of topic {run.split.topic!r}, partition {run.split.partition}, names "
-        f"the schema of its {part} in the header {header.name!r}, which is not supported: "
-        f"let producers write the id in front, with {part}.schema.id.serializer="
-        "io.confluent.kafka.serializers.schema.id.PrefixSchemaIdSerializer",
+def _unknown_header(part: str, run: RecordRun, row: int) -> SourceError:
+    """Return the error of a header that names no schema. Its value is neither decoded nor called bad."""
+    offset = int(run.offsets[row])
+    return SourceError(
+        f"the record at offset {offset} of topic {run.split.topic!r}, partition {run.split.partition}, has a "
+        f"header {HEADER_NAMES[part].decode()!r} that names no schema as Confluent's serializers do: by a "
+        "zero and an id, or a one and a GUID",
         source="kafka",
         split=run.split.split_id,
         position=offset,
     )
-
-
-class SchemaHeader(NamedTuple):
-    """The first record of a run that has such a header."""
-
-    row: int
-    name: str
-
-
-def schema_header(part: str, spans: Spans) -> SchemaHeader | None:
-    """Return the first record whose header names the schema of its key or value; None if there is none.
-
-    Newer serializers of Confluent can write such headers. All records of a run are searched at once, one
-    header of each after the other. Most have none, which one byte of each tells.
-
-    Args:
-        part: ``key`` or ``value``.
-        spans: where the keys or values lie in records of format v2, whose headers are behind the value.
-            Nulls are passed over.
-    """
-    data = spans.data
-    rows = np.flatnonzero(spans.sizes >= 0)
-    at = spans.starts[rows] + spans.sizes[rows]
-    if part == "key":
-        sizes, at = _varints(data, at)
-        at += np.maximum(sizes, 0)
-    some = data[_inside(data, at)] != 0
-    rows, at = rows[some], at[some]
-    remaining, at = _varints(data, at)
-    name = np.frombuffer(_HEADER_NAMES[part], np.uint8)
-    matches: list[int] = []
-    for _ in range(_MOST_HEADERS):
-        open_ = (remaining > 0) & (at < len(data))
-        rows, at, remaining = rows[open_], at[open_], remaining[open_] - 1
-        if not len(rows):
-            break
-        sizes, at = _varints(data, at)
-        same = np.flatnonzero(sizes == len(name))
-        if len(same):
-            places = at[same][:, None] + np.arange(len(name))
-            same = same[(data[_inside(data, places)] == name).all(axis=1)]
-            matches += rows[same[:1]].tolist()
-        at += np.maximum(sizes, 0)
-        sizes, at = _varints(data, at)
-        at += np.maximum(sizes, 0)
-    return SchemaHeader(min(matches), _HEADER_NAMES[part].decode()) if matches else None
-
-
-def _varints(data: ByteArray, at: Int64Array) -> tuple[Int64Array, Int64Array]:
-    """Return the zigzag varints at these places, and where they end."""
-    byte = data[_inside(data, at)].astype(np.int64)
-    raw = byte & 0x7F
-    ends = at + 1
-    for shift in range(7, 7 * _MOST_VARINT_BYTES, 7):
-        more = np.flatnonzero(byte & 0x80)
-        if not len(more):
-            break
-        byte = np.zeros_like(byte)
-        byte[more] = data[_inside(data, ends[more])]
-        raw[more] |= (byte[more] & 0x7F) << shift
-        ends[more] += 1
-    return (raw >> 1) ^ -(raw & 1), ends
-
-
-def _inside(data: ByteArray, at: Int64Array) -> Int64Array:
-    """Return places inside of the data: headers are not checked, and broken ones may lead anywhere."""
-    return np.minimum(np.maximum(at, 0), len(data) - 1)

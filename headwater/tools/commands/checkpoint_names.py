@@ -1,7 +1,7 @@
 """``headwater checkpoint name PATH --name ID=NAME``: the sources of a query that exists get names.
 
-With names sources can be added and removed later, which Spark 4.3 refuses for a checkpoint that began
-without them. State, watermark and commits stay; entries of the offset log are written in version 2, and what
+With names sources can be added and removed later, which Spark refuses for a checkpoint that began without
+them. State, watermark and commits stay; entries of the offset log are written in version 2, and what
 Spark keeps for a source is copied to its name.
 """
 
@@ -30,7 +30,7 @@ def add_name(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         "name",
         "give the sources of a query names, so that sources can be added and removed",
         "Rewrites the offset log of a query whose sources have no names (layout v1, or v2 with numbers) as "
-        "Spark 4.3 writes it for sources with names. Spark goes on from it with the same names in the query, "
+        "Spark writes it for sources with names. Spark goes on from it with the same names in the query, "
         "and from then on sources can be added and removed. Without --yes it writes nothing.",
         _name,
     )
@@ -118,5 +118,5 @@ def _write(
         checkpoint.replace(changed, numbers)
     except FolderError as error:
         raise FolderError(f"{error}; start this command again, or {restoring}") from error
-    yield f"done; start the query with Spark 4.3 or newer, {SOURCE_EVOLUTION}=true, and these names"
+    yield f"done; start the query with these names and {SOURCE_EVOLUTION}=true, in a Spark that knows both"
     yield restoring

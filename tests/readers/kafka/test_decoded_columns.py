@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from kafka.record.legacy_records import LegacyRecordBatchBuilder
 
-from headwater.core.errors import CorruptRecordError, DeadlineError, SourceError
+from headwater.core.errors import CorruptRecordError, DeadlineError
 from headwater.core.metrics import COUNTERS
 from headwater.readers.formats.bad_records import BadRecordsLocation, folder_name
-from headwater.readers.formats.format import DecodedPart, OnBadValue, Spans
+from headwater.readers.formats.format import DecodedPart, OnBadValue
 from headwater.readers.formats.text import TextValueFormat
-from headwater.readers.kafka.decoded_columns import schema_header
 from headwater.readers.kafka.emitter import KafkaRecordEmitter
 from headwater.readers.kafka.record_set import RecordSet
 from tests.readers.kafka.number_format import AwayFormat, NumberFormat
@@ -160,44 +155,6 @@ def test_a_failing_query_names_topic_partition_offset_and_reason() -> None:
     assert caught.value.position == 42
     with pytest.raises(CorruptRecordError, match="'keyMode'"):
         emitted(["key"], {"key": numbers("fail")}, batch([Record(0, key=b"x")]))
-
-
-@pytest.mark.parametrize("part", ["key", "value"])
-@pytest.mark.parametrize("other", [None, b"", b"x" * 100])
-@pytest.mark.parametrize("before", [0, 1, 200])
-def test_a_schema_that_is_named_in_a_header_is_refused_also_where_the_bytes_could_be_decoded(
-    part: str, other: bytes | None, before: int
-) -> None:
-    name = f"__{part}_schema_id"
-    headers = [("a" * 17, b"1" * 100), ("null", None), (name, b"\1" + bytes(16))]
-    key = b"1" if part == "key" else other
-    value = b"1" if part == "value" else other
-    parts = {part: replace(numbers("keep"), names_schemas=True)}
-    others = [Record(at, key=b"2", value=b"2", headers=[("x" * 17, b"")] * (at % 3)) for at in range(before)]
-
-    def rows(*, null: bool = False, **more: Any) -> list[dict[str, Any]]:
-        of_key = None if null and part == "key" else key
-        of_value = None if null and part == "value" else value
-        last = Record(before, key=of_key, value=of_value, **more)
-        return emitted([f"{part}.*"], parts, batch([*others, last], 40))
-
-    message = (
-        rf"offset {40 + before} of topic 'orders', partition 3, names the schema of its {part} .*'{name}'"
-    )
-    with pytest.raises(SourceError, match=message) as caught:
-        rows(headers=headers)
-    assert caught.value.position == 40 + before
-    assert len(rows(headers=headers[:2])) == before + 1
-    assert len(rows(headers=headers, null=True)) == before + 1, "a null has no schema"
-    assert len(emitted([f"{part}.*"], {part: numbers("keep")}, batch([Record(0, headers=headers)]))) == 1
-
-
-@given(data=st.binary(min_size=1, max_size=60), places=st.lists(st.integers(0, 59), max_size=5))
-def test_headers_that_are_broken_lead_nowhere(data: bytes, places: list[int]) -> None:
-    starts = np.array([min(at, len(data)) for at in places], np.int64)
-    spans = Spans(np.frombuffer(data, np.uint8), starts, np.zeros(len(places), np.int64))
-    assert schema_header("value", spans) is None
-    assert schema_header("key", spans) is None
 
 
 @pytest.mark.parametrize("part", ["key", "value"])

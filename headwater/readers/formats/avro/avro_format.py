@@ -124,6 +124,15 @@ class ConfluentAvroFormat(Format):
             writer=self._writer,
         )
 
+    @property
+    def base64_at(self) -> int | None:
+        return None if self.options.corrupt_column is None else len(self.schema()) - 1
+
+    def prefix_of(self, header: bytes) -> bytes | None:
+        from headwater.readers.formats.registry.named import prefix_of
+
+        return prefix_of(header, self.registry)
+
     def _reader(self) -> AvroType:
         return parse_schema(self.reader_schema, self.references, any_names=True)
 
@@ -136,11 +145,9 @@ class ConfluentAvroFormat(Format):
         except SourceError as error:
             raise type(error)(error.message, source=error.source, position=row) from error
         if registered.kind != "AVRO":
-            raise SourceError(
-                f"the schema of id {schema_id} is of the kind {registered.kind}, not AVRO", position=row
-            )
+            raise SourceError(f"{registered.name} is of the kind {registered.kind}, not AVRO", position=row)
         try:
             others = [text for _, text in registered.references]
             return parse_schema(registered.text, others, recursive=True, any_names=True)
         except FormatSchemaError as error:
-            raise SourceError(f"the schema of id {schema_id}: {error}", position=row) from error
+            raise SourceError(f"{registered.name}: {error}", position=row) from error

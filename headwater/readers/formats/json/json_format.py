@@ -69,6 +69,12 @@ class ConfluentJsonFormat(Format):
     def in_time_zone(self, zone: str) -> Format:
         return replace(self, plain=self.plain.in_time_zone(zone))
 
+    def prefix_of(self, header: bytes) -> bytes | None:
+        from headwater.readers.formats.wire_format import named_schema, prefix
+
+        # Which schema it is does not matter, in front neither.
+        return None if named_schema(header) is None else prefix(0)
+
     def decoder(self) -> ValueDecoder:
         import numpy as np
 

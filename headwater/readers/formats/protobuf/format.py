@@ -102,6 +102,15 @@ class ConfluentProtobufFormat(Format):
     def schema(self) -> pa.Schema:
         return self.plain.schema()
 
+    @property
+    def base64_at(self) -> int | None:
+        return None if self.plain.options.corrupt_column is None else len(self.schema()) - 1
+
+    def prefix_of(self, header: bytes) -> bytes | None:
+        from headwater.readers.formats.registry.named import prefix_of
+
+        return prefix_of(header, self.registry)
+
     def decoder(self) -> ValueDecoder:
         with importing(NEEDED_FOR, extra="formats"):
             from headwater.readers.formats.protobuf.descriptors import find_message
@@ -135,7 +144,7 @@ class ConfluentProtobufFormat(Format):
             raise type(error)(error.message, source=error.source, position=row) from error
         if registered.kind != "PROTOBUF":
             raise SourceError(
-                f"the schema of id {header.schema_id} is of the kind {registered.kind}, not PROTOBUF",
+                f"{registered.name} is of the kind {registered.kind}, not PROTOBUF",
                 position=row,
             )
         return _names(registered.text).at(header.indexes)

@@ -1,4 +1,4 @@
-"""Schema registries that speak Confluent's REST API: `settings`, then `client`.
+"""Schema registries that speak Confluent's REST API: `settings`, then `client`; `named`: headers of records.
 
 The HTTP library is urllib3. It is plain Python without dependencies of its own, thread-safe, imported in a
 few hundredths of a second, and already there wherever boto3 or requests is. httpx would bring five more

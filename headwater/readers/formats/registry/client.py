@@ -7,7 +7,7 @@ import functools
 import json
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http.client import HTTPException
 from typing import Any, Final
 from urllib.parse import quote
@@ -37,6 +37,7 @@ _CHUNK_BYTES: Final = 1 << 16
 _SHOWN: Final = 200
 _SHOWN_BYTES: Final = 4_096
 """What is shown of an answer is looked through for secrets first: one must not be cut in two."""
+_LAST_ID: Final = (1 << 31) - 1
 _MOST_REFERENCES: Final = 1_000
 _TRANSIENT: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 
@@ -50,12 +51,14 @@ class RegisteredSchema:
         kind: ``AVRO``, ``JSON`` or ``PROTOBUF``.
         text: the schema.
         references: the names and texts of the schemas that it refers to, each after those that it needs.
+        name: what it is called in errors, where a value names it.
     """
 
     id: int
     kind: str
     text: str
     references: tuple[tuple[str, str], ...]
+    name: str = ""
 
 
 class SchemaRegistry:
@@ -70,6 +73,7 @@ class SchemaRegistry:
         self._settings = settings
         self._clock = clock or SystemClock()
         self._schemas: dict[tuple[int, bool], RegisteredSchema] = {}
+        self._guids: dict[str, int] = {}
         self._lock = threading.Lock()
         self._never = threading.Event()
 
@@ -90,10 +94,26 @@ class SchemaRegistry:
             key = schema_id, serialized
             if key not in self._schemas:
                 until_ms = self._until_ms()
-                path = f"schemas/ids/{schema_id}{_query(serialized)}"
-                answer = self._ask_until_known(path, f"the schema of id {schema_id}", until_ms)
-                self._schemas[key] = self._schema({"id": schema_id} | answer, serialized, until_ms)
+                path, what = self._place(schema_id)
+                answer = self._ask_until_known(f"{path}{_query(serialized)}", what, until_ms)
+                schema = self._schema({"id": schema_id} | answer, serialized, until_ms)
+                self._schemas[key] = replace(schema, name=what)
             return self._schemas[key]
+
+    def id_of(self, guid: str) -> int:
+        """Return an id by which `by_id` knows a schema that is named by its GUID. Asks nothing.
+
+        It counts in this process alone, and is none that the registry gives: those begin at 1.
+        """
+        with self._lock:
+            return self._guids.setdefault(guid, _LAST_ID - len(self._guids))
+
+    def _place(self, schema_id: int) -> tuple[str, str]:
+        """Return where a schema is asked for, and what it is called in errors."""
+        for guid, local_id in self._guids.items():
+            if local_id == schema_id:
+                return f"schemas/guids/{guid}", f"the schema of GUID {guid}"
+        return f"schemas/ids/{schema_id}", f"the schema of id {schema_id}"
 
     def by_version(self, subject: str, version: str, *, serialized: bool = False) -> RegisteredSchema:
         """Return a schema of a subject: of a version by its number, or ``latest``. Called on the driver.
