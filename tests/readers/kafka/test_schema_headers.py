@@ -99,7 +99,7 @@ def test_rows_are_those_of_confluents_deserializer_wherever_the_schema_is_named(
     wanted = []
     deserializer = AvroDeserializer(client, Schema(V2, "AVRO"))
     for at in range(300):
-        headers: list[tuple[str, bytes | None]] = [("trace", b"x")] * rng.randrange(3)
+        headers: list[Any] = [("trace", b"x")] * rng.randrange(3)
         context = SerializationContext("t", FIELDS[part], headers)
         written = rng.choice(serializers)(
             {"id": at, "pad": "x" * rng.randrange(9, 200), "note": "n"}, context
@@ -124,13 +124,13 @@ def test_json_needs_no_registry(client: SchemaRegistryClient) -> None:
     schema = json.dumps({"title": "Order", "type": "object"})
     records = []
     for at, place in enumerate(SERIALIZERS):
-        headers: list[tuple[str, bytes | None]] = []
+        headers: list[Any] = []
         serializer = JSONSerializer(schema, client, conf={"schema.id.serializer": place})
         written = serializer({"id": at}, SerializationContext("t", MessageField.VALUE, headers))
         records.append(Record(at, value=written, headers=headers))
     records.append(Record(2, value=b"{", headers=records[0].headers))
     records.append(Record(3, value=b"null", headers=records[0].headers))
-    columns = pa.schema([("id", pa.int64()), ("bad", pa.string())]).serialize().to_pybytes()
+    columns = pa.schema((pa.field("id", pa.int64()), pa.field("bad", pa.string()))).serialize().to_pybytes()
     form = ConfluentJsonFormat(JsonValueFormat(columns, FormatOptions(corrupt_column="bad")), "bad")
     found = emitted(["value.*"], {"value": part_of(form)}, batch(records))
     assert [row["id"] for row in found] == [0, 1, None, None]
@@ -158,7 +158,7 @@ def test_the_text_of_a_bad_value_is_that_of_its_own_bytes(
     client: SchemaRegistryClient, server: ScriptedRegistry
 ) -> None:
     serializer = AvroSerializer(client, Schema(V1, "AVRO"), conf={"schema.id.serializer": SERIALIZERS[0]})
-    headers: list[tuple[str, bytes | None]] = []
+    headers: list[Any] = []
     good = serializer({"id": 1, "pad": "x" * 9}, SerializationContext("t", MessageField.VALUE, headers))
     share(client, server, "t-value")
     for _ in range(3):  # another process may count other schemas before this one
