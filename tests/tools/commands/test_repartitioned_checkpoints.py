@@ -19,6 +19,8 @@ _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 _ROCKS_DB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
 
+@pytest.mark.long
+@pytest.mark.slow
 def test_a_query_goes_on_after_a_repartition_and_all_commands_take_its_checkpoint(
     spark: SparkSession, kafka: LocalKafka, topic: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
