@@ -99,7 +99,8 @@ class DurationOptions(Spec):
             raise self.refusal(
                 "target_ms",
                 "needs option 'checkpointLocation', the same as that of the query, or 'triggerInterval' (0s"
-                " if it has none): the wait for a trigger must not count as work",
+                " if it has none, and in Declarative Pipelines): the wait for a trigger must not count as "
+                "work",
             )
         elif self.checkpoint is None and (self.trigger_interval_ms or 0) > self.target_ms:
             raise self.refusal(

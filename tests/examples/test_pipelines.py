@@ -1,0 +1,160 @@
+"""Declarative Pipelines run with headwater's sources: the examples, as ``spark-pipelines`` runs them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyspark
+import pytest
+from pyarrow import parquet
+
+from local_kafka import LocalKafka
+from tests.patience import PATIENCE_S
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+MEMORY = "org.apache.spark.sql.connector.catalog.SharedTablesInMemoryRowLevelOperationTableCatalog"
+HISTORY = "lake.shop.customers_history ORDER BY id, __START_AT"
+QUERIES = (
+    "SELECT id, name FROM lake.shop.customers ORDER BY id",
+    f"SELECT id, name, __START_AT IS NULL, __END_AT IS NULL FROM {HISTORY}",
+)
+
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("spark_connect_port")]
+
+
+def copied(example: str, folder: Path, replaced: Mapping[str, str]) -> Path:
+    """Return a copy of an example's folder with other places."""
+    project = folder / example
+    shutil.copytree(EXAMPLES / example, project)
+    spec = project / "spark-pipeline.yml"
+    text = spec.read_text()
+    for old, new in replaced.items():
+        assert old in text
+        text = text.replace(old, new)
+    spec.write_text(text)
+    return project
+
+
+def run_pipeline(project: Path, conf: Mapping[str, Any]) -> None:
+    """Run ``spark-pipelines run`` in a project."""
+    settings = project / "conf"
+    settings.mkdir(exist_ok=True)
+    lines = (f"{name} {value}\n" for name, value in conf.items())
+    (settings / "spark-defaults.conf").write_text("".join(lines))
+    home = Path(pyspark.__file__).parent
+    ran = subprocess.run(
+        [str(home / "bin" / "spark-pipelines"), "run"],
+        cwd=project,
+        env={**os.environ, "SPARK_CONF_DIR": str(settings), "SPARK_HOME": str(home)},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+    assert ran.returncode == 0, (ran.stdout + ran.stderr)[-6_000:]
+
+
+def rows_of(tables: Path, table: str) -> list[tuple[Any, ...]]:
+    files = parquet.read_table(tables / table).to_pylist()
+    return sorted((tuple(row.values()) for row in files), key=repr)
+
+
+def test_typed_rows_and_files_become_tables_and_views_and_a_second_run_adds_what_is_new(
+    spark_conf: dict[str, Any], kafka: LocalKafka, tmp_path: Path
+) -> None:
+    kafka.create_topic("orders", 2)
+    kafka.produce("orders", [b'{"product":"tea","quantity":3}', b'{"product":"ink","quantity":0}', b"{"])
+    inbox = tmp_path / "inbox"
+    inbox.mkdir()
+    (inbox / "1.json").write_text('{"product":"tea","quantity":1}\n')
+    project = copied(
+        "pipeline_typed_rows",
+        tmp_path,
+        {"localhost:9092": kafka.bootstrap_servers, "/tmp/headwater-pipeline": str(tmp_path)},
+    )
+    tables = tmp_path / "tables"
+    # Another run must find the tables: a metastore, in the folder of the project.
+    conf = spark_conf | {"spark.sql.warehouse.dir": str(tables), "spark.sql.catalogImplementation": "hive"}
+    run_pipeline(project, conf)
+    assert [row[:3] for row in rows_of(tables, "bad_orders")] == [("ink", 0, None), (None, None, "{")]
+    assert rows_of(tables, "balance") == [("tea", 2)]
+    kafka.produce("orders", [b'{"product":"ink","quantity":5}'])
+    (inbox / "2.json").write_text('{"product":"ink","quantity":2}\n')
+    run_pipeline(project, conf)
+    assert rows_of(tables, "balance") == [("ink", 3), ("tea", 2)]
+    assert len(rows_of(tables, "orders")) == 4
+
+
+def test_changes_of_debezium_become_slowly_changing_dimensions_of_both_types(
+    spark_conf: dict[str, Any], kafka: LocalKafka, topic: str, tmp_path: Path
+) -> None:
+    kafka.create_topic(topic, 2)
+    produce_changes(kafka, topic, [("c", None, (1, "Anne")), ("c", None, (2, "Ben"))])
+    project = copied(
+        "pipeline_auto_cdc",
+        tmp_path,
+        {
+            "localhost:9092": kafka.bootstrap_servers,
+            "shop.public.customers": topic,
+            "/tmp/headwater-auto-cdc": str(tmp_path),
+        },
+    )
+    job = {
+        "spec": str(project / "spark-pipeline.yml"),
+        "conf": spark_conf | {"spark.sql.catalog.lake": MEMORY},
+        "queries": QUERIES,
+    }
+    log = tmp_path / "steps.log"
+    with (
+        log.open("w") as errors,
+        subprocess.Popen(
+            [sys.executable, str(Path(__file__).with_name("pipeline_steps.py")), json.dumps(job)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+        ) as steps,
+    ):
+        assert steps.stdin is not None
+        assert steps.stdout is not None
+        try:
+            now, history = ask(steps, log)
+            assert now == [[1, "Anne"], [2, "Ben"]]
+            assert history == [[1, "Anne", False, True], [2, "Ben", False, True]]
+            produce_changes(kafka, topic, [("u", (1, "Anne"), (1, "Anna")), ("d", (2, "Ben"), None)])
+            now, history = ask(steps, log)
+            assert now == [[1, "Anna"]]
+            assert history == [[1, "Anne", False, False], [1, "Anna", False, True], [2, "Ben", False, False]]
+        finally:
+            steps.kill()
+
+
+def ask(steps: subprocess.Popen[str], log: Path) -> Any:
+    """Run the pipeline once more; return the answers."""
+    assert steps.stdin is not None
+    assert steps.stdout is not None
+    steps.stdin.write("\n")
+    steps.stdin.flush()
+    for line in steps.stdout:
+        if line.startswith("answer "):
+            return json.loads(line.removeprefix("answer "))
+    raise AssertionError(log.read_text()[-6_000:])
+
+
+def produce_changes(kafka: LocalKafka, topic: str, changes: Iterable[tuple[str, Any, Any]]) -> None:
+    """Produce events as Debezium does: by key, and a tombstone behind a delete."""
+    for op, before, after in changes:
+        key = json.dumps({"id": (after or before)[0]}).encode()
+        rows = {"before": before, "after": after}
+        images = {name: row and dict(zip(("id", "name"), row, strict=True)) for name, row in rows.items()}
+        values: list[bytes | None] = [json.dumps({**images, "op": op, "ts_ms": 1, "source": {}}).encode()]
+        if op == "d":
+            values.append(None)
+        kafka.produce(topic, values, keys=[key] * len(values))
