@@ -26,7 +26,11 @@ QUERIES = (
     f"SELECT id, name, __START_AT IS NULL, __END_AT IS NULL FROM {HISTORY}",
 )
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("spark_connect_port")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.heavy("each run of a pipeline starts a Spark of its own"),
+    pytest.mark.usefixtures("spark_connect_port"),
+]
 
 
 def copied(example: str, folder: Path, replaced: Mapping[str, str]) -> Path:

@@ -33,6 +33,7 @@ def applied(conf: dict[str, Any], folder: Path, **job: Any) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.heavy("a Spark of its own, over Connect")
 @pytest.mark.usefixtures("spark_connect_port")
 def test_over_spark_connect_a_stream_applies_its_batches(
     spark_conf: dict[str, Any], seed: int, tmp_path: Path
@@ -44,6 +45,7 @@ def test_over_spark_connect_a_stream_applies_its_batches(
 
 @needs_delta
 @pytest.mark.slow
+@pytest.mark.heavy("a Spark of its own, with Delta")
 @pytest.mark.usefixtures("spark_connect_port")
 @pytest.mark.parametrize("over_connect", [False, True])
 def test_delta_tables_end_as_the_changed_ones(
