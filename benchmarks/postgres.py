@@ -86,7 +86,7 @@ def compare(spark: SparkSession, server: LocalPostgres, table: str, *, rows: int
     cut = {"partitionColumn": "id", "lowerBound": "1", "upperBound": str(rows), "numPartitions": "2"}
     subjects: dict[str, Callable[[], DataFrame]] = {
         "headwater": lambda: hw.read.postgres(
-            spark, url=server.url, username=ROLE, password=ROLE, table=table, snapshot_idle_timeout="5s"
+            spark, url=server.url, username=ROLE, password=ROLE, table=table
         ),
         "JDBC, 2 partitions, fetchsize 10000": lambda: jdbc.options(fetchsize="10000", **cut).load(),
         "JDBC, without options": lambda: (
@@ -114,7 +114,7 @@ def one_task(server: LocalPostgres, table: str, rows: int) -> tuple[float, float
         "username": ROLE,
         "password": ROLE,
         "table": table,
-        "snapshotidletimeout": "5s",
+        "snapshotidletimeout": "60s",
     }
     configured = configure_postgres(options, Boundedness.BOUNDED)
     configured = configured.with_schema(configured.schema(), given=False)
