@@ -14,7 +14,7 @@ from headwater.core.enumerator import (
     PlannedSplitEnumeratorContext,
     SplitRequest,
 )
-from headwater.core.errors import SourceError, TransientSourceError
+from headwater.core.errors import DataLossError, SourceError, TransientSourceError
 from headwater.core.redaction import logger_of
 from headwater.core.retry import Backoff
 from headwater.core.split import SplitPath
@@ -23,6 +23,7 @@ from headwater.enumerators.postgres.publication import (
     PublishedTable,
     create_publication,
     is_newer,
+    membership,
     published,
 )
 from headwater.enumerators.postgres.replication import SlotReading, first_transaction
@@ -182,6 +183,9 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
         name = self._stream.publication
         if self._stream.creates_publication and create_publication(connection, table, name):
             log.info("publication %r was made for table %s", name, table.full_name)
+        # Before the position is found: what changes of the publication behind it is noticed then.
+        in_publication = membership(connection, name, table)
+        view = look(connection, slot)
         if view.slot is None:
             # After the publication: a slot begins with transactions that began when it was there already.
             create_slot(connection, slot)
@@ -191,7 +195,7 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
             position = view.slot.confirmed or 0
         else:
             position = self._first_position(connection, table, view)
-        split = WalSplit(slot, view.system_id, view.timeline, table.oid, table.key)
+        split = WalSplit(slot, view.system_id, view.timeline, table.oid, table.key, membership=in_publication)
         check_kept(view, split, position)
         return split, position, view
 
@@ -244,6 +248,15 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
                 f"table {self._table} was dropped and made anew, or another one has its name now: it is "
                 f"not the "
                 "table of the checkpoint. Start with a new checkpointLocation",
+                source=SOURCE,
+                split=split.split_id,
+            )
+        if split.membership not in {"", membership(connection, self._stream.publication, table)}:
+            raise DataLossError(
+                f"publication {self._stream.publication!r} was changed since the query began: table "
+                f"{table.full_name} left it and came back, or its columns, rows or operations are others. "
+                "The log has nothing of what was not published meanwhile. Start with a new "
+                "checkpointLocation, and read the table itself for what changed (spark.read)",
                 source=SOURCE,
                 split=split.split_id,
             )

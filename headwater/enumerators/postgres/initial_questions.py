@@ -24,7 +24,12 @@ from headwater.enumerators.postgres.chunks import (
 )
 from headwater.enumerators.postgres.connection import PostgresConnection, connect
 from headwater.enumerators.postgres.initial_state import InitialState, Phase, rules_with
-from headwater.enumerators.postgres.publication import PublishedTable, create_publication, published
+from headwater.enumerators.postgres.publication import (
+    PublishedTable,
+    create_publication,
+    membership,
+    published,
+)
 from headwater.enumerators.postgres.settings import SOURCE, PostgresSettings
 from headwater.enumerators.postgres.slot import ServerView, check_kept, check_usable, create_slot, look
 from headwater.enumerators.postgres.split import WalSplit
@@ -107,6 +112,7 @@ class InitialQuestions:
         name = self._stream.publication
         if self._stream.creates_publication and create_publication(connection, table, name):
             log.info("publication %r was made for table %s", name, table.full_name)
+        published_as = membership(connection, name, table)
         waits = 0
         if view.slot is None:
             # After the publication: a slot begins with transactions that began when it was there already, and
@@ -131,7 +137,7 @@ class InitialQuestions:
             start=start,
             sync=0,
         )
-        wal = WalSplit(slot, view.system_id, view.timeline, table.oid, table.key)
+        wal = WalSplit(slot, view.system_id, view.timeline, table.oid, table.key, membership=published_as)
         check_kept(view, wal, start)
         state = InitialState(
             phase=Phase.WAITING,

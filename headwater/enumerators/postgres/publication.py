@@ -13,7 +13,7 @@ from headwater.enumerators.postgres.stream_settings import Reaction, StreamSetti
 from headwater.enumerators.postgres.table import TableDescription, quoted
 
 _LISTS: Final = 150_000
-"""The first version whose publications have lists of columns, and filters of rows."""
+"""The first version whose publications have lists of columns, filters of rows, and whole schemas."""
 _GENERATED: Final = 180_000
 """The first version that can publish generated columns; earlier ones list them and do not send them."""
 
@@ -30,6 +30,15 @@ SELECT max(xmin::text::bigint) FROM (
   SELECT r.xmin FROM pg_publication_rel r JOIN pg_publication p ON p.oid = r.prpubid
   WHERE p.pubname = %(name)s AND r.prrelid = %(table)s AND age(r.xmin) <= age(%(horizon)s::xid)) newer
 """
+_MEMBERSHIP: Final = """
+SELECT concat_ws(' ', p.oid, p.xmin, r.oid, r.xmin{of_schema})
+FROM pg_publication p
+LEFT JOIN pg_publication_rel r ON r.prpubid = p.oid AND r.prrelid = %(table)s{join}
+WHERE p.pubname = %(name)s
+"""
+_SCHEMAS: Final = """
+LEFT JOIN pg_publication_namespace n ON n.pnpubid = p.oid
+          AND n.pnnspid = (SELECT relnamespace FROM pg_class WHERE oid = %(table)s)"""
 _ROLE: Final = """
 SELECT rolreplication OR rolsuper
        OR EXISTS (SELECT FROM pg_roles r WHERE r.rolname = 'rds_replication'
@@ -120,6 +129,27 @@ def create_publication(connection: PostgresConnection, table: TableDescription, 
             "WITH (publish_via_partition_root = true)".encode()
         )
     return True
+
+
+def membership(connection: PostgresConnection, publication: str, table: TableDescription) -> str:
+    """Return what tells one state of a publication from every later one, as far as it is about a table.
+
+    The log does not say that a table left a publication and came back, and has nothing of the time between.
+    The catalogue does: each change writes a row of it anew.
+
+    Args:
+        connection: to the server.
+        publication: its name.
+        table: in it.
+    """
+    has_schemas = connection.info.server_version >= _LISTS
+    sql = _MEMBERSHIP.format(
+        of_schema=", n.oid, n.xmin" if has_schemas else "", join=_SCHEMAS if has_schemas else ""
+    )
+    with mapped_errors(f"publication {publication!r}"):
+        values = {"name": publication, "table": table.oid}
+        row = connection.execute(sql.encode(), values).fetchone()
+    return "" if row is None else str(row[0])
 
 
 def is_newer(connection: PostgresConnection, publication: str, table: TableDescription, slot: str) -> bool:

@@ -28,6 +28,8 @@ class WalSplit(Split):
         key: its primary key; empty if it has none.
         sync: how often the table was read anew since the query began: the column ``_sync``.
         rules: what the chunks of the table saw, by name (`ChunkRules`); None: no chunk holds any change.
+        membership: of the table in the publication, when the split was made (`publication.membership`); empty
+            if it is not known.
     """
 
     slot: str
@@ -37,6 +39,7 @@ class WalSplit(Split):
     key: tuple[str, ...] = ()
     sync: int = 0
     rules: str | None = None
+    membership: str = ""
 
     @property
     def path(self) -> SplitPath:
@@ -51,6 +54,7 @@ class WalSplit(Split):
             "key": list(self.key),
             **({"sync": self.sync} if self.sync else {}),
             **({"rules": self.rules} if self.rules else {}),
+            **({"membership": self.membership} if self.membership else {}),
         }
 
     @staticmethod
@@ -70,6 +74,7 @@ class WalSplit(Split):
                 key=tuple(str(name) for name in fields["key"]),
                 sync=int(fields.get("sync", 0)),
                 rules=fields.get("rules"),
+                membership=str(fields.get("membership", "")),
             )
         except (TypeError, KeyError, ValueError) as error:
             raise OffsetError(

@@ -12,7 +12,7 @@ import psycopg
 import pytest
 from psycopg.pq import ExecStatus
 
-from headwater.core.errors import LostSlotError, OptionError, SourceError
+from headwater.core.errors import DataLossError, LostSlotError, OptionError, SourceError
 from headwater.core.metrics import PENDING_BYTES
 from headwater.testing.engine import Step
 from local_postgres import LocalPostgres
@@ -554,6 +554,26 @@ def test_a_table_that_was_made_anew_is_not_taken_for_the_old_one(make: Make) -> 
     table.execute(f"ALTER PUBLICATION pub_{table.name} ADD TABLE {table.name}")
     with pytest.raises(SourceError, match="dropped and made anew"):
         table.rows()
+
+
+def test_a_table_that_left_the_publication_and_came_back_is_a_loss(make: Make) -> None:
+    table = make()
+    name, publication = table.name, f"pub_{table.name}"
+    table.execute(
+        f"CREATE TABLE other_{name} (id int)", f"ALTER PUBLICATION {publication} ADD TABLE other_{name}"
+    )
+    table.execute(f"INSERT INTO {name} VALUES (1, 'a')")
+    assert told(table.rows(), "id") == [("c", 1)]
+    table.execute(
+        f"ALTER PUBLICATION {publication} DROP TABLE {name}",
+        f"INSERT INTO {name} VALUES (2, 'b')",
+        f"ALTER PUBLICATION {publication} ADD TABLE {name}",
+    )
+    restarted = table.new_engine()
+    restarted.offsets = table.engine.offsets[:]
+    restarted._committed = len(restarted.offsets)
+    with pytest.raises(DataLossError, match="left it and came back"):
+        restarted.run()
 
 
 @pytest.mark.parametrize("value", ["'infinity'", "'0044-03-15 BC'", "'10000-01-01'"])
