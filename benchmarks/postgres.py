@@ -80,20 +80,22 @@ def compare(spark: SparkSession, server: LocalPostgres, table: str, *, rows: int
     took_s = statistics.median(elapsed[1:])
     cpu_s = statistics.median(processor[1:])
     print(f"  one task to Arrow: {rate(rows, took_s)} rows/s by the clock, {rate(rows, cpu_s)} a core")
-    jdbc = spark.read.format("jdbc").options(
-        url=f"jdbc:{server.url}", dbtable=table, user=ROLE, password=ROLE, driver="org.postgresql.Driver"
-    )
+    address = {
+        "url": f"jdbc:{server.url}",
+        "dbtable": table,
+        "user": ROLE,
+        "password": ROLE,
+        "driver": "org.postgresql.Driver",
+    }
     cut = {"partitionColumn": "id", "lowerBound": "1", "upperBound": str(rows), "numPartitions": "2"}
     subjects: dict[str, Callable[[], DataFrame]] = {
         "headwater": lambda: hw.read.postgres(
             spark, url=server.url, username=ROLE, password=ROLE, table=table
         ),
-        "JDBC, 2 partitions, fetchsize 10000": lambda: jdbc.options(fetchsize="10000", **cut).load(),
-        "JDBC, without options": lambda: (
-            spark.read.format("jdbc")
-            .options(url=f"jdbc:{server.url}", dbtable=table, user=ROLE, password=ROLE)
-            .load()
+        "JDBC, 2 partitions, fetchsize 10000": lambda: (
+            spark.read.format("jdbc").options(fetchsize="10000", **cut, **address).load()
         ),
+        "JDBC, without options": lambda: spark.read.format("jdbc").options(**address).load(),
     }
     times: dict[str, list[float]] = {name: [] for name in subjects}
     for number in range(rounds + 1):
