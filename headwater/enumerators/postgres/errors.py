@@ -50,12 +50,27 @@ class _Said(NamedTuple):
 
 _SAID: Final = (
     _Said(
+        ("the database system is ", "too many connections for "),
+        TransientSourceError,
+        "the server starts, stops or recovers, or has as many connections as it takes: it is asked again",
+    ),
+    _Said(
+        ("permission denied for database",),
+        AuthorizationError,
+        "have the permission granted: GRANT CONNECT ON DATABASE <database> TO <role>",
+    ),
+    _Said(
+        ("permission denied to start WAL sender", "replication role to start walsender"),
+        AuthorizationError,
+        "have the permission granted: ALTER ROLE <role> REPLICATION",
+    ),
+    _Said(
         ("password authentication failed", "no password supplied", "SCRAM", "authentication failed"),
         AuthenticationError,
         "check the options username and password",
     ),
     _Said(
-        ("no pg_hba.conf entry", "is not permitted to log in", "role "),
+        ("no pg_hba.conf entry", "is not permitted to log in", 'role "'),
         AuthenticationError,
         "check option username, and that pg_hba.conf of the server lets this host in with this sslmode",
     ),
@@ -79,7 +94,7 @@ _SAID: Final = (
         SourceError,
         "turn TLS on at the server, or choose another sslmode in option url",
     ),
-    _Said(("database ",), UnknownSplitError, "check the database in option url"),
+    _Said(('database "',), UnknownSplitError, "check the database in option url"),
     _Said(
         ("unsupported startup parameter",),
         SourceError,

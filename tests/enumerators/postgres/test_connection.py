@@ -15,6 +15,7 @@ import pytest
 from headwater.connector.sources.postgres.source import configure_postgres
 from headwater.core.errors import (
     AuthenticationError,
+    AuthorizationError,
     DeadlineError,
     HeadwaterError,
     OptionError,
@@ -24,6 +25,7 @@ from headwater.core.errors import (
 )
 from headwater.core.source import Boundedness
 from headwater.enumerators.postgres.connection import connect
+from headwater.enumerators.postgres.errors import connection_error
 from headwater.enumerators.postgres.settings import PostgresSettings
 from local_kafka_config import free_port
 from local_kafka_tls import TlsFiles, make_certificates
@@ -154,6 +156,28 @@ def test_a_connection_that_is_refused_says_what_to_do_and_no_secret(
     assert said in last
     assert "hunter2" not in str(failed.value)
     assert "wrong password" not in last
+
+
+@pytest.mark.parametrize(
+    ("message", "kind"),
+    [
+        ("the database system is starting up", TransientSourceError),
+        ("the database system is shutting down", TransientSourceError),
+        ("the database system is in recovery mode", TransientSourceError),
+        ("the database system is not yet accepting connections", TransientSourceError),
+        ('too many connections for role "spark"', TransientSourceError),
+        ('too many connections for database "shop"', TransientSourceError),
+        ("sorry, too many clients already", TransientSourceError),
+        ('database "shop" does not exist', UnknownSplitError),
+        ('role "spark" does not exist', AuthenticationError),
+        ('permission denied for database "shop"', AuthorizationError),
+        ("permission denied to start WAL sender", AuthorizationError),
+        ("must be superuser or replication role to start walsender", AuthorizationError),
+    ],
+)
+def test_a_refusal_that_passes_is_told_from_one_that_lasts(message: str, kind: type[HeadwaterError]) -> None:
+    refused = connection_error(f'connection to server at "10.0.0.1", port 5432 failed: FATAL:  {message}')
+    assert type(refused) is kind
 
 
 def test_an_expired_certificate_is_named(tls: TlsFiles, tmp_path: Path) -> None:
