@@ -50,8 +50,10 @@ SELECT coalesce(array_agg(a.attname::text ORDER BY k.place), '{}')
 FROM pg_index i
 CROSS JOIN unnest(i.indkey) WITH ORDINALITY k(number, place)
 JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.number
-WHERE i.indrelid = %s AND CASE %s WHEN 'i' THEN i.indisreplident WHEN 'd' THEN i.indisprimary END
+WHERE i.indrelid = %s AND k.place <= i.indnkeyatts AND i.indimmediate
+      AND CASE %s WHEN 'i' THEN i.indisreplident WHEN 'd' THEN i.indisprimary END
 """
+"""The server takes no key that may be broken until a transaction ends (DEFERRABLE)."""
 _TOASTS: Final = """
 SELECT coalesce(array_agg(attname::text ORDER BY attnum), '{}') FROM pg_attribute
 WHERE attrelid = %s AND attnum > 0 AND NOT attisdropped AND attlen = -1 AND attstorage IN ('x', 'e', 'm')

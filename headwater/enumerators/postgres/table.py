@@ -15,14 +15,16 @@ SELECT c.oid::bigint, n.nspname, c.relname, c.relkind, c.relreplident, c.relispa
                  FROM pg_index i
                  CROSS JOIN unnest(i.indkey) WITH ORDINALITY k(number, place)
                  JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.number
-                 WHERE i.indrelid = c.oid AND i.indisprimary), '{}')::text[]
+                 WHERE i.indrelid = c.oid AND i.indisprimary
+                       AND k.place <= i.indnkeyatts), '{}')::text[]
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE CASE cardinality(parse_ident(%(table)s))
           WHEN 2 THEN n.nspname = (parse_ident(%(table)s))[1] AND c.relname = (parse_ident(%(table)s))[2]
           ELSE c.oid = to_regclass(%(table)s)
       END
 """
-"""A table that is named with its schema is found without any right on either."""
+"""A table that is named with its schema is found without any right on either. An index has the columns that
+it only carries (INCLUDE) behind those of its key."""
 
 _COLUMNS: Final = """
 WITH RECURSIVE base AS (

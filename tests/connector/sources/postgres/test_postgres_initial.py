@@ -295,6 +295,19 @@ def test_a_table_that_cannot_be_cut_is_one_chunk_and_a_warning_says_why(
     assert why in caplog.text
 
 
+@pytest.mark.parametrize("identity", ["DEFAULT", "FULL"])
+def test_columns_that_an_index_of_the_key_only_carries_are_no_part_of_it(make: Make, identity: str) -> None:
+    table = make("id int, s text, PRIMARY KEY (id) INCLUDE (s)")
+    name = table.name
+    table.execute(f"ALTER TABLE {name} REPLICA IDENTITY {identity}")
+    _fill(table)
+    table.engine.run(crash_after=Step.READ)
+    table.execute(f"UPDATE {name} SET s = 'z' WHERE id = 11", f"DELETE FROM {name} WHERE id = 12")
+    rows = table.rows()
+    assert [row["id"] for row in rows if row["_op"] == "r"] == list(range(1, 96))
+    assert told(rows[95:], "id") == [("u", 11), ("d", 12)]
+
+
 @pytest.mark.parametrize("identity", ["FULL", "USING INDEX other_key"])
 def test_other_replica_identities_name_rows_too(make: Make, identity: str) -> None:
     table = make("id int PRIMARY KEY, s text, other int NOT NULL DEFAULT 0")

@@ -453,6 +453,13 @@ PUBLICATIONS = {
         "ALTER TABLE {name} REPLICA IDENTITY NOTHING; CREATE PUBLICATION pub_{name} FOR TABLE {name}",
         "no key in the log.*REPLICA IDENTITY FULL",
     ),
+    "a key that may be broken for a while": (
+        (
+            "ALTER TABLE {name} DROP CONSTRAINT {name}_pkey, ADD PRIMARY KEY (id) DEFERRABLE; "
+            "CREATE PUBLICATION pub_{name} FOR TABLE {name}"
+        ),
+        "no key in the log.*REPLICA IDENTITY FULL",
+    ),
 }
 
 
