@@ -50,6 +50,22 @@ SELECT c.oid::bigint, pg_relation_filenode(c.oid)::bigint
 FROM unnest(%s::bigint[]) AS wanted(oid) JOIN pg_class c ON c.oid = wanted.oid::oid
 """
 
+_ARE_FILES_AS_SEEN: Final = """
+WITH RECURSIVE tree AS (
+    SELECT %s::oid AS oid
+  UNION
+    SELECT i.inhrelid FROM tree JOIN pg_inherits i ON i.inhparent = tree.oid
+)
+SELECT bool_and(coalesce(c.relfilenode = 0 OR c.relfilenode = pg_relation_filenode(c.oid), false))
+FROM tree JOIN pg_class c ON c.oid = tree.oid
+"""
+
+_ARE_COLUMNS_AS_SEEN: Final = """
+SELECT coalesce(bool_and(coalesce(
+    (pg_identify_object_as_address('pg_class'::regclass, %s, number)).object_names[3] = name, false)), true)
+FROM unnest(%s::int[], %s::text[]) AS seen(number, name)
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class TableFile:
@@ -151,6 +167,53 @@ def check_files(connection: PostgresConnection, part: TablePart, table: str) -> 
         )
     if row is None or row[0] != part.oid or any(files.get(file.oid) != file.number for file in part.files):
         raise rewritten(table, part.name)
+
+
+def check_columns(connection: PostgresConnection, table: TableDescription) -> None:
+    """Check that the columns of a table have the names that they had when it was described.
+
+    A statement takes names as of now, and a snapshot shows what the column has that is called so now: nothing
+    of one that was dropped and added again.
+
+    Args:
+        connection: in a transaction that has locked the table.
+        table: as a snapshot has it.
+
+    Raises:
+        SourceError: a column is gone, or has another name.
+    """
+    if not _are_columns_as_seen(connection, table):
+        raise SourceError(
+            f"columns of table {table.full_name} were dropped or renamed (ALTER TABLE) after the snapshot "
+            "was taken: load() it again",
+            source=SOURCE,
+            split=table.full_name,
+        )
+
+
+def is_as_seen(connection: PostgresConnection, table: TableDescription, sql: str) -> bool:
+    """Lock a table against DDL until the transaction ends; return whether there was none since its snapshot.
+
+    The snapshot comes first, whatever then waits for a lock: rows that DDL has written anew meanwhile are not
+    visible in it.
+
+    Args:
+        connection: in a transaction whose snapshot is taken.
+        table: as that transaction sees it.
+        sql: the table, as it stands behind ``FROM``.
+    """
+    with mapped_errors(f"rows of table {table.full_name}", split=table.full_name):
+        connection.execute(f"SELECT FROM {sql} LIMIT 0".encode())
+        row = connection.execute(_ARE_FILES_AS_SEEN, [table.oid]).fetchone()
+    return row is not None and row[0] is True and _are_columns_as_seen(connection, table)
+
+
+def _are_columns_as_seen(connection: PostgresConnection, table: TableDescription) -> bool:
+    numbers = [column.number for column in table.columns]
+    names = [column.name for column in table.columns]
+    with mapped_errors(f"the columns of table {table.full_name}", split=table.full_name):
+        row = connection.execute(_ARE_COLUMNS_AS_SEEN, [table.oid, numbers, names]).fetchone()
+    return row is not None and row[0] is True
 
 
 def rewritten(table: str, part: str) -> SourceError:

@@ -19,6 +19,7 @@ from headwater.enumerators.postgres.connection import PostgresConnection, connec
 from headwater.enumerators.postgres.settings import SOURCE, PostgresSettings
 from headwater.enumerators.postgres.split import lsn_of
 from headwater.enumerators.postgres.table import TableDescription, describe
+from headwater.enumerators.postgres.table_parts import is_as_seen
 from headwater.readers.postgres.copy_emitter import CopiedRows
 from headwater.readers.postgres.copy_reader import copy_statement
 from headwater.readers.postgres.copy_stream import CopyStream
@@ -42,7 +43,8 @@ class ChunkReader(SplitReader[CopiedRows, ChunkSplit, int]):
     (``synchronous_commit=off``): a crash of the server would undo them, and their rows with them. So a chunk
     is finished when the server has flushed all that was written before.
 
-    A server that is away is asked again until the first row of a chunk has come. Later that is an error: the
+    A server that is away, or alters the table just then, is asked again until the first row of a chunk has
+    come. Later that is an error: the
     next attempt at the task begins the chunk anew, in another transaction.
 
     Args:
@@ -140,11 +142,17 @@ class ChunkReader(SplitReader[CopiedRows, ChunkSplit, int]):
                 split=chunk.split_id,
             )
         self._columns = self._columns_of(table)
-        only = "ONLY " if chunk.table.only else ""
+        rows_of = f"{'ONLY ' if chunk.table.only else ''}{table.sql} t"
+        if not is_as_seen(connection, table, rows_of):
+            raise TransientSourceError(
+                f"table {table.full_name} was truncated, written anew or altered while a chunk began",
+                source=SOURCE,
+                split=chunk.split_id,
+            )
         which = condition(connection, chunk)
         self._stream = CopyStream(
             connection,
-            copy_statement(self._columns, f"{only}{table.sql} t" + (f" WHERE {which}" if which else "")),
+            copy_statement(self._columns, rows_of + (f" WHERE {which}" if which else "")),
             len(self._columns),
             split=chunk.split_id,
             timeout_ms=self._settings.read_timeout_ms,

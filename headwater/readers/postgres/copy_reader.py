@@ -17,7 +17,7 @@ from headwater.enumerators.postgres.ctid_ranges import TableSplit
 from headwater.enumerators.postgres.settings import PostgresSettings
 from headwater.enumerators.postgres.snapshot import import_snapshot
 from headwater.enumerators.postgres.table import TableDescription
-from headwater.enumerators.postgres.table_parts import check_files
+from headwater.enumerators.postgres.table_parts import check_columns, check_files
 from headwater.readers.postgres.copy_emitter import CopiedRows
 from headwater.readers.postgres.copy_stream import CopyStream
 from headwater.readers.postgres.types import PostgresColumn
@@ -91,6 +91,7 @@ class CopyReader(SplitReader[CopiedRows, TableSplit, int]):
             self._connect(current.split)
         assert self._connection is not None, "it was just opened"
         check_files(self._connection, current.split.part, table.full_name)
+        check_columns(self._connection, table)
         self._stream = CopyStream(
             self._connection,
             copy_statement(self._columns, current.split.rows_sql(current.start, current.stop)),

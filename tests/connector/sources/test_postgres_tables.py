@@ -107,6 +107,8 @@ def test_all_tasks_see_the_instant_of_the_plan_whatever_is_written_meanwhile(dat
         "ALTER TABLE numbers ALTER i TYPE bigint",
         "ALTER TABLE numbers RENAME TO others; CREATE TABLE numbers (LIKE others)",
         "DROP TABLE numbers",
+        "ALTER TABLE numbers DROP pad; ALTER TABLE numbers ADD pad text DEFAULT 'other'",
+        "ALTER TABLE numbers RENAME pad TO y; ALTER TABLE numbers ADD pad text",
     ],
 )
 def test_a_table_that_is_written_anew_is_an_error_and_never_other_rows(
