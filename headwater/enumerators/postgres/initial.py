@@ -33,9 +33,9 @@ class InitialEnumerator(PlannedSplitEnumerator[TableSplits, int]):
     task leaves a note of which transactions it saw; with these a change is dropped if the chunk of its key
     holds it (`headwater.enumerators.postgres.visibility`).
 
-    A slot that was there before may know the table's publication only in part, and a transaction that waits
-    for a synchronous standby may lie before where the stream begins. So there the query waits twice until all
-    transactions are over, and begins in between.
+    A transaction that waits for a synchronous standby may lie before where the stream begins, and nobody sees
+    it yet. So the query waits until all transactions are over before it reads the first chunk. A slot that
+    was there before may know the table's publication only in part: so it waits twice, and begins in between.
 
     Each round makes its state of the one that is logged: what a plan has changed that was never logged is
     forgotten with it.

@@ -115,8 +115,9 @@ class InitialQuestions:
         published_as = membership(connection, name, table)
         waits = 0
         if view.slot is None:
-            # After the publication: a slot begins with transactions that began when it was there already, and
-            # is made when all that ran before are over.
+            # After the publication: a slot begins with transactions that began when it was there already. One
+            # whose commit is before may wait for a standby still: a chunk must not come before it is seen.
+            waits = 1
             create_slot(connection, slot)
             log.info("slot %r was made", slot)
             view = self._looked(connection)

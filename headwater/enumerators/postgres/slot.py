@@ -21,9 +21,12 @@ SELECT (SELECT system_identifier FROM pg_control_system())::text,
        CASE WHEN NOT pg_is_in_recovery() THEN pg_walfile_name(pg_current_wal_flush_lsn()) END,
        CASE WHEN NOT pg_is_in_recovery() THEN pg_current_wal_flush_lsn()::text END,
        pg_snapshot_xmin(pg_current_snapshot())::text,
-       pg_snapshot_xmax(pg_current_snapshot())::text,
+       (pg_snapshot_xmin(pg_current_snapshot())::text::bigint
+        + age(pg_snapshot_xmin(pg_current_snapshot())::xid))::text,
        current_database()::text
 """
+"""The end of a snapshot is behind the last transaction that is over: later ones may run, and be in the log.
+So the next id comes from ``age``, which counts up to it."""
 _SLOT: Final = """
 SELECT plugin::text, database::text, temporary, active_pid, confirmed_flush_lsn::text, restart_lsn::text,
        wal_status, safe_wal_size, {since}

@@ -206,14 +206,68 @@ def test_a_commit_that_waits_for_a_standby_is_not_taken_for_one_that_a_chunk_has
         table.execute("INSERT INTO waits VALUES (1, 'old'), (2, 'old')")
         table.engine.run(crash_after=Step.LOGGED)
         table.execute("ALTER SYSTEM SET synchronous_standby_names = 'nobody'", "SELECT pg_reload_conf()")
-        writer = psycopg.connect(server.conninfo, autocommit=True)
-        writer.pgconn.send_query(b"UPDATE waits SET s = 'new' WHERE id = 1")
-        _wait_for(table, "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
-        rows = table.rows()
-        assert sorted(told(rows, "id", "s")) == [("r", 1, "old"), ("r", 2, "old"), ("u", 1, "new")]
-        table.execute("ALTER SYSTEM RESET synchronous_standby_names", "SELECT pg_reload_conf()")
-        writer.close()
+        writers = [psycopg.connect(server.conninfo, autocommit=True) for _ in range(2)]
+        for row, writer in enumerate(writers, 1):
+            writer.pgconn.send_query(f"UPDATE waits SET s = 'new' WHERE id = {row}".encode())
+            waiting = "FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
+            _wait_for(table, f"SELECT (count(*) = {row})::int {waiting}")
+        try:
+            rows = table.rows()
+        finally:
+            table.execute("ALTER SYSTEM RESET synchronous_standby_names", "SELECT pg_reload_conf()")
+        assert sorted(told(rows, "id", "s")) == [
+            ("r", 1, "old"),
+            ("r", 2, "old"),
+            ("u", 1, "new"),
+            ("u", 2, "new"),
+        ]
+        assert all(row["_xid"] is None or row["_xid"] > 0 for row in rows)
+        for writer in writers:
+            writer.close()
         assert table.rows() == []
+
+
+def test_a_commit_that_waits_for_a_standby_while_the_slot_is_made_is_not_lost(tmp_path: Path) -> None:
+    """Its record is before the slot begins: so no chunk is read before it can be seen."""
+    with (
+        LocalPostgres() as server,
+        changed_table(
+            server,
+            "at_once",
+            "id int PRIMARY KEY, s text",
+            startingPosition="initial",
+            stateLocation=str(tmp_path),
+        ) as table,
+        closing(table.source().create_coordinator()) as coordinator,
+    ):
+        # The slot waits for the first one, then for the second one: then it begins.
+        first, second = (psycopg.connect(server.conninfo) for _ in range(2))
+        first.execute("SELECT pg_current_xact_id()")
+        planned: list[Any] = []
+        planning = threading.Thread(
+            target=lambda: planned.append(coordinator.plan_next(coordinator.initial_offset(), limited=True))
+        )
+        planning.start()
+        blocked = "SELECT count(*) FROM pg_stat_activity WHERE {} = ANY(pg_blocking_pids(pid))"
+        _wait_for(table, blocked.format(first.info.backend_pid))
+        second.execute("SELECT pg_current_xact_id()")
+        first.close()
+        _wait_for(table, blocked.format(second.info.backend_pid))
+        table.execute("ALTER SYSTEM SET synchronous_standby_names = 'nobody'", "SELECT pg_reload_conf()")
+        writer = psycopg.connect(server.conninfo, autocommit=True)
+        writer.pgconn.send_query(b"INSERT INTO at_once VALUES (1, 'late')")
+        try:
+            _wait_for(table, "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
+            second.close()
+            planning.join()
+            assert planned[0]["positions"] == {}
+            assert coordinator.plan_next(planned[0], limited=True) == planned[0]
+        finally:
+            second.close()
+            table.execute("ALTER SYSTEM RESET synchronous_standby_names", "SELECT pg_reload_conf()")
+        _wait_for(table, "SELECT count(*) FROM at_once")
+        writer.close()
+        assert list(coordinator.plan_next(planned[0], limited=True)["positions"])
 
 
 def test_a_slot_from_before_waits_for_transactions_that_wrote_before_the_table_was_published(
@@ -398,6 +452,31 @@ def test_a_truncate_between_chunks_is_refused_and_one_before_all_of_them_is_not_
     _fill(other, 60)
     with pytest.raises(SourceError, match="truncated while its rows were read"):
         other.rows()
+
+
+@pytest.mark.parametrize("statement", ["ALTER s TYPE varchar(9)", "ALTER id TYPE int USING id + 0"])
+def test_rows_are_not_lost_to_a_table_that_is_written_anew_while_a_chunk_begins(
+    make: Make, statement: str
+) -> None:
+    """A snapshot from before does not see the rows that the new file has, and the log has nothing of them."""
+    table = make(chunkRows="100")
+    name = table.name
+    _fill(table, 30)
+    table.engine.run(crash_after=Step.LOGGED)
+    admin = psycopg.connect(table.server.conninfo)
+    admin.execute(f"ALTER TABLE {name} {statement}".encode())
+
+    def let_go() -> None:
+        waiting = "FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+        _wait_for(table, f"SELECT count(*) {waiting} AND query LIKE '%{name}%'")
+        admin.commit()
+        admin.close()
+
+    other = threading.Thread(target=let_go)
+    other.start()
+    rows = table.rows()
+    other.join()
+    assert sorted(told(rows, "id")) == [("r", i) for i in range(1, 31)]
 
 
 def test_a_slot_that_is_gone_while_chunks_are_read_ends_the_query_at_the_next_plan(make: Make) -> None:
