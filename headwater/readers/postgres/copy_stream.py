@@ -213,13 +213,15 @@ class _Messages:
         self._timeout_ms = timeout_ms
         self._rest = memoryview(b"")
         self._is_over = False
-        pgconn.send_query(sql.encode())
-        self._check(self._result())
+        with mapped_errors("rows"):
+            pgconn.send_query(sql.encode())
+            self._check(self._result())
 
     def read_into(self, room: memoryview) -> int:
         """Copy what is there, at least a byte, and wait if nothing is."""
         if not self._rest:
-            self._rest = memoryview(self._gathered())
+            with mapped_errors("rows"):
+                self._rest = memoryview(self._gathered())
         count = min(len(room), len(self._rest))
         room[:count] = self._rest[:count]
         self._rest = self._rest[count:]
@@ -249,8 +251,7 @@ class _Messages:
         ready, _, _ = select.select([self._pgconn.socket], [], [], self._timeout_ms / 1_000)
         if not ready:
             raise _silent(self._timeout_ms)
-        with mapped_errors("rows"):
-            self._pgconn.consume_input()
+        self._pgconn.consume_input()
 
     def _result(self) -> PGresult | None:
         while self._pgconn.is_busy():

@@ -50,11 +50,11 @@ def frame(
             break
         size = _int32(data + at + 1) + 1
         put(state, L.NEEDED, size)
-        if load_byte(data + at) != _COPY_DATA:
-            reason = int64(L.OTHER)
-            break
         if size < 5:
             reason = int64(L.BROKEN)
+            break
+        if load_byte(data + at) != _COPY_DATA:
+            reason = int64(L.OTHER)
             break
         if end - at < size:
             break
@@ -64,7 +64,12 @@ def frame(
             if stop - field < _HEAD:
                 reason = int64(L.BROKEN)
                 break
-            field += _HEAD + _int32(data + field + _EXTENSION)
+            extension = _int32(data + field + _EXTENSION)
+            field += _HEAD
+            if extension < 0 or extension > stop - field:
+                reason = int64(L.BROKEN)
+                break
+            field += extension
             if field == stop:
                 put(state, L.HEADER, 1)
                 at = stop
