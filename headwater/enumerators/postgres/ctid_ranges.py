@@ -10,6 +10,7 @@ from headwater.core.enumerator import Checkpoint, PlannedSplitEnumerator, Planne
 from headwater.core.errors import HeadwaterError
 from headwater.core.split import Split, SplitPath
 from headwater.enumerators.postgres.connection import connect
+from headwater.enumerators.postgres.preflight import check_readable
 from headwater.enumerators.postgres.settings import PostgresSettings
 from headwater.enumerators.postgres.snapshot import (
     ExportedSnapshot,
@@ -70,7 +71,8 @@ class TableEnumerator(PlannedSplitEnumerator[TableSplit, int]):
         settings: of the server.
         table: as the user writes it.
         idle_ms: how long the snapshot is held after the last task.
-        check: raises if the rows of the table cannot be what the query plans with.
+        check: returns the names of the columns that are read; raises if the rows of the table cannot be what
+            the query plans with. On the worker thread.
     """
 
     def __init__(
@@ -80,7 +82,7 @@ class TableEnumerator(PlannedSplitEnumerator[TableSplit, int]):
         table: str,
         *,
         idle_ms: int,
-        check: Callable[[TableDescription], object],
+        check: Callable[[TableDescription], Sequence[str]],
     ) -> None:
         self._context = context
         self._settings = settings
@@ -104,6 +106,8 @@ class TableEnumerator(PlannedSplitEnumerator[TableSplit, int]):
             with connect(self._settings, application=snapshot.application) as connection:
                 import_snapshot(connection, snapshot, split=self._table)
                 table = describe(connection, self._table)
+                # Also where nobody has asked for the schema, since the user has given one.
+                check_readable(connection, table, self._check(table))
                 return [TableSplit(table, part, snapshot) for part in parts_of(connection, table)]
         except HeadwaterError:
             # The next look exports another one.
@@ -111,8 +115,6 @@ class TableEnumerator(PlannedSplitEnumerator[TableSplit, int]):
             raise
 
     def _take(self, splits: Sequence[TableSplit]) -> None:
-        for split in splits:
-            self._check(split.table)
         self._context.assign_splits({split.path: (split, 0) for split in splits})
         self._heads = {split.path: split.head for split in splits}
 

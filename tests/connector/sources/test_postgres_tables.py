@@ -348,3 +348,20 @@ def test_a_schema_that_the_table_does_not_have_is_refused_before_a_row_is_read(d
         with pytest.raises(HeadwaterError, match=said):
             coordinator.plan_all()
         coordinator.close()
+
+
+def test_what_keeps_a_table_from_being_read_is_found_also_where_a_schema_is_given(database: Database) -> None:
+    name = f"{database.connection.info.dbname}_ascii"
+    database.execute(f"CREATE DATABASE {name} ENCODING 'SQL_ASCII' TEMPLATE template0")
+    url = database.url.replace(f"dbname={database.connection.info.dbname}", f"dbname={name}")
+    try:
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute("CREATE TABLE texts AS SELECT 'a' || chr(233) AS s")
+        schema = pa.schema([pa.field("s", pa.string())])
+        given = configure_postgres({"url": url, "table": "texts"}, Boundedness.BOUNDED)
+        coordinator = given.with_schema(schema, given=True).create_coordinator()
+        with pytest.raises(SourceError, match="no encoding"):
+            coordinator.plan_all()
+        coordinator.close()
+    finally:
+        database.execute(f"DROP DATABASE {name} WITH (FORCE)")

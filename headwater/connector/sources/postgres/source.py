@@ -150,7 +150,7 @@ class PostgresTableSource(PlannedSource[Any, TableSplit, int]):
             self.settings,
             self.table,
             idle_ms=self.snapshot_idle_ms,
-            check=self.planned_columns,
+            check=lambda table: [each.name for each in self.planned_columns(table)],
         )
 
     def restore_enumerator(
