@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from types import MappingProxyType
 from typing import Final, NoReturn
 
 import pyarrow as pa
@@ -70,6 +71,8 @@ class TableForm:
         for column in retyped:
             if column.name not in now or self._type_of(now[column.name]) != self._columns[column.name]:
                 self._fail(relation, lsn, f"the type of column {column.name!r} has changed")
+            if not holds(self._columns[column.name], self._listed(column)):
+                raise self._unreadable(relation, lsn, column)
         added = sorted(name for name in extra if name in now)
         dropped = [name for name in missing if name not in now]
         if not added and not dropped:
@@ -93,13 +96,25 @@ class TableForm:
     def _has_changed(self, column: RelationColumn) -> bool:
         if column.name not in self._columns or column.type_oid >= _FIRST_OWN_OID:
             return False
-        kind = "" if column.type_oid >= _FIRST_OWN_OID else "b"
-        as_listed = TableColumn(0, column.name, column.type_oid, kind, column.typmod, "", True, "")
-        return self._type_of(as_listed) != self._columns[column.name]
+        return self._listed(column) != self._columns[column.name]
+
+    def _listed(self, column: RelationColumn) -> pa.DataType:
+        """Return the type of a column as the log has it."""
+        return self._type_of(TableColumn(0, column.name, column.type_oid, "b", column.typmod, "", True, ""))
 
     def _type_of(self, column: TableColumn) -> pa.DataType:
         kind: pa.DataType = column_of(column, as_text=column.name.lower() in self._as_text).arrow_type
         return kind
+
+    def _unreadable(self, relation: Relation, lsn: int, column: RelationColumn) -> SourceError:
+        return SourceError(
+            f"table {relation.full_name}: column {column.name!r} was {self._listed(column)} in earlier rows "
+            f"of the log, and is {self._columns[column.name]} now, which cannot hold all of these. Read the "
+            f"column as text (option textColumns={column.name})",
+            source=SOURCE,
+            split="-".join(WAL_PATH),
+            position=lsn_text(lsn),
+        )
 
     def _fail(self, relation: Relation, lsn: int, what: str) -> NoReturn:
         raise SourceError(
@@ -112,3 +127,22 @@ class TableForm:
             split="-".join(WAL_PATH),
             position=lsn_text(lsn),
         )
+
+
+def holds(wide: pa.DataType, narrow: pa.DataType) -> bool:
+    """Whether each value of one type, as text, is read as the same value of another one."""
+    kinds = pa.types
+    if kinds.is_string(wide):
+        return True
+    if kinds.is_timestamp(wide):
+        return kinds.is_date(narrow) and wide == pa.timestamp("us")
+    if isinstance(wide, pa.Decimal128Type):
+        scale = narrow.scale if isinstance(narrow, pa.Decimal128Type) else 0
+        digits = narrow.precision if isinstance(narrow, pa.Decimal128Type) else _DIGITS.get(narrow)
+        return digits is not None and scale <= wide.scale and digits - scale <= wide.precision - wide.scale
+    both = (kinds.is_integer, kinds.is_floating)
+    return any(each(wide) and each(narrow) for each in both) and wide.bit_width >= narrow.bit_width
+
+
+_DIGITS: Final[Mapping[pa.DataType, int]] = MappingProxyType({pa.int16(): 5, pa.int32(): 10, pa.int64(): 19})
+"""The most digits of a type."""

@@ -31,6 +31,7 @@ from headwater.readers.postgres import wal_layout as L
 _TRUE = 0x74
 _ZERO = 0x30
 _NINE = 0x39
+_PLUS = 0x2B
 
 
 @called
@@ -95,6 +96,9 @@ def _value(state: int, kind: int, row: int, at: int, end: int) -> bool:
         fits, days = to_date(at, end)
         store_int32(values + 4 * row, days)
         return fits and days <= L.LAST_DAY
+    # A time without a zone is none with one: all sessions write that of UTC.
+    if kind == L.KIND_TIMESTAMP and (end - at < 3 or load_byte(end - 3) != _PLUS):
+        return False
     outcome, micros, _, _ = to_timestamp(at, end, int64(0), int64(0), kind == L.KIND_LOCAL_TIMESTAMP)
     put(values, row, micros)
     return outcome == FINE and micros < (L.LAST_DAY + 1) * L.DAY_MICROS

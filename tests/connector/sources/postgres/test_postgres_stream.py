@@ -333,6 +333,23 @@ def test_old_rows_are_read_by_a_type_that_is_wider_now(make: Make) -> None:
     assert told(table.rows(), "id", "n") == [("c", 1, 5), ("c", 2, 5_000_000_000)]
 
 
+@pytest.mark.parametrize(
+    ("before", "value", "now"),
+    [("timestamp", "now()", "timestamptz"), ("numeric(9, 4)", "1.2345", "numeric(9, 2)")],
+)
+def test_old_rows_that_a_type_of_now_cannot_hold_are_an_error_that_says_the_way_out(
+    make: Make, before: str, value: str, now: str
+) -> None:
+    table = make()
+    table.execute(
+        f"ALTER TABLE {table.name} ADD n {before}",
+        f"INSERT INTO {table.name} VALUES (1, 'a', {value})",
+        f"ALTER TABLE {table.name} ALTER n TYPE {now}",
+    )
+    with pytest.raises(SourceError, match="textColumns=n"):
+        table.rows()
+
+
 def test_log_of_other_tables_makes_no_batches_until_there_is_much_of_it(make: Make) -> None:
     table = make()
     table.execute(f"CREATE TABLE beside_{table.name} (t text)")
