@@ -37,9 +37,9 @@ SESSION: Final[Mapping[str, str]] = MappingProxyType(
 """Settings of each session."""
 
 _KEEPALIVE: Final[Mapping[str, Any]] = MappingProxyType(
-    {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
+    {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3, "tcp_user_timeout": 60_000}
 )
-"""A host that is gone without a word is noticed after a minute."""
+"""A host that is gone without a word is noticed after a minute, also by whoever has sent it something."""
 
 
 def connect(
