@@ -130,7 +130,8 @@ def parts_of(connection: PostgresConnection, table: TableDescription) -> Sequenc
             raise rewritten(table.full_name, row.name)
     stored = [row for row in rows if row.kind not in {_ROOT, _VIEW}]
     if len(rows) == 1 and stored:
-        return [_part(rows[0], connection.info.server_version, only=False)]
+        # What begins to inherit from it after the snapshot is none of its rows.
+        return [_part(rows[0], connection.info.server_version, only=True)]
     has_policies = any(row.has_policies for row in rows if row in stored or row.oid == table.oid)
     if has_policies or not all(row.is_granted for row in stored) or not stored:
         # Through the root, whose rights and policies count then, and no others.

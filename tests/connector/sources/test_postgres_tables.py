@@ -124,6 +124,14 @@ def test_a_table_that_is_written_anew_is_an_error_and_never_other_rows(
         database.read("numbers", between=rewrite)
 
 
+def test_a_table_that_becomes_a_child_after_the_plan_adds_no_rows(database: Database) -> None:
+    database.execute(NUMBERS)
+    database.execute("CREATE TABLE child AS SELECT * FROM numbers LIMIT 5")
+    inherit = "ALTER TABLE child INHERIT numbers"
+    found = database.rows("numbers", columns="i", between=lambda: database.execute(inherit))
+    assert found == sorted(((i,) for i in range(1, 3001)), key=repr)
+
+
 def test_a_truncation_between_snapshot_and_plan_is_noticed(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
