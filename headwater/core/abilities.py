@@ -71,6 +71,9 @@ class ReadsAhead(Protocol):
     Planned mode only, with `Heads`. A position is a list of two then: how many records the split has had
     before it, as far as the outside tells that, and a mark of the source's own, such as an id. Limits and lag
     go by the first; it never falls. Splits are not cut for several tasks.
+
+    If the first also grows by records that are deleted behind a position, write `SimpleSource.is_before`, by
+    the marks: a position below `Forgets.first` is a loss only if it lies before it, too.
     """
 
     @abstractmethod

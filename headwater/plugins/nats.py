@@ -143,6 +143,8 @@ class Nats(hw.SimpleSource, hw.Heads, hw.Forgets, hw.FindsTimestamps, hw.Estimat
         moment = datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=timestamp_ms)
         start = {"deliver_policy": "by_start_time", "opt_start_time": moment.isoformat()}
         with self._connected() as server, server.consumer(split.name, start) as made:
+            if made is None:
+                raise hw.TransientSourceError("the stream has just gone", source=self.name, split=split.name)
             return _number(made["delivered"]["stream_seq"]) + 1
 
     def read(self, split: hw.NamedSplit, position: int, stop: int | None = None) -> Iterator[hw.Page]:
@@ -153,12 +155,12 @@ class Nats(hw.SimpleSource, hw.Heads, hw.Forgets, hw.FindsTimestamps, hw.Estimat
             start["filter_subject"] = self._subjects[0]
         elif self._subjects:
             start["filter_subjects"] = list(self._subjects)
-        with self._connected() as server:
-            if server.state(split.name, split.info) is None:
+        with self._connected() as server, server.consumer(split.name, start) as made:
+            # Only now: a consumer ends with its stream, so this one is of the stream that was planned.
+            if made is None or server.state(split.name, split.info) is None:
                 yield hw.Page((), stop, lost=True)
                 return
-            with server.consumer(split.name, start) as made:
-                yield from self._consumed(server, made, split, position, stop)
+            yield from self._consumed(server, made, split, position, stop)
 
     def _consumed(
         self, server: NatsServer, made: Mapping[str, Any], split: hw.NamedSplit, position: int, stop: int

@@ -155,17 +155,22 @@ class NatsServer:
                     break
 
     def state(self, stream: str, info: Any) -> dict[str, Any] | None:
-        """Return what there is of a stream; None if another one has its name now."""
-        found = self.ask(f"STREAM.INFO.{stream}")
+        """Return what there is of a stream; None if it is gone, or another one has its name now."""
+        found = self.ask(f"STREAM.INFO.{stream}", allow=NO_STREAM)
+        if found is None or found["created"] != info["created"]:
+            return None
         state: dict[str, Any] = found["state"]
-        return state if found["created"] == info["created"] else None
+        return state
 
     @contextmanager
-    def consumer(self, stream: str, config: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        """Make a consumer for a while; yield what the servers say of it."""
+    def consumer(self, stream: str, config: Mapping[str, Any]) -> Iterator[dict[str, Any] | None]:
+        """Make a consumer for a while; yield what the servers say of it. None: there is no such stream."""
         more = {"ack_policy": "none", "mem_storage": True, "num_replicas": 1}
         whole = {**config, **more, "inactive_threshold": _CONSUMER_LIFE_NS}
-        made = self.ask(f"CONSUMER.CREATE.{stream}", {"stream_name": stream, "config": whole})
+        made = self.ask(f"CONSUMER.CREATE.{stream}", {"stream_name": stream, "config": whole}, NO_STREAM)
+        if made is None:
+            yield None
+            return
         self._inbox = self._client.new_inbox()
         self._run(self._client.subscribe(self._inbox, cb=self._client.take_status))
         try:

@@ -153,6 +153,10 @@ class Redis(hw.SimpleSource, hw.Heads, hw.Forgets, hw.ReadsAhead, hw.FindsTimest
         end: list[Any] = stop if count < rows or last == stop[1] else [position[0] + count, last]
         return end
 
+    def is_before(self, position: Any, other: Any) -> bool:
+        """Compare ids: they grow, and entries that were deleted count before a position or behind it."""
+        return _numbers(position[1]) < _numbers(other[1])
+
     def _walk(self, split: hw.NamedSplit, after: str, rows: int, until: str) -> tuple[int, str]:
         """Return how many entries there are behind an id, at most so many, and the last one's id."""
         count = 0
@@ -176,7 +180,12 @@ class Redis(hw.SimpleSource, hw.Heads, hw.Forgets, hw.ReadsAhead, hw.FindsTimest
                 pipeline = client.pipeline(transaction=True)
                 pipeline.xrange(split.name, f"({position[1]}", stop[1], asked)
                 pipeline.xinfo_stream(split.name)
-                entries, state = pipeline.execute()
+                entries, state = pipeline.execute(raise_on_error=False)
+                if isinstance(state, Exception):
+                    if "no such key" not in str(state):
+                        raise state
+                    yield hw.Page((), stop, lost=True)
+                    return
                 first = _first(state)
                 if first[0] > position[0] and _numbers(first[1]) > _numbers(position[1]):
                     position = first if first[0] < stop[0] else stop

@@ -191,6 +191,18 @@ def test_a_stream_that_was_created_anew_is_another_one(nats: LocalNats, name: st
     assert json.loads(engine.offsets[-1])["losses"]["ranges"][-1]["first"] == 4
 
 
+def test_a_stream_that_goes_between_planning_and_reading_is_a_loss(nats: LocalNats, name: str) -> None:
+    nats.create_stream(name)
+    nats.publish([(f"{name}.x", b"gone")] * 3)
+    made = source(nats, name)
+    (split,) = made.discover()
+    with nats.wire() as wire:
+        wire.demand(f"STREAM.DELETE.{name}")
+    (lost,) = made.read(split, 1, 4)
+    assert lost.lost
+    assert lost.position == 4
+
+
 def test_a_replica_that_lags_behind_is_asked_again(
     nats: LocalNats, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -151,6 +151,46 @@ def test_entries_that_were_read_may_be_trimmed_and_deleted(redis: LocalRedis, ke
     assert "losses" not in json.loads(engine.offsets[-1])
 
 
+def test_entries_that_are_deleted_behind_the_position_are_no_loss_and_bring_nothing_twice(
+    redis: LocalRedis, key: str
+) -> None:
+    engine = MicroBatchEngine.of("redis", options(redis, key, startingPosition="earliest"))
+    redis.add((key, {"value": b"%d" % number}) for number in range(3))
+    engine.run()
+    added = redis.add((key, {"value": b"%d" % number}) for number in range(3, 10))
+    with redis.wire() as wire:
+        wire.ask("XDEL", key, *added[1:5])
+    engine.run()
+    assert [row["value"] for row in engine.rows] == [b"0", b"1", b"2", b"3", b"8", b"9"]
+    assert "losses" not in json.loads(engine.offsets[-1])
+
+
+def test_a_key_that_was_created_anew_is_told_and_read_from_its_first_entry(
+    redis: LocalRedis, key: str
+) -> None:
+    more = {"startingPosition": "earliest", "failOnDataLoss": "false"}
+    engine = MicroBatchEngine.of("redis", options(redis, key, **more))
+    redis.add((key, {"value": b"old"}) for _ in range(5))
+    engine.run()
+    with redis.wire() as wire:
+        wire.ask("DEL", key)
+    redis.add((key, {"value": b"new"}) for _ in range(2))
+    engine.run()
+    assert [row["value"] for row in engine.rows] == [b"old"] * 5 + [b"new"] * 2
+    assert json.loads(engine.offsets[-1])["losses"]["ranges"][-1]["first"][0] == 5
+
+
+def test_a_key_that_goes_between_planning_and_reading_is_a_loss(redis: LocalRedis, key: str) -> None:
+    redis.add((key, {"value": b"gone"}) for _ in range(3))
+    made = source(redis, key)
+    (split,) = made.discover()
+    with redis.wire() as wire:
+        wire.ask("DEL", key)
+    (lost,) = made.read(split, made.first(split), made.head(split))
+    assert lost.lost
+    assert lost.position == made.head(split)
+
+
 def test_limits_are_kept_exactly_by_reading_ahead(redis: LocalRedis, key: str) -> None:
     """In any distance of times: entries of one ms, and of days."""
     with redis.wire() as wire:

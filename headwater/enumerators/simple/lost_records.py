@@ -21,10 +21,13 @@ class LossFinder:
     Attributes:
         first: returns the oldest position that the outside still has of a split.
         starting: where the splits of a new query begin.
+        is_before: whether a position lies before another one, by `SimpleSource.is_before`. Where a source
+            reads ahead counts alone do not tell: what was deleted behind a position counts, too.
     """
 
     first: Callable[[NamedSplit], Any]
     starting: FirstPosition
+    is_before: Callable[[Any, Any], bool]
 
     def checked(self, found: Discovery, checkpoint: Checkpoint[NamedSplit, Any] | None) -> Discovery:
         """Return what was found, with positions moved past what is gone, and with the losses."""
@@ -39,9 +42,16 @@ class LossFinder:
             if lost is not None:
                 losses.append(lost)
             # Only a position that lies outside of what is there moves.
-            if not _count(first) <= _count(begins) <= _count(head):
-                starts[path] = first if _count(begins) < _count(first) else head
+            if self._is_gone(begins, first):
+                starts[path] = first
+            elif _count(begins) > _count(head):
+                # What has come since may lie behind the mark: it was not read. How much it is is not known.
+                starts[path] = [_count(first), *begins[1:]] if self.is_before(begins, head) else head
         return replace(found, starts=starts, losses=losses)
+
+    def _is_gone(self, position: Any, first: Any) -> bool:
+        """Whether records between a position and the oldest one are gone."""
+        return _count(position) < _count(first) and self.is_before(position, first)
 
     def _lost(
         self, split: NamedSplit, before: NamedSplit | None, position: Any, first: Any, head: Any
@@ -51,7 +61,7 @@ class LossFinder:
             return DroppedRecords(split, position, position, "it was deleted and created anew")
         if before is None and split.name not in (self.starting.positions or {}):
             return None  # it begins with what is there
-        if _count(position) < _count(first):
+        if self._is_gone(position, first):
             return DroppedRecords(split, position, first, "the outside dropped them before they were read")
         if _count(position) > _count(head):
             return DroppedRecords(split, position, position, f"it ends at {head}: it was cut or put back")

@@ -174,7 +174,7 @@ class PlannedSimpleSplitEnumerator(SimpleSplitEnumerator, PlannedSplitEnumerator
     def _look(self, checkpoint: Checkpoint[NamedSplit, Any] | None, finished: set[SplitPath]) -> Discovery:
         found = super()._look(checkpoint, finished)
         if self._starting is not None:
-            found = LossFinder(self._first, self._starting).checked(found, checkpoint)
+            found = LossFinder(self._first, self._starting, self._source.is_before).checked(found, checkpoint)
         source = self._source
         if not isinstance(source, EstimatesSizes):
             return found
