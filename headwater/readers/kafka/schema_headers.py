@@ -35,7 +35,8 @@ def schema_headers(part: str, spans: Spans) -> SchemaHeaders | None:
     """Return the headers that name the schemas of keys or values; None if there are none.
 
     All records of a run are searched at once, one header of each after the other. Most have none, which one
-    byte of each tells. The first header of that name counts, and none without content.
+    byte of each tells. The last header of that name counts, as in Confluent's Java deserializers: a program
+    that passes headers on adds its own behind them. One without content names nothing.
 
     Args:
         part: ``key`` or ``value``.
@@ -70,8 +71,8 @@ def schema_headers(part: str, spans: Spans) -> SchemaHeaders | None:
     every = [np.concatenate(each) for each in zip(*found, strict=True)] if found else []
     if not every or not len(every[0]):
         return None
-    rows, first = np.unique(every[0], return_index=True)
-    starts, sizes = every[1][first], every[2][first]
+    rows, last = np.unique(every[0][::-1], return_index=True)
+    starts, sizes = every[1][::-1][last], every[2][::-1][last]
     # Broken headers may lead behind the end.
     whole = (sizes >= 0) & (starts + sizes <= len(data))
     return SchemaHeaders(rows[whole], starts[whole], sizes[whole]) if whole.any() else None

@@ -197,6 +197,21 @@ def test_a_header_without_content_counts_for_nothing(server: ScriptedRegistry) -
     assert emitted(["value.*"], {"value": part_of(avro(server))}, batch(records))[0]["id"] == 1
 
 
+def test_the_last_of_several_headers_counts(server: ScriptedRegistry) -> None:
+    """As in Java's ``lastHeader``: who passes headers on adds its own behind them."""
+    server.answers["/schemas/ids/1"] = (200, {"schema": V1})
+    server.answers["/schemas/ids/2"] = (200, {"schema": V2})
+    name = "__value_schema_id"
+    passed_on, own = (name, b"\0\0\0\0\1"), (name, b"\0\0\0\0\2")
+    records = [
+        Record(0, value=b"\x02x\0\x06", headers=[passed_on, ("trace", b"t"), own]),
+        Record(1, value=b"\x08\x02x", headers=[passed_on]),
+        Record(2, value=b"\0\0\0\0\2\x02x\0\x0a", headers=[passed_on, (name, None)]),
+    ]
+    rows = emitted(["value.*"], {"value": part_of(avro(server))}, batch(records))
+    assert [row["id"] for row in rows] == [3, 4, 5]
+
+
 @given(data=st.binary(min_size=1, max_size=60), places=st.lists(st.integers(0, 59), max_size=5))
 def test_headers_that_are_broken_lead_nowhere(data: bytes, places: list[int]) -> None:
     starts = np.array([min(at, len(data)) for at in places], np.int64)
