@@ -86,7 +86,11 @@ def apply_changes(df: DataFrame, *, into: str, key: Sequence[str]) -> None:
             return
         is_truncated = seen[_TRUNCATED] is not None
         kept = rows.where(F.col(ORDER) > _literal(seen[_TRUNCATED], rows)) if is_truncated else rows
-        partial = frozenset(name for name, given in columns.items() if given in seen[UNCHANGED])
+        unsent = target.folded(seen[UNCHANGED])
+        _check_unsent(unsent, target.folded(list(changes.values)))
+        partial = {
+            name: unsent[folded] for folded, name in target.folded(list(columns)).items() if folded in unsent
+        }
         reduced = Reduced.of(kept, changes, list(columns), names, partial=partial, is_truncated=is_truncated)
         target.merge(reduced, names)
     finally:
@@ -141,16 +145,32 @@ def _check(seen: Row, keys: Mapping[str, str], changes: AnyChanges, into: str) -
                 "such a key needs REPLICA IDENTITY FULL and cannot be a target: keep its change log",
                 option="key",
             )
-    if seen[_TRUNCATED] is not None and not changes.truncates:
-        raise SourceError(
-            f"hw.apply_changes into {into}: a TRUNCATE of Debezium has no place among the changes of other "
-            "partitions: empty the target by hand, and leave such rows out (op <> 't')"
-        )
+    if seen[_TRUNCATED] is not None and changes.truncate_reason:
+        raise SourceError(f"hw.apply_changes into {into}: {changes.truncate_reason}")
     if (incomplete := seen[_INCOMPLETE]) is not None:
         raise SourceError(
             f"hw.apply_changes into {into}: the change at {tuple(incomplete[ORDER])} gives a row a new key "
             f"and lacks the value of {', '.join(incomplete[UNCHANGED])}, which the database did not send: "
             "ALTER TABLE ... REPLICA IDENTITY FULL on the server, and a new synchronisation of the table"
+        )
+
+
+def _check_unsent(unsent: Mapping[str, str], given: Mapping[str, str]) -> None:
+    """Return if each column without a value is one of the changes: else NULL could be taken for its value.
+
+    Args:
+        unsent: the names in `_unchanged`, by what Spark compares of them.
+        given: the columns of the changes, in the same way.
+
+    Raises:
+        OptionError: one is not.
+    """
+    if unknown := [name for folded, name in unsent.items() if folded not in given]:
+        raise OptionError(
+            f"names {unknown[0]!r} in _unchanged, and has no such column: what is renamed must be renamed "
+            "there too, and what is dropped be left out there: df.withColumn('_unchanged', "
+            f"F.array_except('_unchanged', F.array(F.lit({unknown[0]!r}))))",
+            option="df",
         )
 
 

@@ -62,13 +62,14 @@ class Reduced:
     Attributes:
         rows: the frame.
         places: of the target's columns in it.
-        partial: columns that have no value in some change of the batch.
+        partial: columns that have no value in some change of the batch, with their names in the changes:
+            Spark may compare names without case.
         is_truncated: whether the table was emptied before these changes.
     """
 
     rows: DataFrame
     places: Mapping[str, int]
-    partial: frozenset[str]
+    partial: Mapping[str, str]
     is_truncated: bool
 
     @classmethod
@@ -79,7 +80,7 @@ class Reduced:
         names: Sequence[str],
         key: Sequence[str],
         *,
-        partial: frozenset[str],
+        partial: Mapping[str, str],
         is_truncated: bool,
     ) -> Self:
         """Reduce changes.
@@ -102,7 +103,7 @@ class Reduced:
         ]
         for name in sorted(partial):
             column = value_column(places[name])
-            is_sent = ~operation.isin(HARD_DELETE, SOFT_DELETE) & ~F.array_contains(UNCHANGED, name)
+            is_sent = ~operation.isin(HARD_DELETE, SOFT_DELETE) & ~F.array_contains(UNCHANGED, partial[name])
             sent = F.struct(order.alias("order"), F.col(column).alias("value"))
             aggregates.append(F.max_by(sent, F.when(is_sent, order)).alias(column))
         states = rows.groupBy(*(value_column(places[name]) for name in key)).agg(*aggregates)

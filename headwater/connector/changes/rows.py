@@ -11,11 +11,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import or_
 from typing import Final
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own habit
-from pyspark.sql.types import BinaryType, StringType, StructType
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    DataType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructType,
+)
 
 from headwater.connector.compat import quoted
 from headwater.connector.program_arguments import misfit
@@ -60,7 +70,8 @@ class AnyChanges:
         values: the columns of the table by name.
         doubt: an aggregate over the changes of a key, true where their order is not known; None: it is.
         doubt_reason: the message of that error.
-        truncates: whether the place of a TRUNCATE among the changes is known.
+        truncate_reason: the message of the error for a TRUNCATE, whose place among the changes is not known;
+            empty: it is.
     """
 
     rows: DataFrame
@@ -71,7 +82,7 @@ class AnyChanges:
     values: Mapping[str, Column]
     doubt: Callable[[Column], Column] | None = None
     doubt_reason: str = ""
-    truncates: bool = True
+    truncate_reason: str = ""
 
 
 def change_rows(df: DataFrame, kept: Sequence[str]) -> AnyChanges:
@@ -135,6 +146,8 @@ def _of_changelog(df: DataFrame, kept: Sequence[str]) -> AnyChanges:
         doubt=lambda order: F.count(F.lit(1)) != F.size(F.collect_set(order)),
         doubt_reason="a key has several changes of one kind in one _commit_version, and no column _seq that "
         "orders them",
+        truncate_reason="a TRUNCATE has no place among the changes of its _commit_version without the column "
+        "_seq: keep that column",
     )
 
 
@@ -153,24 +166,44 @@ def _of_debezium(df: DataFrame) -> AnyChanges:
         name: F.when(gone, F.col(f"before.{quoted(name)}")).otherwise(F.col(f"after.{quoted(name)}"))
         for name in after.names
     }
-    texts = [field.name for field in after if isinstance(field.dataType, StringType | BinaryType)]
     left_out = [
-        F.when(values[name].cast("string") == UNAVAILABLE, F.lit(name)).otherwise(F.lit(None))
-        for name in texts
+        F.when(is_left_out, F.lit(field.name))
+        for field in after
+        if (is_left_out := _is_unavailable(values[field.name], field.dataType)) is not None
     ]
-    unchanged = F.array_compact(F.array(*left_out)) if texts else _NONE()
+    unchanged = F.array_compact(F.array(*left_out)) if left_out else _NONE()
+    # The same place of two topics is not one.
+    place = [name for name in ("topic", "partition") if name in df.columns]
     return AnyChanges(
         # Tombstones, and messages that are of no table.
         rows=df.where(F.col("op").isNotNull() & (F.col("op") != "m")),
         operation=F.col("op"),
-        order=F.struct("partition", "offset"),
-        order_names=("partition", "offset"),
+        order=F.struct(*place, "offset"),
+        order_names=(*place, "offset"),
         unchanged=unchanged,
         values=values,
-        doubt=lambda order: F.min(order["partition"]) != F.max(order["partition"]),
-        doubt_reason="a key has changes in several partitions of Kafka, whose order is not known",
-        truncates=False,
+        doubt=lambda order: reduce(or_, (F.min(order[name]) != F.max(order[name]) for name in place)),
+        doubt_reason="a key has changes in several partitions or topics of Kafka, whose order is not known",
+        truncate_reason="a TRUNCATE of Debezium has no place among the changes of other partitions: empty "
+        "the target by hand, and leave such rows out (op <> 't')",
     )
+
+
+def _is_unavailable(value: Column, kind: DataType) -> Column | None:
+    """Return whether a value is Debezium's placeholder: a text, or an array of that or of its bytes.
+
+    None: there is no known one of this type.
+    """
+    match kind:
+        case StringType() | BinaryType():
+            return value.cast("string") == UNAVAILABLE
+        case ArrayType(elementType=StringType()):
+            return value == F.array(F.lit(UNAVAILABLE))
+        case ArrayType(elementType=IntegerType() | LongType()):
+            numbers = F.array(*(F.lit(each) for each in UNAVAILABLE.encode()))
+            return value.cast("array<bigint>") == numbers.cast("array<bigint>")
+        case _:
+            return None
 
 
 def _data(df: DataFrame, meta: frozenset[str], kept: Sequence[str]) -> dict[str, Column]:

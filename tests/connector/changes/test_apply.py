@@ -113,6 +113,35 @@ def test_changes_in_the_words_of_spark(spark: SparkSession, table: str, has_seq:
     assert rows_of(spark, table) == [(1, 9, "moved"), (2, 2, "c")]
 
 
+def test_a_value_that_was_not_sent_stays_also_where_names_differ_in_case(
+    spark: SparkSession, catalog: str
+) -> None:
+    spark.sql(f"CREATE TABLE {catalog}.cased (ID bigint, Note string)")
+    schema = "_op string, _lsn bigint, _seq int, _unchanged array<string>, id bigint, note string"
+    changes = ([("c", 5, 0, [], 1, "big")], [("u", 6, 0, BIG, 1, None)], [("u", 7, 0, ["NOTE"], 1, None)])
+    for rows in changes:
+        hw.apply_changes(spark.createDataFrame(rows, schema), into=f"{catalog}.cased", key=["id"])
+    assert rows_of(spark, f"{catalog}.cased") == [(1, "big")]
+
+
+def test_debeziums_placeholders_in_arrays_are_values_that_were_not_sent(
+    spark: SparkSession, catalog: str
+) -> None:
+    spark.sql(
+        f"CREATE TABLE {catalog}.arrays (id bigint, tags array<string>, n array<int>, big array<bigint>)"
+    )
+    kind = "struct<id bigint, tags array<string>, n array<int>, big array<bigint>>"
+    text = "__debezium_unavailable_value"
+    codes = list(text.encode())
+    for offset, after in enumerate([(1, ["a"], [2], [3]), (1, [text], codes, codes)]):
+        rows = [(0, offset, "u" if offset else "c", None, after)]
+        frame = spark.createDataFrame(
+            rows, f"partition int, offset bigint, op string, before {kind}, after {kind}"
+        )
+        hw.apply_changes(frame, into=f"{catalog}.arrays", key=["id"])
+    assert rows_of(spark, f"{catalog}.arrays") == [(1, ["a"], [2], [3])]
+
+
 def test_a_truncate_in_the_words_of_spark_and_rows_before_changes(spark: SparkSession, table: str) -> None:
     schema = "_change_type string, _commit_version bigint, _seq int, id bigint, note string, n int"
     rows = [("truncate", 5, 0, None, None, None, None), ("insert", 5, 1, 2, "b", 2, None)]
@@ -177,6 +206,12 @@ REFUSED: dict[str, tuple[Any, str, dict[str, Any], str]] = {
         {},
         "value of column 'note'",
     ),
+    "a column that was renamed": (
+        [("u", 5, 0, ["text"], 1, None, 2)],
+        CHANGES,
+        {},
+        "names 'text' in _unchanged, and has no such column",
+    ),
     "a move without a value": ([("c", 5, 1, BIG, 8, None, 2)], CHANGES, {}, "REPLICA IDENTITY FULL"),
     "more columns": ([(*ROW, 1)], f"{CHANGES}, extra int", {}, "the table lacks 'extra'"),
     "fewer columns": ([ROW[:-1]], CHANGES.removesuffix(", n int"), {}, "the changes lack 'n'"),
@@ -197,6 +232,18 @@ REFUSED: dict[str, tuple[Any, str, dict[str, Any], str]] = {
         DEBEZIUM,
         {},
         "changes in several partitions",
+    ),
+    "two topics": (
+        [("a", 0, 1, "c", None, (2, "b", 1)), ("b", 0, 1, "u", None, (2, "c", 1))],
+        f"topic string, {DEBEZIUM}",
+        {},
+        "changes in several partitions or topics",
+    ),
+    "truncate without an order": (
+        [("truncate", 5, None, None, None), ("insert", 5, 2, "b", 1)],
+        "_change_type string, _commit_version bigint, id bigint, note string, n int",
+        {},
+        "without the column _seq: keep that column",
     ),
     "truncate of debezium": ([(0, 1, "t", None, None)], DEBEZIUM, {}, "a TRUNCATE of Debezium"),
     "corrupt events": (
