@@ -13,7 +13,7 @@ from urllib.parse import unquote
 from headwater.connector.compat import quoted, spark_type
 from headwater.connector.sources.files.options import FILES_OPTIONS
 from headwater.connector.sources.registry import source_factory
-from headwater.core.errors import OptionError
+from headwater.core.errors import OptionError, UnknownSplitError
 from headwater.core.source import Boundedness
 from headwater.readers.files.settings import METADATA_COLUMN, METADATA_TYPE
 from headwater.tools.commands.checkpoint_folder import CheckpointFolder
@@ -104,10 +104,10 @@ def present_files(files: tuple[str, ...], options: Mapping[str, str]) -> LoggedF
     """Look which files are there, and return those that can be read.
 
     Raises:
-        OptionError: ``storageOptions`` is malformed.
-        OSError: the file system does not answer.
+        OptionError: ``storageOptions`` is malformed, or no file system takes it.
+        SourceError: the file system does not answer, or refuses.
     """
-    import fsspec
+    from headwater.enumerators.files.filesystem import file_errors, open_file_system
 
     try:
         storage = json.loads(options.get("storageoptions", "{}"))
@@ -116,10 +116,15 @@ def present_files(files: tuple[str, ...], options: Mapping[str, str]) -> LoggedF
     there = []
     gone = []
     for path in files:
-        fs, place = fsspec.core.url_to_fs(path, **storage)
         if _WILDCARD.search(path):
             gone.append(f"{path}: its name would be taken for a pattern")
-        elif not fs.exists(place):
+            continue
+        try:
+            # No `exists`: that takes each error for a no.
+            with file_errors("looking for a file of the query's log", path):
+                fs, place = open_file_system(path, storage)
+                fs.info(place)
+        except UnknownSplitError:
             gone.append(f"{path}: the file is not there")
         else:
             there.append(path)

@@ -115,16 +115,19 @@ def row_hash(frame: DataFrame) -> Column:
 def _column_hash(frame: DataFrame, name: str) -> Column:
     """Return 64 bits of a column, in which a null differs from everything else.
 
-    Spark's hash passes over nulls, so a flag stands beside each value; nested ones are hashed as JSON too.
+    Spark's hash passes over nulls, so a flag stands beside each value; nested ones are hashed as JSON too. It
+    takes -0.0 for 0.0, so numbers of this kind are hashed as text too.
     """
     from pyspark.sql import functions as f
-    from pyspark.sql.types import ArrayType, MapType, StructType
+    from pyspark.sql.types import ArrayType, DoubleType, FloatType, MapType, StructType
 
     kind = frame.schema[name].dataType
     column = _without_maps(f.col(quoted(name)), kind)
     parts = [column.isNull(), column]
     if isinstance(kind, (ArrayType, MapType, StructType)):
         parts.append(f.to_json(f.struct(column), {"ignoreNullFields": "false"}))
+    elif isinstance(kind, (DoubleType, FloatType)):
+        parts.append(column.cast("string"))
     return f.xxhash64(*parts)
 
 

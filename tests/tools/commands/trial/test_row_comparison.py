@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from headwater.tools.commands.trial.row_comparison import columns_that_differ, digest, first_places
 
 if TYPE_CHECKING:
@@ -73,6 +75,17 @@ def test_rows_that_are_missing_or_come_twice_are_found(spark: SparkSession, rng:
     assert "alone" in texts[0]
     assert "3 of headwater" in texts[2]
     assert first_places(sparks, sparks, place, 5) == []
+
+
+@pytest.mark.parametrize("kind", ["double", "float", "array<double>", "struct<x: double>"])
+def test_a_zero_below_zero_is_another_value(spark: SparkSession, kind: str) -> None:
+    text = {"array<double>": "array({})", "struct<x: double>": "named_struct('x', {})"}.get(kind, "{}")
+    number = "CAST('{}' AS " + ("float" if kind == "float" else "double") + ")"
+    one, other = (
+        spark.sql(f"SELECT 1 AS id, {text.format(number.format(zero))} AS v") for zero in ("0.0", "-0.0")
+    )
+    assert digest(one) != digest(other)
+    assert [place.columns for place in first_places(one, other, ["id"], 5)] == [{"v"}]
 
 
 def test_the_order_of_the_entries_of_a_map_does_not_count(spark: SparkSession) -> None:

@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from fsspec.implementations.memory import MemoryFileSystem
 
+from headwater.core.errors import AuthorizationError, OptionError
 from headwater.tools.commands.checkpoint_folder import LocalFolder
 from headwater.tools.commands.trial.batches import last_batches
-from headwater.tools.commands.trial.files_trial import logged_files
+from headwater.tools.commands.trial.files_trial import logged_files, present_files
 from tests.tools.commands.trial.sparks_queries import SparksQuery, content
 
 if TYPE_CHECKING:
@@ -54,3 +56,25 @@ def test_files_of_a_query_are_the_same_and_a_planted_difference_is_found(
 
     assert query.try_it("--schema", SCHEMA) == 1
     assert "'format'" in capsys.readouterr().err
+
+
+def test_a_file_that_may_not_be_seen_is_not_called_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = tmp_path / "a b.csv"
+    there.touch()
+    found = present_files((str(there), str(tmp_path / "none.csv"), "memory://none/[1].csv"), {})
+    assert found.files == (str(there),)
+    assert [text.rpartition(": ")[2] for text in found.gone] == [
+        "the file is not there",
+        "its name would be taken for a pattern",
+    ]
+
+    def refuse(*_arguments: object, **_more: object) -> None:
+        raise PermissionError("Forbidden")
+
+    monkeypatch.setattr(MemoryFileSystem, "info", refuse)
+    with pytest.raises(AuthorizationError, match="permission to list and read is missing"):
+        present_files(("memory://hidden/a.csv",), {})
+    with pytest.raises(OptionError, match="Protocol not known"):
+        present_files(("nowhere://hidden/a.csv",), {})
