@@ -131,7 +131,8 @@ class Nats(hw.SimpleSource, hw.Heads, hw.Forgets, hw.FindsTimestamps, hw.Estimat
 
     def first(self, split: hw.NamedSplit) -> int:
         """Return the number of the oldest message; in an empty stream the next one."""
-        return int(self._states[split.name]["first_seq"])
+        # Of a stream that never had one it is 0, which is no number.
+        return max(1, int(self._states[split.name]["first_seq"]))
 
     def row_bytes(self, split: hw.NamedSplit) -> int:
         """Return the mean of all messages, their headers and subjects included."""
@@ -150,7 +151,7 @@ class Nats(hw.SimpleSource, hw.Heads, hw.Forgets, hw.FindsTimestamps, hw.Estimat
     def read(self, split: hw.NamedSplit, position: int, stop: int | None = None) -> Iterator[hw.Page]:
         """Yield the messages of a range, a request a page."""
         assert stop is not None, "in planned mode it is known"
-        start: dict[str, Any] = {"deliver_policy": "by_start_sequence", "opt_start_seq": position}
+        start: dict[str, Any] = {"deliver_policy": "by_start_sequence", "opt_start_seq": max(1, position)}
         if len(self._subjects) == 1:
             start["filter_subject"] = self._subjects[0]
         elif self._subjects:
@@ -160,6 +161,13 @@ class Nats(hw.SimpleSource, hw.Heads, hw.Forgets, hw.FindsTimestamps, hw.Estimat
             if made is None or server.state(split.name, split.info) is None:
                 yield hw.Page((), stop, lost=True)
                 return
+            if len(self._subjects) > 1 and not made["config"].get("filter_subjects"):
+                raise hw.errors.SourceError(
+                    "the server is older than 2.10, which ignores several subjects: give one in subjects, "
+                    "with wildcards if it is to be wider, or have a newer server",
+                    source=self.name,
+                    split=split.name,
+                )
             yield from self._consumed(server, made, split, position, stop)
 
     def _consumed(

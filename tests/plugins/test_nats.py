@@ -191,6 +191,32 @@ def test_a_stream_that_was_created_anew_is_another_one(nats: LocalNats, name: st
     assert json.loads(engine.offsets[-1])["losses"]["ranges"][-1]["first"] == 4
 
 
+def test_a_stream_that_never_had_a_message_is_read_from_its_first_one(nats: LocalNats, name: str) -> None:
+    nats.create_stream(name)
+    engine = MicroBatchEngine.of("nats", options(nats, name, startingPosition="earliest"))
+    engine.run()
+    nats.publish([(f"{name}.x", b"first")])
+    engine.run()
+    assert [row["value"] for row in engine.rows] == [b"first"]
+    assert batch(nats, name)
+
+
+def test_several_subjects_are_filtered_or_refused_by_servers_that_ignore_them(
+    nats: LocalNats, name: str
+) -> None:
+    nats.create_stream(name)
+    nats.publish((f"{name}.{each}", b"") for each in "abcab")
+    several = f"{name}.a,{name}.b"
+    with nats.wire() as wire:
+        config = {"filter_subjects": several.split(","), "ack_policy": "none"}
+        made = wire.demand(f"CONSUMER.CREATE.{name}", {"stream_name": name, "config": config})
+    if "filter_subjects" in made["config"]:
+        assert numbers(batch(nats, name, subjects=several)) == [1, 2, 4, 5]
+    else:
+        with pytest.raises(SourceError, match=r"older than 2\.10, .*give one in subjects"):
+            batch(nats, name, subjects=several)
+
+
 def test_a_stream_that_goes_between_planning_and_reading_is_a_loss(nats: LocalNats, name: str) -> None:
     nats.create_stream(name)
     nats.publish([(f"{name}.x", b"gone")] * 3)
