@@ -34,13 +34,21 @@ ACK_DOTS: Final = 8
 """So many has a reply subject; more where it names the domain and the account."""
 
 
+def _servers(raw: str) -> tuple[str, ...]:
+    servers: tuple[str, ...] = hw.options.names(raw)
+    if any("@" in each for each in servers):
+        raise ValueError("must hold no user: give username and password, token, or credentials")
+    return servers
+
+
 class NatsSettings(hw.options.Spec):
     """How servers are reached."""
 
     servers: tuple[str, ...] = hw.options.option(
         "servers",
         "Servers to begin with, with commas between them: `nats://host:4222`, or `tls://host:4222`.",
-        parse=hw.options.names,
+        parse=_servers,
+        kind="names",
     )
     username: str | None = hw.options.option("username", "Whom to connect as.", default=None)
     password: str | None = hw.options.option(

@@ -18,6 +18,8 @@ def _url(raw: str) -> str:
         raise ValueError("must be redis://host:port/database or rediss://host:port/database")
     if parts.username or parts.password:
         raise ValueError("must hold no user and password: give the options username and password")
+    if parts.query:
+        raise ValueError("must have no parameters behind ?: there are options for what may be set")
     return raw.strip()
 
 

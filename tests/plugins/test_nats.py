@@ -278,6 +278,7 @@ def test_a_payload_becomes_typed_columns_and_bad_ones_go_aside(
         ({"streams": ""}, "streams"),
         ({"username": "a"}, "go together"),
         ({"username": "a", "password": "b", "token": "c"}, "give one of"),
+        ({"servers": "nats://a, nats://user:secret@b"}, "must hold no user"),
         ({"tlsCa": "/ca.pem"}, "requires tls://"),
         ({"startingPosition": "newest"}, "must be earliest, latest, a time, or positions"),
         ({"stateLocation": "/tmp"}, "is an option of|is not an option"),
@@ -286,8 +287,9 @@ def test_a_payload_becomes_typed_columns_and_bad_ones_go_aside(
 )
 def test_a_slip_in_an_option_is_named(more: dict[str, str], what: str) -> None:
     given = {"servers": "nats://127.0.0.1:1", "streams": "orders", **more}
-    with pytest.raises(OptionError, match=what):
+    with pytest.raises(OptionError, match=what) as slip:
         configured("nats", given, STREAM)
+    assert "user:secret" not in str(slip.value)
     with pytest.raises(OptionError, match=r"option 'streams': is required, or else subjects"):
         configured("nats", {"servers": "nats://127.0.0.1:1"}, STREAM)
 

@@ -224,6 +224,7 @@ def test_a_payload_becomes_typed_columns_and_bad_ones_go_aside(
     [
         ({"url": "http://a"}, "must be redis://"),
         ({"url": "redis://user:secret@a"}, "give the options username and password"),
+        ({"url": "redis://a?password=secret"}, "must have no parameters"),
         ({"tlsCa": "/ca.pem"}, "requires rediss://"),
         ({"startingPosition": "newest"}, "must be earliest, latest, a time, or positions"),
         ({"maxEventTimeSkew": "1s"}, "is an option of|is not an option"),
