@@ -209,6 +209,32 @@ def test_limits_are_kept_exactly_by_reading_ahead(redis: LocalRedis, key: str) -
         assert max(sizes) <= most * 1.1  # bytes are estimated
 
 
+def test_a_run_that_ends_reads_nothing_twice_where_entries_were_deleted_and_come_meanwhile(
+    redis: LocalRedis, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limited = options(redis, key, startingPosition="earliest", maxRowsPerTrigger="2")
+    engine = MicroBatchEngine.of("redis", limited)
+    redis.add([(key, {"value": b"0"})])
+    engine.run()
+    added = redis.add((key, {"value": b"%d" % number}) for number in range(1, 10))
+    with redis.wire() as wire:
+        wire.ask("XDEL", key, *added[1:7])
+    look = Redis.discover
+    more = iter(range(10, 20))
+
+    def discover(self: Redis) -> Any:
+        found = look(self)
+        for number in more:
+            redis.add([(key, {"value": b"%d" % number})])
+        return found
+
+    monkeypatch.setattr(Redis, "discover", discover)
+    engine.run()
+    assert [row["value"] for row in engine.rows] == [b"0", b"1", b"8", b"9"]
+    engine.run()
+    assert [row["value"] for row in engine.rows] == [b"0", b"1", *(b"%d" % each for each in range(8, 20))]
+
+
 def test_a_payload_becomes_typed_columns_and_bad_ones_go_aside(
     redis: LocalRedis, key: str, tmp_path: Path
 ) -> None:

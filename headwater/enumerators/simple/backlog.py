@@ -34,7 +34,7 @@ class SplitBacklog:
         for ever.
         """
         rows = {
-            path: (count_of(self.heads[path]) or 0) - (count_of(position) or 0)
+            path: max(0, (count_of(self.heads[path]) or 0) - (count_of(position) or 0))
             for path, position in self.positions.items()
             if path in self.heads
         }

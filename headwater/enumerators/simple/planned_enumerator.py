@@ -116,6 +116,7 @@ class PlannedSimpleSplitEnumerator(SimpleSplitEnumerator, PlannedSplitEnumerator
         self._planned_context = context
         self._starting = starting
         self._ahead: Mapping[SplitPath, Any] | None = None
+        self._last_heads: Mapping[SplitPath, Any] | None = None
         self._fail_on_data_loss = fail_on_data_loss
         self._found: Collection[SplitPath] = ()
         self._alignment = self._aligned(alignment, state) if alignment is not None else None
@@ -134,21 +135,39 @@ class PlannedSimpleSplitEnumerator(SimpleSplitEnumerator, PlannedSplitEnumerator
         if not isinstance(self._source, ReadsAhead) or not request.limited:
             return
         positions = self._planned_context.positions()
-        shares = SplitBacklog(positions, self._seen.heads, self._seen.sizes).shares(request)
+        heads = self._ends() if request.ends else self._seen.heads
+        shares = SplitBacklog(positions, heads, self._seen.sizes).shares(request)
         if shares is not None:
             self._context.call_async(
-                lambda: self._read_ahead(positions, shares), self._bind, what="where a batch ends"
+                lambda: self._read_ahead(positions, shares, heads), self._bind, what="where a batch ends"
             )
 
+    def _ends(self) -> Mapping[SplitPath, Any]:
+        """Return how far splits are read in a run that ends: to where they ended when it began.
+
+        Beyond that a batch must not go, for the last one goes back there.
+        """
+        heads = self._seen.heads
+        if self._last_heads is None:
+            self._last_heads = heads
+        return {
+            path: min(head, heads[path], key=lambda end: count_of(end) or 0)
+            for path, head in self._last_heads.items()
+            if path in heads
+        }
+
     def _read_ahead(
-        self, positions: Mapping[SplitPath, Any], shares: Mapping[SplitPath, int]
+        self,
+        positions: Mapping[SplitPath, Any],
+        shares: Mapping[SplitPath, int],
+        heads: Mapping[SplitPath, Any],
     ) -> Mapping[SplitPath, Any]:
         """Ask the source where splits have had their shares. On the worker thread."""
         source = self._source
         assert isinstance(source, ReadsAhead)
         ends = {}
         for path, rows in shares.items():
-            split, begin, head = self._seen.splits[path], positions[path], self._seen.heads[path]
+            split, begin, head = self._seen.splits[path], positions[path], heads[path]
             with outside(f"{type(source).__name__}.position_after", source=source.name, split=split.name):
                 end = source.position_after(split, begin, rows, head) if rows else begin
             ends[path] = self._checked(end, "ReadsAhead.position_after", split)
