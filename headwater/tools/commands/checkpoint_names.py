@@ -67,6 +67,11 @@ def _name(checkpoint: SparkCheckpoint, arguments: argparse.Namespace) -> Iterato
         yield "nothing was written: stop the query, and say --yes"
         return
     yield from _write(checkpoint, changed, numbers, names)
+    if len(changed) < len(entries):
+        yield (
+            "and the same with the folders before it in headwater-backup: this command was interrupted, and "
+            "had changed the other entries then"
+        )
 
 
 def _checked(last: OffsetLogEntry, names: Mapping[str, str], *, given: int) -> dict[str, str]:

@@ -99,7 +99,9 @@ def test_what_cannot_be_named_is_refused_and_nothing_is_written(
     assert content(checkpoint) == before
 
 
-def test_it_goes_on_where_it_was_interrupted(checkpoint: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_goes_on_where_it_was_interrupted(
+    checkpoint: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
     whole = Path(shutil.copytree(checkpoint, checkpoint.with_name("whole")))
     assert name(whole, "0=orders_in") == 0
     write = LocalFolder.write
@@ -119,7 +121,10 @@ def test_it_goes_on_where_it_was_interrupted(checkpoint: Path, monkeypatch: pyte
         if not interrupted:
             break
         if OffsetLogEntry.parse((broken / "offsets" / "2").read_text()).layout == "v1":
+            is_partly_named = "v2" in (broken / "offsets" / "0").read_text()
+            capsys.readouterr()
             assert name(broken, "0=orders_in") == 0
+            assert ("interrupted, and had changed" in capsys.readouterr().out) == is_partly_named
         entries = {
             key: value for key, value in content(broken).items() if "offsets" in key and ".crc" not in key
         }
