@@ -118,8 +118,8 @@ def test_a_value_that_was_not_sent_stays_also_where_names_differ_in_case(
 ) -> None:
     spark.sql(f"CREATE TABLE {catalog}.cased (ID bigint, Note string)")
     schema = "_op string, _lsn bigint, _seq int, _unchanged array<string>, id bigint, note string"
-    changes = ([("c", 5, 0, [], 1, "big")], [("u", 6, 0, BIG, 1, None)], [("u", 7, 0, ["NOTE"], 1, None)])
-    for rows in changes:
+    created: list[Any] = [("c", 5, 0, [], 1, "big")]
+    for rows in (created, [("u", 6, 0, BIG, 1, None)], [("u", 7, 0, ["NOTE"], 1, None)]):
         hw.apply_changes(spark.createDataFrame(rows, schema), into=f"{catalog}.cased", key=["id"])
     assert rows_of(spark, f"{catalog}.cased") == [(1, "big")]
 
