@@ -1,4 +1,4 @@
-"""Task notes: what the first reading of a split found, kept in the state location; that reading counts.
+"""Task notes: the result of the first reading of a split, kept in the state location; that reading counts.
 
 For splits that another reading would find otherwise, and of which the enumerator must know something that
 only a task can see: the rows of a table as one transaction sees them, and which transaction that was.

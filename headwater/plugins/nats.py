@@ -87,7 +87,7 @@ class Nats(hw.SimpleSource, hw.Heads, hw.Forgets, hw.FindsTimestamps, hw.Estimat
             raise hw.errors.OptionError("is required, or else subjects: which are read", option="streams")
         self._subjects: tuple[str, ...] = options["subjects"]
         self.schema = _SCHEMA.append(pa.field("headers", _HEADERS)) if options["includeHeaders"] else _SCHEMA
-        # What the last look has found, on the driver.
+        # The result of the last look, on the driver.
         self._states: dict[str, dict[str, Any]] = {}
 
     @property

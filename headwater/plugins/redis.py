@@ -5,7 +5,7 @@ the server's counter ``entries-added``, and the id behind which it is. Where a l
 reads ahead, as many entries as the batch may have.
 
 The end of a stream is its last generated id, which stays when entries are trimmed or deleted. A page is read
-in one transaction with the state of its stream: what was trimmed before is told.
+in one transaction with the state of its stream: trimmed entries are told.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Redis(hw.SimpleSource, hw.Heads, hw.Forgets, hw.ReadsAhead, hw.FindsTimest
     def __init__(self, options: Mapping[str, Any]) -> None:
         super().__init__(options)
         self._settings = RedisSettings.of(options)
-        # What the last look has found, on the driver.
+        # The result of the last look, on the driver.
         self._states: dict[str, dict[str, Any]] = {}
 
     @property
@@ -97,7 +97,7 @@ class Redis(hw.SimpleSource, hw.Heads, hw.Forgets, hw.ReadsAhead, hw.FindsTimest
         return [hw.NamedSplit(name) for name in states]
 
     def _states_of(self, client: Any, keys: list[bytes]) -> dict[str, dict[str, Any]]:
-        """Return what the server says of streams; of keys that are gone meanwhile nothing."""
+        """Return the state of streams; keys that are gone meanwhile have none."""
         states = {}
         for begin in range(0, len(keys), _KEYS):
             some = keys[begin : begin + _KEYS]
@@ -137,7 +137,7 @@ class Redis(hw.SimpleSource, hw.Heads, hw.Forgets, hw.ReadsAhead, hw.FindsTimest
         return self.position_of(split, f"{timestamp_ms}-0")
 
     def position_of(self, split: hw.NamedSplit, mark: Any) -> list[Any]:
-        """Return the position of an id. It counts what is behind it."""
+        """Return the position of an id. It counts the entries behind it."""
         if not isinstance(mark, str) or not re.fullmatch(r"\d+-\d+", mark):
             raise ValueError(f"must be an id such as 1700000000000-0, not {mark!r}")
         head, first = self.head(split), self.first(split)
@@ -148,7 +148,7 @@ class Redis(hw.SimpleSource, hw.Heads, hw.Forgets, hw.ReadsAhead, hw.FindsTimest
         return [max(first[0], head[0] - behind), before]
 
     def position_after(self, split: hw.NamedSplit, position: Any, rows: int, stop: Any) -> list[Any]:
-        """Read ahead, and drop what was read."""
+        """Read ahead, and drop the entries."""
         count, last = self._walk(split, position[1], rows, stop[1])
         end: list[Any] = stop if count < rows or last == stop[1] else [position[0] + count, last]
         return end

@@ -29,7 +29,7 @@ class NoteTests(Subject):
     """
 
     def told(self, state: JsonValue) -> object:
-        """Return what the notes have told the enumerator, of its state: the same for equal worlds."""
+        """Return the enumerator's knowledge from notes, of its state: the same for equal worlds."""
         raise unittest.SkipTest(
             f"{type(self).__name__} has no method told: that notes arrive once each is not tested"
         )
@@ -104,7 +104,7 @@ class NoteTests(Subject):
             return [row for batch in batches for row in batch.to_pylist()]
 
     def _told_after(self, crash: Step | None) -> tuple[object, int]:
-        """Read a new world, with crashes; return what the enumerator knows then, and how many rows came."""
+        """Read a new world, with crashes; return the enumerator's knowledge then, and how many rows came."""
         states: list[JsonValue] = []
         with self.stream_options({**self.options(), **self.small_batches()}) as options:
 

@@ -1,6 +1,6 @@
 """Changes of a table, applied to another table: ``hw.apply_changes``.
 
-* `apply`: the function: what must be right before anything is written, and the order of steps;
+* `apply`: the function: its checks before anything is written, and the order of steps;
 * `rows`: kinds of change rows, brought into one form;
 * `reduction`: the last state of each key of a batch;
 * `target`: the table that takes the changes: its columns, and the MERGE.

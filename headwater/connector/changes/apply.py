@@ -98,7 +98,7 @@ def apply_changes(df: DataFrame, *, into: str, key: Sequence[str]) -> None:
 
 
 def _look(rows: DataFrame, keys: Mapping[str, str]) -> Row:
-    """Return what must be known of a batch before it is written, in one pass."""
+    """Return the facts of a batch that its checks need, in one pass."""
     operation, order, unchanged = F.col(OPERATION), F.col(ORDER), F.col(UNCHANGED)
     is_row = operation != TRUNCATE
     struct = cast("StructType", rows.schema[ORDER].dataType)

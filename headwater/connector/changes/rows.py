@@ -38,7 +38,7 @@ TRUNCATE: Final = "t"
 OPERATIONS: Final = ("r", "c", "u", HARD_DELETE, SOFT_DELETE, TRUNCATE)
 
 UNAVAILABLE: Final = "__debezium_unavailable_value"
-"""What Debezium writes in place of a value that the database did not send: its default."""
+"""Debezium's default in place of a value that the database did not send."""
 
 _OWN: Final = ("_op", "_lsn", "_seq")
 _OWN_META: Final = frozenset({*_OWN, "_xid", "_commit_ts", "_sync", "_unchanged"})
@@ -127,7 +127,7 @@ def _of_changelog(df: DataFrame, kept: Sequence[str]) -> AnyChanges:
     operation = F.lit(None).cast("string")
     for name, letter in _SPARK_OPERATIONS.items():
         operation = F.when(kind == name, letter).otherwise(operation)
-    # What is removed goes before what is added where nothing else tells: a version may rewrite a row.
+    # Removals go before additions where nothing else tells: a version may rewrite a row.
     rank = F.when(kind.isin("delete", "update_preimage"), 0).otherwise(1)
     found = AnyChanges(
         rows=df,

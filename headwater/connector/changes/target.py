@@ -45,7 +45,7 @@ class Target:
         return [field.name for field in self.fields]
 
     def folded(self, names: Sequence[str]) -> dict[str, str]:
-        """Return names by what Spark compares of them."""
+        """Return names by the form in which Spark compares them."""
         return {name if self.is_case_sensitive else name.lower(): name for name in names}
 
     def check_key(self, key: Sequence[str]) -> list[str]:
@@ -144,7 +144,7 @@ def target_table(session: SparkSession, name: str) -> Target:
 
 @contextmanager
 def _explained(name: str) -> Iterator[None]:
-    """Say what to do where Spark only says no."""
+    """Add the remedy where Spark only says no."""
     try:
         yield
     except PySparkException as error:

@@ -1,26 +1,26 @@
-"""PostgreSQL's driver half: what a table is, and which parts of it a query reads.
+"""PostgreSQL's driver half: tables, and which parts of them a query reads.
 
 Its connections, `settings`, `connection`, and its errors, `errors`, serve tasks too.
 
-* `chunk_rules`: what all chunks of a table saw, as one object in the state location;
+* `chunk_rules`: the sights of all chunks of a table, as one object in the state location;
 * `chunks`: ranges of a table's key, each read once, whole, in a transaction of its own;
 * `connection`: the one place that opens connections: session settings, waits, and secrets;
 * `ctid_ranges`: tables as splits whose positions are blocks, and the enumerator of a batch read;
 * `enumerator`: the enumerator of a stream: how far the log goes, and whether anything is in it;
-* `errors`: what libpq and the server say, as errors of headwater;
+* `errors`: errors of libpq and the server as errors of headwater;
 * `initial`: the enumerator of a stream that begins with the rows that are there;
-* `initial_questions`: what that enumerator asks the server, on the worker thread;
+* `initial_questions`: the questions of that enumerator to the server, on the worker thread;
 * `initial_state`: how far such a query is, as offsets have it;
-* `publication`: what a publication has of a table, and all that stands in the way of a stream;
+* `publication`: a publication's part of a table, and all that stands in the way of a stream;
 * `replication`: one conversation with the server's sender of logical replication, and the wait for a slot;
-* `preflight`: what keeps a role from reading a table: all findings at once;
+* `preflight`: the obstacles that keep a role from reading a table: all findings at once;
 * `settings`: how a server is reached, as the user says;
-* `slot`: what the server says of a replication slot, and whether everything after a position is there;
+* `slot`: the state of a replication slot, and whether everything after a position is there;
 * `snapshot`: one snapshot for all tasks of a batch read: a process of its own holds it;
 * `snapshot_holder`: that process;
 * `split`: the log of a database as a split, whose positions are LSNs;
 * `stream_settings`: the user's settings of a stream of changes;
-* `table`: what the catalogue says of a table: its columns and its key;
+* `table`: a table in the catalogue: its columns and its key;
 * `table_parts`: the parts of a table that can be read by themselves, and their files;
 * `visibility`: the merge rule: which changes of the log the rows of a snapshot hold already.
 """

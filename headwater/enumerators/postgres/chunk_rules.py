@@ -1,4 +1,4 @@
-"""What all chunks of a table saw, as one object in the state location: the merge rule of the stream."""
+"""The sights of all chunks of a table, as one object in the state location: the merge rule of the stream."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ Bound = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class ChunkRules:
-    """The chunks of a table in the order of its key, and what each saw. Never changed once it is stored.
+    """The chunks of a table in the order of its key, and the sight of each. Never changed once it is stored.
 
     Attributes:
         key: the names of the key's columns; empty where one chunk is all of the table.
         lows: where each chunk but the first begins. The first one begins before all keys.
-        sights: what each chunk saw, as the server says it; None for one that the sink never read.
+        sights: the sight of each chunk, in the server's words; None for one that the sink never read.
         high: no transaction whose commit record begins there or later is visible in any chunk.
     """
 
@@ -40,7 +40,7 @@ class ChunkRules:
         return replace(self, lows=lows, sights=(*self.sights, sight), high=max(self.high, high))
 
     def sight_of(self, chunk: int) -> Sight:
-        """Return what a chunk saw."""
+        """Return the sight of a chunk."""
         said = self.sights[chunk]
         return NothingSeen() if said is None else TransactionSnapshot.parse(said)
 

@@ -55,7 +55,7 @@ class KeyColumn:
 
     @property
     def sql(self) -> str:
-        """The column of table t as it is compared: without the table it would be what a query calls so."""
+        """The column as it is compared, of table t: a column of the query may have the same name."""
         name = f"t.{quoted(self.name)}"
         return f'{name} COLLATE "C"' if self.by_bytes else name
 
@@ -231,7 +231,7 @@ def next_bound(
 
 
 def condition(connection: PostgresConnection, chunk: ChunkSplit) -> str:
-    """Return what makes a row of table t one of a chunk, in SQL; empty for all rows."""
+    """Return the condition for rows of table t that are in a chunk, in SQL; empty for all rows."""
     table = chunk.table
     parts = [f"({table.row_filter})"] if table.row_filter else []
     if chunk.low is not None:

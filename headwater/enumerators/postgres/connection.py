@@ -49,7 +49,7 @@ def connect(
 
     Args:
         settings: of the user.
-        application: what the server's views show; begins with `APPLICATION`.
+        application: the name in the server's views; begins with `APPLICATION`.
         replication: whether it speaks the commands of logical replication too.
 
     Raises:
@@ -82,7 +82,7 @@ def connect(
     if replication:
         parameters["replication"] = "database"
     try:
-        # The text holds the password: an error's chain would show what was asked for, so it is cut.
+        # The text holds the password: an error's chain would show it, so it is cut.
         connection = psycopg.connect(**parameters, autocommit=True, prepare_threshold=None)
     except psycopg.Error as error:
         raise connection_error(str(error)) from None
@@ -105,7 +105,7 @@ def mapped_errors(what: str, *, split: str | None = None) -> Iterator[None]:
         split: that is read.
 
     Raises:
-        SourceError: what the server says.
+        SourceError: the server's own error.
     """
     import psycopg
 

@@ -61,7 +61,7 @@ class _Found:
 
 
 class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
-    """Knows one split, the log as a slot gives it, whose head is the end of what is durable.
+    """Knows one split, the log as a slot gives it, whose head is the end of its durable part.
 
     * A query without a checkpoint makes the slot, and the publication where the user allows it.
     * Before each batch the slot must have everything from the position on; else the query fails.
@@ -74,9 +74,9 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
     Args:
         context: the coordinator's.
         settings: of the server.
-        stream: what is read.
+        stream: the changes that are read.
         table: its name, as the user writes it.
-        check: raises if the rows of the table cannot be what the query plans with. On the worker thread.
+        check: raises if rows of the table do not fit the query's schema. On the worker thread.
         backoff: how long to wait for a slot that is in use.
         clock: time.
     """
@@ -174,7 +174,7 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
     # On the worker thread.
 
     def _begin(self) -> tuple[WalSplit, int, ServerView]:
-        """Make what is not there, and find the first position."""
+        """Make slot and publication where they are missing, and find the first position."""
         connection = self._connected()
         table = self._described(connection)
         slot = self._stream.slot
@@ -183,7 +183,7 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
         name = self._stream.publication
         if self._stream.creates_publication and create_publication(connection, table, name):
             log.info("publication %r was made for table %s", name, table.full_name)
-        # Before the position is found: what changes of the publication behind it is noticed then.
+        # Before the position is found: a later change of the publication is noticed then.
         in_publication = membership(connection, name, table)
         view = look(connection, slot)
         if view.slot is None:

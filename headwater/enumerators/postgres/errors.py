@@ -1,4 +1,4 @@
-"""What libpq and the server say, as errors of headwater. The only place that knows their codes and texts."""
+"""Errors of libpq and the server as errors of headwater. The only place that knows their codes and texts."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ _BY_CODE: Final[dict[str, tuple[type[SourceError], str]]] = {
     "57P04": (SourceError, "check the database in option url"),
     "53100": (SourceError, "make room on the server's disk"),
 }
-"""What is to be done, by SQLSTATE."""
+"""Remedies, by SQLSTATE."""
 
 
 class _Said(NamedTuple):
-    """What libpq says where no connection comes about, in English: it gives no SQLSTATE then.
+    """A text of libpq where no connection comes about, in English: it gives no SQLSTATE then.
 
     Attributes:
         texts: any of them.
         kind: of error.
-        remedy: what is to be done.
+        remedy: for people.
     """
 
     texts: tuple[str, ...]
@@ -115,7 +115,7 @@ _SAID: Final = (
 
 
 def server_error(sqlstate: str | None, message: str, what: str, *, split: str | None = None) -> SourceError:
-    """Return the error for what a server has refused.
+    """Return the error for a refusal of a server.
 
     Args:
         sqlstate: the code; None if the connection was lost.

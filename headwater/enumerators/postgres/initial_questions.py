@@ -1,4 +1,4 @@
-"""The questions of a stream that begins with the rows that are there: what blocks, on the worker thread."""
+"""The questions of a stream that begins with the rows that are there. They block, on the worker thread."""
 
 from __future__ import annotations
 
@@ -64,10 +64,10 @@ class InitialQuestions:
 
     Args:
         settings: of the server.
-        stream: what is read.
+        stream: the changes that are read.
         chunks: how the table is cut.
         table: its name, as the user writes it.
-        check: raises if the rows of the table cannot be what the query plans with.
+        check: raises if rows of the table do not fit the schema that the query plans with.
         native: returns the columns that the query reads with their own types.
     """
 
@@ -103,7 +103,7 @@ class InitialQuestions:
         return asked
 
     def begin(self) -> InitialState:
-        """Make what is not there, and find where the stream begins."""
+        """Make slot and publication where they are missing, and find where the stream begins."""
         check_state_store(self._chunks.store)
         connection = self._connected()
         table, in_publication = self._described(connection)
@@ -217,7 +217,7 @@ class InitialQuestions:
         return bounds
 
     def _looked_at_log(self, state: InitialState) -> None:
-        """Make sure that the slot still keeps what the stream is going to read."""
+        """Make sure that the slot still keeps all that the stream is going to read."""
         view = self._looked(self._connected())
         check_kept(view, state.wal, state.table.start)
 

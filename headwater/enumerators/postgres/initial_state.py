@@ -46,7 +46,7 @@ class InitialState:
         next_low: where the next chunk begins; None for the first one.
         next_number: of the next chunk.
         is_cut: whether the last chunk was assigned.
-        rules: the name of what the chunks saw; None before the first note.
+        rules: the name of the chunks' sights; None before the first note.
         high: behind it no change is in a chunk.
     """
 
@@ -114,7 +114,7 @@ class InitialState:
         return replace(self, next_low=high, next_number=self.next_number + 1, is_cut=high is None), chunk
 
     def live(self) -> InitialState:
-        """Return the state after the last chunk is read: the log goes by what the chunks saw."""
+        """Return the state after the last chunk is read: the log goes by the chunks' sights."""
         return replace(self, phase=Phase.LIVE, wal=replace(self.wal, rules=self.rules))
 
 
@@ -126,7 +126,7 @@ def rules_with(
     Args:
         rules: of all chunks before.
         chunks: of the batch.
-        notes: what each of them saw; None for one that the sink never read.
+        notes: the sight of each; None for one that the sink never read.
     """
     for path, chunk in sorted(chunks.items(), key=lambda item: item[1].number):
         note: Any = notes[path]

@@ -1,4 +1,4 @@
-"""What keeps a role from reading a table: all findings at once, each with the SQL that mends it."""
+"""The obstacles that keep a role from reading a table: all at once, each with the SQL that mends it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Publications: what they publish of a table, and all that stands in the way of a stream, found at once."""
+"""Publications: their part of a table, and all that stands in the way of a stream, found at once."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class PublishedTable:
 def published(
     connection: PostgresConnection, table: TableDescription, settings: StreamSettings
 ) -> PublishedTable:
-    """Return what the publication has of a table, as it is now or as it will be made.
+    """Return the publication's part of a table, as it is now or as it will be made.
 
     Raises:
         SourceError: the changes of the table cannot be read. It names everything that is in the way, each
@@ -134,7 +134,7 @@ def create_publication(connection: PostgresConnection, table: TableDescription, 
 
 
 def membership(connection: PostgresConnection, publication: str, table: TableDescription) -> str:
-    """Return what tells one state of a publication from every later one, as far as it is about a table.
+    """Return a text that tells one state of a publication from every later one, as far as a table goes.
 
     The log does not say that a table left a publication and came back, and has nothing of the time between.
     The catalogue does: each change writes a row of it anew.

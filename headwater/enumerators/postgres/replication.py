@@ -1,6 +1,6 @@
 """One conversation with the server's sender of logical replication, over libpq.
 
-libpq does what is before it: TLS, SCRAM, files with passwords. From there on both sides send messages. The
+libpq does the steps before it: TLS, SCRAM, files with passwords. From there on both sides send messages. The
 first one of this side confirms the position from which it reads, and nothing later: what was read since may
 not be committed.
 """
@@ -65,7 +65,7 @@ class ReplicationStream:
         slot: the slot.
         publication: whose changes are sent.
         start: the first LSN at which a transaction is sent; none is that the slot has confirmed.
-        confirmed: what to confirm: not later than ``start``.
+        confirmed: the position to confirm: not later than ``start``.
         silence_ms: how long the server may say nothing at all.
 
     Raises:
@@ -124,7 +124,7 @@ class ReplicationStream:
             if self.sent_lsn >= stop or woken.is_set():
                 break
             if taken:
-                # Not at once: what comes meanwhile is read in one go, and the server sends it so.
+                # Not at once: messages that come meanwhile are read in one go, and the server sends them so.
                 woken.wait(_PAUSE_S)
                 if self._is_readable(0.0):
                     continue
@@ -156,7 +156,7 @@ class ReplicationStream:
         return bool(poller.poll(timeout_s * 1_000))
 
     def _take(self, messages: list[memoryview]) -> int:
-        """Take what has come; return how many bytes of messages."""
+        """Take the messages that have come; return how many bytes."""
         size = 0
         # Around the loop: a million messages come one by one.
         with mapped_errors(self._what):
@@ -235,7 +235,7 @@ class SlotReading:
     def open(
         self, position: int, stop: int, *, start: int | None = None, cancelled: threading.Event
     ) -> tuple[ReplicationStream, ServerView]:
-        """Return a conversation, and what the server said of itself before.
+        """Return a conversation, and the server's answer about itself before.
 
         Args:
             position: where the range begins, which is confirmed.
@@ -291,7 +291,7 @@ class SlotReading:
         return stream, view
 
     def _understood(self, error: SourceError, view: ServerView, position: int) -> SourceError:
-        """Return what a refusal means: a slot in use, or one that is gone since it was looked at."""
+        """Return the meaning of a refusal: a slot in use, or one that is gone since it was looked at."""
         if f"SQLSTATE {_SLOT_IN_USE}" in error.message:
             return _InUseError(self._split.slot, view)
         if any(f"SQLSTATE {code}" in error.message for code in _LOST):
@@ -356,7 +356,7 @@ class _InUseError(TransientSourceError):
 def first_transaction(stream: ReplicationStream, stop: int, woken: threading.Event) -> int | None:
     """Return where the commit record of the first transaction lies that is sent; None for none in the range.
 
-    What the publication does not have is not sent, whatever is in the log.
+    Nothing is sent that the publication does not have, whatever is in the log.
     """
     while True:
         for message in stream.read(1, stop, woken):

@@ -1,4 +1,4 @@
-"""A replication slot: what the server says of it, and whether everything after a position is still there."""
+"""A replication slot: its state on the server, and whether everything after a position is still there."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class SlotView:
 
     Attributes:
         name: of the slot.
-        plugin: what writes its messages; None for a physical slot.
+        plugin: the writer of its messages; None for a physical slot.
         database: whose changes it has.
         active_pid: the server's process that reads it; None for nobody.
         confirmed: transactions that commit before it are not sent any more; None if there is no such LSN.
@@ -87,7 +87,7 @@ class ServerView:
 
 
 def look(connection: PostgresConnection, slot: str) -> ServerView:
-    """Return what the server says of itself and of a slot.
+    """Return the state of a server and of a slot.
 
     Args:
         connection: of any kind.
@@ -95,7 +95,7 @@ def look(connection: PostgresConnection, slot: str) -> ServerView:
     """
     since = "inactive_since::text" if connection.info.server_version >= _INACTIVE_SINCE else "NULL"
     with mapped_errors(f"the state of slot {slot!r}"):
-        # The slot first: what it has confirmed does not lie behind the LSN that is asked for after it.
+        # The slot first: its confirmed LSN does not lie behind the one that is asked for after it.
         row = connection.execute(_SLOT.format(since=since, slot=slot).encode()).fetchone()
         server: Any = connection.execute(_SERVER.encode()).fetchone()
     system_id, is_standby, walfile, flush, oldest, newest, database = server

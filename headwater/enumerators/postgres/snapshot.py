@@ -5,7 +5,7 @@ end a minute after it has planned, long before the last task has begun. So the t
 process that the planner starts. It ends
 
 * when no task has read for a while: it looks which sessions there are;
-* with the Spark application: what ends Spark's Python workers ends it too;
+* with the Spark application: whoever ends Spark's Python workers ends it too;
 * when it loses its connection.
 
 A task that comes later finds no snapshot, and fails. It never reads another one.
@@ -40,7 +40,7 @@ class ExportedSnapshot:
     """A snapshot that other sessions read.
 
     Attributes:
-        identifier: what ``SET TRANSACTION SNAPSHOT`` takes.
+        identifier: for ``SET TRANSACTION SNAPSHOT``.
         visible: its ``pg_current_snapshot()``: which transactions it sees. A session that imported it has
             the same.
         application: the ``application_name`` of the sessions of tasks, by which the holder sees them.
@@ -55,7 +55,7 @@ class ExportedSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class HeldSnapshot:
-    """What the process that holds a snapshot is to do.
+    """The task of the process that holds a snapshot.
 
     Attributes:
         settings: of the server.
@@ -91,7 +91,7 @@ def export_snapshot(settings: PostgresSettings, *, idle_ms: int) -> ExportedSnap
         pid = os.posix_spawn(
             sys.executable,
             [sys.executable, "-P", "-m", _PROGRAM],
-            # Spark adds to the path of a worker what a job brings along.
+            # Spark adds to the path of a worker the files that a job brings along.
             {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
             file_actions=[(os.POSIX_SPAWN_DUP2, questions, 0), (os.POSIX_SPAWN_DUP2, answers, 1)],
         )
@@ -185,7 +185,7 @@ def is_alive(pid: int) -> bool:
 
 def _answer(pipe: IO[bytes]) -> ExportedSnapshot | HeadwaterError:
     try:
-        # What the process that this one started has written.
+        # The output of the process that this one started.
         answer: ExportedSnapshot | HeadwaterError = pickle.load(pipe)  # noqa: S301
     except EOFError:
         return SourceError("the process that was to export a snapshot ended: see its error", source=SOURCE)

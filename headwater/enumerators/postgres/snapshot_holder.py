@@ -58,7 +58,7 @@ def _hold(connection: PostgresConnection, task: HeldSnapshot) -> None:
     read_at = time.monotonic()
     while is_alive(task.watched):
         time.sleep(min(_LOOK_S, task.idle_ms / 1_000))
-        # What the views of statistics say is fixed for a transaction, unless it is told to look again.
+        # The views of statistics are fixed for a transaction, unless it is told to look again.
         _row(connection, "SELECT pg_stat_clear_snapshot()")
         if _row(connection, _READERS, task.application)[0]:
             read_at = time.monotonic()

@@ -14,7 +14,7 @@ WAL_PATH: Final[SplitPath] = ("wal",)
 
 @dataclass(frozen=True, slots=True)
 class WalSplit(Split):
-    """What a replication slot gives of one table. Unbounded.
+    """The changes of one table that a replication slot gives. Unbounded.
 
     A position is an LSN: all transactions whose commit record begins before it are read. That is what the
     server calls the final LSN of a transaction. A range may begin and end at any LSN, and holds whole
@@ -27,7 +27,7 @@ class WalSplit(Split):
         table: the oid of the table.
         key: its primary key; empty if it has none.
         sync: how often the table was read anew since the query began: the column ``_sync``.
-        rules: what the chunks of the table saw, by name (`ChunkRules`); None: no chunk holds any change.
+        rules: the sights of the table's chunks, by name (`ChunkRules`); None: no chunk holds any change.
         membership: of the table in the publication, when the split was made (`publication.membership`); empty
             if it is not known.
     """

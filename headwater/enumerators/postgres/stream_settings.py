@@ -22,7 +22,7 @@ class StartingPosition(StrEnum):
 
 
 class Reaction(StrEnum):
-    """What is done where rows cannot be what they were, or are not all that there is."""
+    """The reaction where rows cannot be as they were, or are not all that there is."""
 
     FAIL = "fail"
     IGNORE = "ignore"
@@ -31,7 +31,7 @@ class Reaction(StrEnum):
 
 
 class ChangeColumns(StrEnum):
-    """How the columns are named that say what a change is."""
+    """How the columns are named that describe a change."""
 
     HEADWATER = "headwater"
     SPARK = "spark"
@@ -50,7 +50,7 @@ def _name(raw: str) -> str:
 
 
 class StreamSettings(Spec):
-    """Which changes a query reads, and what its rows look like. Picklable."""
+    """Which changes a query reads, and the form of its rows. Picklable."""
 
     slot: str = option(
         "slot",

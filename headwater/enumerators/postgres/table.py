@@ -1,4 +1,4 @@
-"""What the catalogue says of a table."""
+"""A table in the catalogue."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def quoted(name: str) -> str:
 
 
 def describe(connection: PostgresConnection, table: str) -> TableDescription:
-    """Return what the catalogue says of a table, as the connection's transaction sees it.
+    """Return the description of a table in the catalogue, as the connection's transaction sees it.
 
     Args:
         connection: to the database.

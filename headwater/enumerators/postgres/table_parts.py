@@ -25,7 +25,7 @@ _KINDS: Final = {
 _RANGES_SINCE: Final = 140_000
 """The first version that reads a range of blocks without reading all others."""
 
-# What SQL sees of pg_class is as of the snapshot; what the functions say is as of now.
+# SQL sees pg_class as of the snapshot; the functions answer as of now.
 _PARTS: Final = """
 WITH RECURSIVE tree AS (
     SELECT %(oid)s::oid AS oid
@@ -82,12 +82,12 @@ class TableFile:
 
 @dataclass(frozen=True, slots=True)
 class TablePart:
-    """What one statement reads: a table or a partition, without what inherits from it, or all in one.
+    """The input of one statement: a table or a partition without its heirs, or all in one.
 
     Attributes:
         oid: of the relation that is named in the statement.
         name: with its schema, for people.
-        sql: what stands behind ``FROM``.
+        sql: the text behind ``FROM``.
         blocks: how many blocks it has.
         has_ranges: whether ranges of blocks can be read by themselves.
         files: of all tables that are known to be read. A snapshot does not see the rows that another file of
@@ -145,7 +145,7 @@ def parts_of(connection: PostgresConnection, table: TableDescription) -> Sequenc
 
 
 def check_files(connection: PostgresConnection, part: TablePart, table: str) -> None:
-    """Check that the tables of a part are what they were when it was planned, and stay so.
+    """Check that the tables of a part are as they were when it was planned, and stay so.
 
     The lock of the first statement ends with the transaction, and nobody truncates or rewrites the tables
     before. It needs no right but that to read.

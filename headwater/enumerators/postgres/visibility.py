@@ -1,7 +1,7 @@
 """The merge rule: which changes of the log the rows of a snapshot hold already.
 
 A database is read in parts while others write. Each part is a reading of its own, so the log has changes that
-the part's rows hold and changes that they do not. A *sight* is what one reading saw. It answers for each
+the part's rows hold and changes that they do not. A *sight* belongs to one reading. It answers for each
 change of the log:
 
 * visible: the rows hold it. The change is dropped;
@@ -37,7 +37,7 @@ class Visibility(enum.IntEnum):
 
 
 class Sight(ABC):
-    """What one reading of a part of a database saw. Immutable; a task asks it, on its own thread.
+    """The sight of one reading of a part of a database. Immutable; a task asks it, on its own thread.
 
     Changes go by the number that the log gives for each: in PostgreSQL the id of its transaction, elsewhere
     its position.
@@ -64,9 +64,9 @@ class Sight(ABC):
 
 @dataclass(frozen=True, slots=True)
 class TransactionSnapshot(Sight):
-    """What ``pg_current_snapshot()`` says in the transaction of a reading.
+    """The answer of ``pg_current_snapshot()`` in the transaction of a reading.
 
-    The ids are those of 64 bits, of transactions as a whole: what a savepoint holds counts with its
+    The ids are those of 64 bits, of transactions as a whole: a savepoint's part counts with its
     transaction, as it does in the log.
 
     Attributes:

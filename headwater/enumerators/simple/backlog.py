@@ -15,7 +15,7 @@ from headwater.core.split import SplitPath
 
 @dataclass(frozen=True)
 class SplitBacklog:
-    """What splits have to read.
+    """The unread part of splits.
 
     Attributes:
         positions: of the splits.

@@ -96,7 +96,7 @@ def with_prefixes(spans: Spans, headers: SchemaHeaders, prefix_of: Callable[[byt
     Args:
         spans: the values.
         headers: of some of them.
-        prefix_of: returns what stands in front, for the content of a header.
+        prefix_of: returns the bytes in front, for the content of a header.
 
     Raises:
         UnknownHeaderError: it returns None.

@@ -2,20 +2,20 @@
 
 * `binary_values`: columns of Arrow of values in PostgreSQL's binary form, and the error of one that has no
   place;
-* `change_rows`: the rows of a stream of changes: their schema, and what leaves some out;
-* `chunk_reader`: chunks of a table: each read in a transaction of its own, which says what it saw;
+* `change_rows`: the rows of a stream of changes: their schema, and the rule that leaves some out;
+* `chunk_reader`: chunks of a table: each read in a transaction of its own, which tells its sight;
 * `copy_emitter`: rows of COPY as batches of Arrow;
 * `copy_reader`: the parts of tables that a task reads, one after the other;
 * `copy_stream`: the answer to one COPY: rows as places of values in the bytes that the server sent;
-* `framing`: rows and where their values lie: what kernels that cut bytes give to kernels that read values;
+* `framing`: rows and where their values lie: from kernels that cut bytes to kernels that read values;
 * `kernel`: compiled functions: they cut COPY BINARY and pgoutput into values, and read values of columns;
 * `layout`: numbers that kernels and Python share: kinds of values, reasons to stop;
 * `merge_rule`: the merge rule on columns: which changes of a batch the chunks hold already;
-* `relation`: Relation messages of pgoutput: what a table looks like from there on in the log;
+* `relation`: Relation messages of pgoutput: the form of a table from there on in the log;
 * `snapshot_and_log`: the rows that were there and the changes after them, through one reader and one emitter;
 * `table_form`: the form of a table in the log beside the columns of the query;
 * `text_values`: columns of Arrow of values in text;
-* `types`: types of PostgreSQL as types of Arrow, and what has no place there;
+* `types`: types of PostgreSQL as types of Arrow;
 * `wal_changes`: changes of a table, made of the messages of pgoutput;
 * `wal_chunk`: messages of a replication stream as one piece of bytes, and how far a reader has come in them;
 * `wal_emitter`: messages of the log to rows;

@@ -40,10 +40,10 @@ META: Final[Mapping[str, pa.DataType]] = {
     SYNC: pa.int32(),
     UNCHANGED: _NAMES,
 }
-"""The columns that say what a change is, before those of the table."""
+"""The columns that describe a change, before those of the table."""
 
 OPS: Final = ("c", "u", "d", "t", "u")
-"""By kinds of changes: created, updated, deleted, truncated. What was there at the beginning is ``r``."""
+"""By kinds of changes: created, updated, deleted, truncated. Rows of the beginning are ``r``."""
 _SPARK_OPS: Final = ("insert", "update_postimage", "delete", "truncate", "update_preimage")
 _SPARK_NAMES: Final = {OP: "_change_type", LSN: "_commit_version", COMMIT_TIME: "_commit_timestamp"}
 
@@ -57,7 +57,7 @@ class ChangeRule(Protocol):
     def __call__(self, changes: pa.RecordBatch) -> pa.Array[Any] | None:
         """Return whether each change is emitted, as booleans without nulls; None for all of them.
 
-        A pure function of the changes, and of what the split says: a batch that is read again has the same
+        A pure function of the changes and the split: a batch that is read again has the same
         rows.
 
         Args:
@@ -68,14 +68,14 @@ class ChangeRule(Protocol):
 
 @dataclass(frozen=True)
 class ChangeRows:
-    """What rows look like. Picklable.
+    """The form of rows. Picklable.
 
     Attributes:
         columns: of the table.
         names: how the columns of `META` are called.
         includes_before: whether the last column is `BEFORE`.
-        on_truncate: what a TRUNCATE leads to.
-        on_toast: what a value leads to that the log does not have.
+        on_truncate: the reaction to a TRUNCATE.
+        on_toast: the reaction to a value that the log does not have.
     """
 
     columns: tuple[PostgresColumn, ...]

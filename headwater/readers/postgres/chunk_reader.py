@@ -1,4 +1,4 @@
-"""Chunks of a table: each read in a transaction of its own, which says what it saw."""
+"""Chunks of a table: each read in a transaction of its own, which tells its sight."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _ALL_ROWS: Final = "SET LOCAL row_security = off"
 _SEEN: Final = "SELECT pg_is_in_recovery(), pg_current_snapshot()::text"
 _WRITTEN: Final = "SELECT pg_current_wal_insert_lsn()::text, pg_current_wal_flush_lsn()::text"
 _FLUSH: Final = "SELECT pg_current_xact_id()"
-"""Commits a transaction of its own: then the server flushes what was written before soon."""
+"""Commits a transaction of its own: then the server flushes earlier writes soon."""
 _POLL_MS: Final = 10
 
 
@@ -97,7 +97,7 @@ class ChunkReader(SplitReader[CopiedRows, ChunkSplit, int]):
                 return RecordsWithSplitIds(records={path: [CopiedRows(self._columns, rows)]})
             note = self._close_chunk()
         except SourceError:
-            # What is left of the answer would be taken for that of the next question.
+            # The rest of the answer would be taken for that of the next question.
             self._disconnect()
             raise
         self._ranges.popleft()

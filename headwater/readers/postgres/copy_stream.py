@@ -84,7 +84,7 @@ class CopyStream:
         The rows before are gone then: their memory is used again.
 
         Raises:
-            SourceError: what the server says.
+            SourceError: the server's own error.
             TransientSourceError: the connection was lost, or the server is silent.
         """
         while not self._is_over:
@@ -126,7 +126,7 @@ class CopyStream:
         return rows
 
     def _read(self) -> None:
-        """Move what is left to the front, and read behind it; make room for a message that is larger."""
+        """Move the rest to the front, and read behind it; make room for a message that is larger."""
         needed = int(self._state[L.NEEDED])
         left = self._end - self._at
         room = self._data.size - _BEHIND
@@ -184,7 +184,7 @@ class _Socket:
             raise _lost(error) from error
 
     def _received(self, room: memoryview) -> int:
-        """Read what is there; wait for more for a moment.
+        """Read the bytes that are there; wait for more for a moment.
 
         A server writes little at a time, and each block costs as much time as some thousand rows.
         """
@@ -218,7 +218,7 @@ class _Messages:
             self._check(self._result())
 
     def read_into(self, room: memoryview) -> int:
-        """Copy what is there, at least a byte, and wait if nothing is."""
+        """Copy the bytes that are there, at least one, and wait if there are none."""
         if not self._rest:
             with mapped_errors("rows"):
                 self._rest = memoryview(self._gathered())

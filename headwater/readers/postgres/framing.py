@@ -1,4 +1,4 @@
-"""Rows, and where their values lie: what kernels that cut bytes give to kernels that read values."""
+"""Rows, and where their values lie: from kernels that cut bytes to kernels that read values."""
 
 from __future__ import annotations
 

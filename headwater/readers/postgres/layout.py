@@ -35,7 +35,7 @@ BROKEN = 3
 """A row that has not the columns that were asked for."""
 
 AT, REASON, NEEDED, HEADER = 0, 1, 2, 3
-"""What the framing kernel leaves in its state, as int64: where it stopped, why, how many bytes the message
+"""The state that the framing kernel leaves, as int64: where it stopped, why, how many bytes the message
 has, whether the head of COPY's answer has passed."""
 STATE = 4
 """How many there are."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class MergeRule(ChangeRule):
-    """Finds the chunk of each change by its key, and asks what that chunk saw. On the task's thread.
+    """Finds the chunk of each change by its key, and asks that chunk's sight. On the task's thread.
 
     Args:
         rules: of the table.
@@ -134,7 +134,7 @@ class MergeRule(ChangeRule):
 
 
 def emitted(sight: Sight, changes: Int64Array) -> npt.NDArray[np.bool_]:
-    """Return which changes are emitted, by what a sight says. Each is asked about once."""
+    """Return which changes are emitted, by a sight. Each is asked about once."""
     answers: npt.NDArray[np.bool_] = changes >= sight.begin
     unsure = np.flatnonzero(answers & (changes < sight.end))
     if unsure.size:

@@ -1,4 +1,4 @@
-"""Relation messages of pgoutput: what a table looks like from here on in the log."""
+"""Relation messages of pgoutput: the form of a table from here on in the log."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Relation:
 
 
 def parse_relation(message: bytes) -> Relation:
-    """Return what a Relation message says.
+    """Return the content of a Relation message.
 
     Args:
         message: without the header of XLogData.
@@ -74,7 +74,7 @@ def parse_relation(message: bytes) -> Relation:
             columns.append(RelationColumn(column, is_identity, type_oid, typmod))
     except (struct.error, IndexError, ValueError) as error:
         raise CorruptRecordError(f"a Relation message of pgoutput is cut off: {error}") from error
-    # What pgoutput leaves empty is the schema of the built-in types and tables.
+    # pgoutput leaves the schema of the built-in types and tables empty.
     return Relation(oid, schema or "pg_catalog", name, identity, tuple(columns))
 
 

@@ -71,7 +71,7 @@ class SnapshotAndLogEmitter(RecordEmitter[Any, TableSplits, int]):
     """Makes rows of both.
 
     Args:
-        rows: what they look like.
+        rows: their form.
         log: makes those of changes.
     """
 

@@ -35,8 +35,8 @@ class TableForm:
         columns: of the query, by their names.
         as_text: of these, those whose text the user wants.
         selected: the columns that the user has chosen; None for all.
-        reaction: what a newer form leads to.
-        describe: asks the catalogue what the table is now.
+        reaction: to a newer form.
+        describe: asks the catalogue about the table now.
     """
 
     def __init__(

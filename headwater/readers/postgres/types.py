@@ -71,7 +71,7 @@ class PostgresColumn:
 
     @property
     def sql(self) -> str:
-        """What COPY selects for it.
+        """The expression of it in COPY.
 
         The text of a value is that of its type's output function, which a change in the stream has too. The
         cast to text is another function for some types: it writes inet with its mask.

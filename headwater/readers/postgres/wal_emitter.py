@@ -22,10 +22,10 @@ class WalEmitter(RecordEmitter[WalChunk, WalSplit, int]):
     The position is that of the transaction that the last row is of: inside of one it stays.
 
     Args:
-        rows: what they look like.
+        rows: their form.
         table: its name, for errors.
         check: called with each form of the table, and the LSN from which on rows have it.
-        rule_of: returns what leaves changes of a split out; None: nothing does.
+        rule_of: returns the rule that leaves changes of a split out; None: no change is.
     """
 
     def __init__(

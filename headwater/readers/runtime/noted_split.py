@@ -74,7 +74,7 @@ def _first_reading(
             f"RecordsWithSplitIds.notes: the reader of source {source.name!r} finished split "
             f"{split_range.split.split_id} without a note"
         )
-    # Behind the rows: what has a note has all of its rows.
+    # Behind the rows: a split with a note has all of its rows.
     return notes.publish(name, TaskNote(given[-1], attempt, segments))
 
 

@@ -28,12 +28,12 @@ class CpuTime(NamedTuple):
         return self.jvm + self.python
 
     def since(self, before: CpuTime) -> CpuTime:
-        """Return what has been used in between."""
+        """Return the seconds that were used in between."""
         return CpuTime(self.jvm - before.jvm, self.python - before.python)
 
 
 def is_known() -> bool:
-    """Whether this system tells what processes have used."""
+    """Whether this system tells the seconds of processes."""
     return (_PROC / "self" / "stat").exists()
 
 
@@ -45,7 +45,7 @@ class _Process(NamedTuple):
 
 
 def cpu_time(root: int) -> CpuTime:
-    """Return what a process and its descendants have used so far.
+    """Return the seconds that a process and its descendants have used so far.
 
     Nothing where the system has no ``/proc``, as Linux has: see `is_known`.
     """

@@ -1,8 +1,8 @@
 """Every difference from Spark's own Kafka source that is meant, with its reason, and whom it concerns.
 
-The page ``docs/kafka-differences.md`` is made of it, ``headwater try`` shows what concerns one query, and the
-parity suite shows each one with `Parity.differs`, which fails when the difference is no more. Any other
-difference fails the test that meets it.
+The page ``docs/kafka-differences.md`` is made of it, ``headwater try`` shows the rows that concern one query,
+and the parity suite shows each one with `Parity.differs`, which fails when the difference is no more. Any
+other difference fails the test that meets it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True)
 class QueryFacts:
-    """What decides whether a difference concerns one streaming query.
+    """The facts that decide whether a difference concerns one streaming query.
 
     Attributes:
         options: of its source, keys in lower case.
@@ -86,9 +86,9 @@ class Difference:
     """One difference.
 
     Attributes:
-        behaviour: what is done.
-        spark: what Spark's own source does then.
-        headwater: what this one does.
+        behaviour: in words.
+        spark: the behaviour of Spark's own source then.
+        headwater: the behaviour of this one.
         reason: why it may differ.
         concerns: whether it may show in one query, by its options and rows.
     """

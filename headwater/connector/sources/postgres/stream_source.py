@@ -38,7 +38,7 @@ class PostgresStreamSource(PlannedSource[Any, WalSplit, int]):
 
     Attributes:
         settings: of the server.
-        stream: which changes, and what rows look like.
+        stream: which changes, and the form of rows.
         table: as the user writes it.
         columns: which columns of the table, in this order; None for all that are published.
         text_columns: those that are read as the server's text.
@@ -155,7 +155,7 @@ class PostgresStreamSource(PlannedSource[Any, WalSplit, int]):
         return WalEmitter(self._rows(columns), self.table, form.check, self._rule_of)
 
     def _rule_of(self, split: WalSplit) -> ChangeRule | None:
-        """Return what leaves changes of the log out. In a task."""
+        """Return the rule that leaves changes of the log out. In a task."""
         return None
 
     def serialize_splits(self, splits: Iterable[WalSplit]) -> JsonValue:

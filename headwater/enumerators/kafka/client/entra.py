@@ -43,7 +43,7 @@ class EntraId:
         try:
             return str(credential.get_token(f"https://{self.namespace}/.default").token)
         except Exception as error:
-            # Its message is left out: it may hold what was asked with.
+            # Its message is left out: it may hold a secret.
             raise AuthenticationError(
                 f"{MECHANISM}: no token of Entra for {self.namespace} ({type(error).__name__}): the "
                 "library looks for credentials in the environment (AZURE_CLIENT_ID, AZURE_TENANT_ID, "

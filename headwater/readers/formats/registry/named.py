@@ -8,7 +8,7 @@ from headwater.readers.formats.wire_format import named_schema, prefix
 
 
 def prefix_of(header: bytes, settings: RegistrySettings) -> bytes | None:
-    """Return what stands in front of a value whose schema a header names; see `Format.prefix_of`.
+    """Return the bytes in front of a value whose schema a header names; see `Format.prefix_of`.
 
     Asks nothing: the decoder asks for the schema, as for those that values name in front.
     """

@@ -99,7 +99,7 @@ def read_values(
 
 @inlined
 def _put_nothing(kind: int, values: int, row: int) -> None:
-    """Write 0 where a value is NULL: memory is used again, and may hold what was read before."""
+    """Write 0 where a value is NULL: memory is used again, and may hold earlier values."""
     if kind == L.INT16:
         store_int16(values + 2 * row, 0)
     elif kind == L.INT32 or kind == L.DATE:

@@ -280,7 +280,7 @@ def _clear(state: int, row: int, starts: int, lengths: int) -> None:
 
 @inlined
 def _finish(state: int, row: int, kind: int, has_old: int) -> None:
-    """Count a row, and write what is known of its transaction."""
+    """Count a row, and write the columns of its transaction."""
     store_byte(get(state, L.KINDS) + row, kind)
     store_byte(get(state, L.HAS_OLD) + row, has_old)
     put(get(state, L.LSNS), row, get(state, L.FINAL_LSN))

@@ -136,7 +136,7 @@ def try_files(spark: SparkSession, query: TriedQuery, report: Report) -> bool:
 
     Args:
         spark: the session.
-        query: what is tried; its options have ``format``.
+        query: on trial; its options have ``format``.
         report: takes what is found.
 
     Raises:
@@ -182,7 +182,7 @@ def try_files(spark: SparkSession, query: TriedQuery, report: Report) -> bool:
 
 @dataclass(frozen=True)
 class FilesReads:
-    """What is read of files.
+    """A read of files.
 
     Attributes:
         spark: the session.

@@ -35,7 +35,7 @@ class OffsetRange(NamedTuple):
 
 
 class PresentRanges(NamedTuple):
-    """What is left of ranges.
+    """The rest of ranges.
 
     Attributes:
         ranges: that can be read; each has a start, and none is empty.

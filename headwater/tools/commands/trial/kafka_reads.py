@@ -1,4 +1,4 @@
-"""What is read of Kafka through both sources: the same offsets, as bytes and as typed rows."""
+"""Reads of Kafka through both sources: the same offsets, as bytes and as typed rows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _FIELDS_FOR_SPARK: Final = ("timestamp_format", "timestamp_ntz_format", "date_fo
 
 @dataclass(frozen=True)
 class KafkaReads:
-    """What is read of Kafka. Opens nothing before a frame is loaded.
+    """A read of Kafka. Opens nothing before a frame is loaded.
 
     Attributes:
         spark: the session.
@@ -114,7 +114,7 @@ class KafkaReads:
 
 
 class _SparksFunction(NamedTuple):
-    """A function of Spark that reads what a format of headwater reads.
+    """A function of Spark that reads the same as a format of headwater.
 
     Attributes:
         name: as users write it.
@@ -152,7 +152,7 @@ _SPARKS_OWN: Final = {
 
 
 def _without_counterpart(part: PartOptions) -> str | None:
-    """Return why Spark has no function that does what the options of a part say."""
+    """Return why Spark has no function for the options of a part."""
     if part.format not in _SPARKS_OWN:
         return "Spark has no function of its own for this format"
     function = _SPARKS_OWN[part.format]

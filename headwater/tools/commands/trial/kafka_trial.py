@@ -36,7 +36,7 @@ def try_kafka(spark: SparkSession, query: TriedQuery, report: Report) -> bool:
 
     Args:
         spark: the session.
-        query: what is tried.
+        query: on trial.
         report: takes what is found.
 
     Raises:
@@ -102,7 +102,7 @@ class _Trial:
         raise AssertionError
 
     def measure(self, rows: int, rate: float | None) -> None:
-        """Time what was compared."""
+        """Time the same reads."""
         for reading in (self.reads.plain(), self.reads.typed()):
             if reading is not None and not isinstance(reading, str):
                 self._report.say(f"{reading.title}, handed to a sink that does nothing (noop):")

@@ -1,4 +1,4 @@
-"""What both sources read, and how long it takes them."""
+"""One thing that both sources read, and how long it takes them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class ComparedReading:
     """The same records, read through both sources as batches.
 
     Attributes:
-        title: what is read, for people.
+        title: for people.
         sparks: makes a frame of Spark's source. Each call plans anew.
         ours: the same of headwater.
         place: the columns that say where a row comes from.
@@ -67,7 +67,7 @@ class ComparedReading:
 
 @dataclass(frozen=True)
 class Cost:
-    """What it took to read all rows once: the median of some rounds.
+    """The cost of reading all rows once: the median of some rounds.
 
     Attributes:
         seconds: by the clock.
@@ -105,7 +105,7 @@ def _hand_to_noop(load: Load) -> None:
 
 
 def read_by(name: str, read: Callable[[], T]) -> T:
-    """Return what a function returns that reads through a source.
+    """Return the result of a function that reads through a source.
 
     Raises:
         ReadError: it could not. Without the secrets of this process, which Spark's errors may show.

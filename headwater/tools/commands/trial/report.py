@@ -1,4 +1,4 @@
-"""What a trial says: whether rows are the same, where they are not, and what each source costs."""
+"""The words of a trial: whether rows are the same, where they are not, and what each source costs."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Report:
         return [each.text for each in found]
 
     def measure(self, loads: Mapping[str, Load], rows: int, rows_per_s: float | None) -> None:
-        """Time each source, and say what they cost.
+        """Time each source, and tell the cost.
 
         Args:
             loads: of the sources, by their names.
