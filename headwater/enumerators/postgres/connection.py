@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import MappingProxyType
@@ -94,6 +95,13 @@ def connect(
 
 _TRANSACTION_TIMEOUT: Final = 170_000
 """The first version that has this setting; an earlier one refuses it."""
+
+
+def is_readable(descriptor: int, timeout_s: float) -> bool:
+    """Whether something comes to a socket in time. Of a process with many files too, as `select` is not."""
+    poller = select.poll()
+    poller.register(descriptor, select.POLLIN)
+    return bool(poller.poll(timeout_s * 1_000))
 
 
 @contextmanager

@@ -7,7 +7,6 @@ not be committed.
 
 from __future__ import annotations
 
-import select
 import struct
 import threading
 import time
@@ -17,7 +16,7 @@ from headwater.core.clock import Clock
 from headwater.core.errors import SourceError, TransientSourceError
 from headwater.core.redaction import logger_of
 from headwater.core.retry import Backoff, Retry
-from headwater.enumerators.postgres.connection import PostgresConnection, connect, mapped_errors
+from headwater.enumerators.postgres.connection import PostgresConnection, connect, is_readable, mapped_errors
 from headwater.enumerators.postgres.errors import server_error
 from headwater.enumerators.postgres.settings import SOURCE, PostgresSettings
 from headwater.enumerators.postgres.slot import ServerView, check_kept, look, lost
@@ -151,9 +150,7 @@ class ReplicationStream:
             self._tell(asks=True)
 
     def _is_readable(self, timeout_s: float) -> bool:
-        poller = select.poll()
-        poller.register(self._pgconn.socket, select.POLLIN)
-        return bool(poller.poll(timeout_s * 1_000))
+        return is_readable(self._pgconn.socket, timeout_s)
 
     def _take(self, messages: list[memoryview]) -> int:
         """Take the messages that have come; return how many bytes."""

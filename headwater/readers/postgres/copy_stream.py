@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import select
 import socket
 import time
 from typing import TYPE_CHECKING, Final
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from headwater.core.errors import CorruptRecordError, SourceError, TransientSourceError
-from headwater.enumerators.postgres.connection import PostgresConnection, mapped_errors
+from headwater.enumerators.postgres.connection import PostgresConnection, is_readable, mapped_errors
 from headwater.enumerators.postgres.errors import server_error
 from headwater.enumerators.postgres.settings import SOURCE
 from headwater.readers.kernels.arrays import ByteArray, address
@@ -191,7 +190,7 @@ class _Socket:
         count = self._socket.recv_into(room)
         pauses = _MOST_PAUSES
         while count and pauses and len(room) - count > len(room) // 2:
-            if not select.select([self._socket], [], [], 0)[0]:
+            if not is_readable(self._socket.fileno(), 0):
                 time.sleep(_PAUSE_S)
                 pauses -= 1
                 continue
@@ -248,8 +247,7 @@ class _Messages:
         return b"".join(parts)
 
     def _wait(self) -> None:
-        ready, _, _ = select.select([self._pgconn.socket], [], [], self._timeout_ms / 1_000)
-        if not ready:
+        if not is_readable(self._pgconn.socket, self._timeout_ms / 1_000):
             raise _silent(self._timeout_ms)
         self._pgconn.consume_input()
 
