@@ -47,6 +47,7 @@ def test_the_wheel_names_its_version_license_links_and_extras(distributions: Dis
         "avro",
         "board",
         "carry-over",
+        "eventhubs",
         "event-time",
         "kafka",
         "mqtt",
@@ -59,6 +60,7 @@ def test_the_wheel_names_its_version_license_links_and_extras(distributions: Dis
         "postgres",
         "prometheus",
         "s3",
+        "sftp",
         "test",
     }
 

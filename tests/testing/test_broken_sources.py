@@ -160,7 +160,7 @@ ENUMERATORS: list[tuple[type[Any], str]] = [
         "the info of split 'a' .* has 20002 characters",
     ),
     (broken(start=lambda *_: 1.5), "positions are integers"),
-    (broken(head=lambda *_: None), "Heads.head must return an integer"),
+    (broken(head=lambda *_: None), "Heads.head: positions are integers"),
     (broken(head=lambda *_: -1), "Heads.head went backwards: split 'a'"),
 ]
 
