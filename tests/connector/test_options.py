@@ -86,13 +86,13 @@ def test_a_hint_is_short_and_never_a_wild_guess(given: str, hint: str) -> None:
         (
             "tests.simple_sources:LogSource",
             "url",
-            "option 'url': is an option of the sources http and postgres, ",
+            "option 'url': is an option of the sources http, postgres and redis, ",
         ),
         ("kafka", "path", "option 'path': is an option of the source files, not of kafka; it is what .load("),
         (
             "kafka",
             "maxrowspertrigger",
-            "option 'maxRowsPerTrigger': is an option of the sources demo and hybrid, not of kafka; did you ",
+            "option 'maxRowsPerTrigger': is an option of the sources demo, hybrid, nats and redis, not of ",
         ),
         ("files", "retries", "option 'retries': is not an option of this source; valid are format, "),
     ],
