@@ -71,10 +71,10 @@ def rows_of(tables: Path, table: str) -> list[tuple[Any, ...]]:
 
 
 def test_typed_rows_and_files_become_tables_and_views_and_a_second_run_adds_what_is_new(
-    spark_conf: dict[str, Any], kafka: LocalKafka, tmp_path: Path
+    spark_conf: dict[str, Any], kafka: LocalKafka, topic: str, tmp_path: Path
 ) -> None:
-    kafka.create_topic("orders", 2)
-    kafka.produce("orders", [b'{"product":"tea","quantity":3}', b'{"product":"ink","quantity":0}', b"{"])
+    kafka.create_topic(topic, 2)
+    kafka.produce(topic, [b'{"product":"tea","quantity":3}', b'{"product":"ink","quantity":0}', b"{"])
     inbox = tmp_path / "inbox"
     inbox.mkdir()
     (inbox / "1.json").write_text('{"product":"tea","quantity":1}\n')
@@ -83,13 +83,17 @@ def test_typed_rows_and_files_become_tables_and_views_and_a_second_run_adds_what
         tmp_path,
         {"localhost:9092": kafka.bootstrap_servers, "/tmp/headwater-pipeline": str(tmp_path)},
     )
+    program = project / "transformations" / "orders.py"
+    subscribed = '.option("subscribe", "{}")'
+    assert subscribed.format("orders") in program.read_text()
+    program.write_text(program.read_text().replace(subscribed.format("orders"), subscribed.format(topic)))
     tables = tmp_path / "tables"
     # Another run must find the tables: a metastore, in the folder of the project.
     conf = spark_conf | {"spark.sql.warehouse.dir": str(tables), "spark.sql.catalogImplementation": "hive"}
     run_pipeline(project, conf)
     assert [row[:3] for row in rows_of(tables, "bad_orders")] == [("ink", 0, None), (None, None, "{")]
     assert rows_of(tables, "balance") == [("tea", 2)]
-    kafka.produce("orders", [b'{"product":"ink","quantity":5}'])
+    kafka.produce(topic, [b'{"product":"ink","quantity":5}'])
     (inbox / "2.json").write_text('{"product":"ink","quantity":2}\n')
     run_pipeline(project, conf)
     assert rows_of(tables, "balance") == [("ink", 3), ("tea", 2)]
