@@ -58,6 +58,7 @@ FOR t IN 0 .. %s LOOP
     COMMIT;
 END LOOP; END $$
 """
+ROLE = "bench"
 LATENCY_S = 20
 PER_S = 1_000
 
@@ -72,6 +73,7 @@ def main() -> None:
     given = parser.parse_args()
     with LocalPostgres() as server, psycopg.connect(server.conninfo, autocommit=True) as sql:
         sql.execute(TABLE.encode())
+        sql.execute(f"CREATE ROLE {ROLE} SUPERUSER LOGIN REPLICATION PASSWORD '{ROLE}'".encode())
         compare(server, sql, given.changes, given.rounds)
         if given.spark:
             with tempfile.TemporaryDirectory() as folder:
@@ -79,9 +81,10 @@ def main() -> None:
 
 
 def options(server: LocalPostgres, **more: str) -> dict[str, str]:
-    """Return those of the source."""
+    """Return those of the source. Over TCP: a Unix socket holds few of the sender's small messages."""
+    login = {"username": ROLE, "password": ROLE}
     named = {"slot": "load", "publication": "load", "createPublication": "true"}
-    return {"url": server.conninfo, "table": "load", **named, **more}
+    return {"url": server.url, "table": "load", **login, **named, **more}
 
 
 def compare(server: LocalPostgres, sql: psycopg.Connection[Any], changes: int, rounds: int) -> None:

@@ -75,7 +75,8 @@ class MicroBatchEngine:
 
         Args:
             crash_after: the step after which the process dies; everything but log, sink and outside is lost.
-            in_batch: the batch in which it does, counted from 0 over all runs.
+            in_batch: the first batch in which it may, counted from 0 over all runs: a batch without rows is
+                never read partly.
         """
         self._crash = (crash_after, in_batch) if crash_after else None
         configured = self._configure()
@@ -119,12 +120,15 @@ class MicroBatchEngine:
         batches = configured.read_task(pickle.loads(pickle.dumps(task)))
         for batch in batches:
             yield from batch.to_pylist()
-            if self._crash == (Step.READ_PARTLY, number):
+            if self._crashes(Step.READ_PARTLY, number):
                 batches.throw(CrashError())
 
     def _reach(self, step: Step, number: int) -> None:
-        if self._crash == (step, number):
+        if self._crashes(step, number):
             raise CrashError
+
+    def _crashes(self, step: Step, number: int) -> bool:
+        return self._crash is not None and self._crash[0] is step and number >= self._crash[1]
 
     def _offset(self, number: int, initial: JsonObject) -> JsonObject:
         return cast("JsonObject", json.loads(self.offsets[number])) if number >= 0 else initial

@@ -318,9 +318,11 @@ def test_tls_and_logins_are_kept_and_refusals_named(
 
 
 def test_each_key_of_a_cluster_is_read_where_its_slot_is(key: str) -> None:
+    # The port among nodes is 10,000 above that of clients unless it is said, and may be taken there.
+    buses = (free_port(), free_port())
     with (
-        LocalRedis(more=("--cluster-enabled", "yes")) as first,
-        LocalRedis(more=("--cluster-enabled", "yes")) as second,
+        LocalRedis(more=("--cluster-enabled", "yes", "--cluster-port", str(buses[0]))) as first,
+        LocalRedis(more=("--cluster-enabled", "yes", "--cluster-port", str(buses[1]))) as second,
     ):
         nodes = (first, second)
         for node, slots in zip(nodes, (("0", "8191"), ("8192", "16383")), strict=True):
@@ -328,7 +330,7 @@ def test_each_key_of_a_cluster_is_read_where_its_slot_is(key: str) -> None:
                 wire.ask("CLUSTER", "ADDSLOTSRANGE", *slots)
         with first.wire() as wire:
             wire.ask("CLUSTER", "SET-CONFIG-EPOCH", "1")
-            wire.ask("CLUSTER", "MEET", "127.0.0.1", str(second.port))
+            wire.ask("CLUSTER", "MEET", "127.0.0.1", str(second.port), str(buses[1]))
 
         def is_whole() -> bool:
             infos = []

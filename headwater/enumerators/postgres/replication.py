@@ -7,7 +7,9 @@ not be committed.
 
 from __future__ import annotations
 
+import fcntl
 import struct
+import termios
 import threading
 import time
 from typing import Final
@@ -41,6 +43,8 @@ _PAUSE_S: Final = 0.0015
 """Between two reads: a server that sends each change alone then sends many, and takes half the time."""
 _GATHERING_S: Final = 0.1
 """For so long messages are gathered that come one by one: a batch is not over before its last one anyway."""
+_LIBPQ_BYTES: Final = 16_384
+"""So many bytes libpq reads at a time."""
 _PING_S: Final = 0.02
 _PING_MOST_S: Final = 1.0
 _CONFIRM_S: Final = 1.0
@@ -118,7 +122,7 @@ class ReplicationStream:
         size = 0
         until_s = time.monotonic() + _GATHERING_S
         while size < most_bytes:
-            taken = self._take(messages)
+            taken = self._take(messages, most_bytes - size)
             size += taken
             if self.sent_lsn >= stop or woken.is_set():
                 break
@@ -152,22 +156,27 @@ class ReplicationStream:
     def _is_readable(self, timeout_s: float) -> bool:
         return is_readable(self._pgconn.socket, timeout_s)
 
-    def _take(self, messages: list[memoryview]) -> int:
-        """Take the messages that have come; return how many bytes."""
+    def _take(self, messages: list[memoryview], most_bytes: int) -> int:
+        """Take the messages that have come; return how many bytes. About ``most_bytes`` at the most."""
         size = 0
         # Around the loop: a million messages come one by one.
         with mapped_errors(self._what):
-            self._pgconn.consume_input()
             next_message = self._pgconn.get_copy_data
-            while True:
-                length, message = next_message(1)
-                if length <= 0:
+            # What comes while these are read waits for the next time: a server whose messages are taken at
+            # once sends each alone.
+            for _ in range(1 + _readable_bytes(self._pgconn.socket) // _LIBPQ_BYTES):
+                self._pgconn.consume_input()
+                while True:
+                    length, message = next_message(1)
+                    if length <= 0:
+                        break
+                    if message[0] == _XLOG_DATA:
+                        messages.append(message)
+                        size += length
+                    elif message[0] == _KEEPALIVE:
+                        self._heard(message)
+                if length < 0 or size >= most_bytes:
                     break
-                if message[0] == _XLOG_DATA:
-                    messages.append(message)
-                    size += length
-                elif message[0] == _KEEPALIVE:
-                    self._heard(message)
         if length < 0:
             raise self._ended()
         now = time.monotonic()
@@ -202,6 +211,12 @@ class ReplicationStream:
         said = result.error_message.decode(errors="replace") if result is not None else ""
         said = said or self._pgconn.get_error_message() or "the server ended the conversation"
         return server_error(sqlstate.decode() if sqlstate else None, said, self._what)
+
+
+def _readable_bytes(descriptor: int) -> int:
+    """Return how many bytes a socket has."""
+    count = fcntl.ioctl(descriptor, termios.FIONREAD, struct.pack("i", 0))
+    return int(struct.unpack("i", count)[0])
 
 
 class SlotReading:
