@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
 import sys
 import tempfile
@@ -59,6 +60,8 @@ FOR t IN 0 .. %s LOOP
 END LOOP; END $$
 """
 ROLE = "bench"
+FIRST_NEW = 1 << 30
+"""No change before has such a key."""
 LATENCY_S = 20
 PER_S = 1_000
 
@@ -71,6 +74,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--spark", action="store_true")
     given = parser.parse_args()
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     with LocalPostgres() as server, psycopg.connect(server.conninfo, autocommit=True) as sql:
         sql.execute(TABLE.encode())
         sql.execute(f"CREATE ROLE {ROLE} SUPERUSER LOGIN REPLICATION PASSWORD '{ROLE}'".encode())
@@ -177,7 +181,7 @@ def latency(server: LocalPostgres, folder: Path) -> None:
     stopped = threading.Event()
     with psycopg.connect(server.conninfo, autocommit=True) as sql:
         began = time.perf_counter()
-        number = 1 << 40
+        number = FIRST_NEW
         warm = 0
         while time.perf_counter() - began < 2 * LATENCY_S:
             sql.execute(
@@ -186,7 +190,7 @@ def latency(server: LocalPostgres, folder: Path) -> None:
             number += 10
             if not warm and time.perf_counter() - began > LATENCY_S:
                 warm = len(ages)
-            stopped.wait(max(0.0, (number - (1 << 40)) / PER_S - (time.perf_counter() - began)))
+            stopped.wait(max(0.0, (number - FIRST_NEW) / PER_S - (time.perf_counter() - began)))
     query.processAllAvailable()
     query.stop()
     steady = sorted(ages[warm:])
