@@ -30,7 +30,6 @@ PAGES = (
     "formats",
     "http",
     "hybrid",
-    "kinesis",
     "mqtt",
     "nats",
     "redis",

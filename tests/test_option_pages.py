@@ -16,7 +16,6 @@ PAGES = {
     "hybrid": ("hybrid.md",),
     "mqtt": ("mqtt.md",),
     "nats": ("nats.md",),
-    "kinesis": ("kinesis.md",),
     "redis": ("redis.md",),
     "files": ("files.md",),
     "demo": ("demo.md",),
@@ -41,7 +40,6 @@ COLUMNS: dict[str, dict[str, str]] = {
     "http": {"url": "http://localhost:1/items", "badPages": "column"},
     "mqtt": {"broker": "mqtt://localhost:1", "topics": "orders"},
     "redis": {"url": "redis://localhost:1", "keys": "orders"},
-    "kinesis": {"streams": "orders"},
     "nats": {"servers": "nats://localhost:1", "streams": "orders", "includeHeaders": "true"},
     "demo": {},
 }

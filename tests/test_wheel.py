@@ -43,6 +43,7 @@ def test_the_wheel_names_its_version_license_links_and_extras(distributions: Dis
         "Source",
     }
     assert set(re.findall(r"^Provides-Extra: (.*)$", metadata, re.MULTILINE)) == {
+        "adls",
         "async",
         "avro",
         "board",
@@ -52,9 +53,9 @@ def test_the_wheel_names_its_version_license_links_and_extras(distributions: Dis
         "kafka",
         "mqtt",
         "nats",
-        "kinesis",
         "redis",
         "formats",
+        "gcs",
         "http",
         "msk",
         "otel",

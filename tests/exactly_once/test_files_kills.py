@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.connector.sources.files.test_files_notifications import BUCKET, Queues
+from tests.connector.sources.files.notified_folders import BUCKET, S3Queues
 from tests.enumerators.files.test_object_events import s3_event
 from tests.exactly_once.checkpoint_steps import Disk
 from tests.exactly_once.files_pipeline import FilesPipeline, ObjectWriter, Writer
@@ -80,7 +80,7 @@ def test_objects_with_new_columns_that_a_bad_queue_tells_of_are_read_once_though
 ) -> None:
     """More names than fit into the offset, new columns on the way, events that are lost and repeated."""
     with S3Server() as server:
-        queues = Queues(server)
+        queues = S3Queues(server)
         folder = f"{BUCKET}/{queues.folder}/in"
         writer = ObjectWriter(
             queues.fs, folder, lambda key: queues.tell(s3_event(key.removeprefix(f"{BUCKET}/"))), rng

@@ -6,7 +6,9 @@ In reading order:
 - ``selection``: which paths and names are read.
 - ``filesystem``: file systems of fsspec, and their errors.
 - ``listing``: lists one path, page by page.
-- ``event_queue``, ``arrivals``: files that notifications announce.
+- ``event_queue``, ``sqs_queue``, ``pubsub_queue``, ``azure_queue``, ``queues``: where notifications are, by
+  service.
+- ``arrivals``: files that notifications announce.
 - ``discovery``: runs the listings on a thread of its own, beside the query.
 - ``names``: the identity of a file that was read, its packed form, and a store for names that do not fit into
   the offset.

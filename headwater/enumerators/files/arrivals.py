@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from headwater.core.clock import Clock, RareWarning
 from headwater.core.errors import HeadwaterError, SourceError, TransientSourceError
 from headwater.core.redaction import logger_of
-from headwater.enumerators.files.event_queue import EventQueue, QueueMessage, arrived_objects
+from headwater.enumerators.files.event_queue import EventQueue, ObjectPlace, QueueMessage
 from headwater.enumerators.files.split import FileStatus
 
 log = logger_of(__name__)
@@ -40,16 +40,21 @@ class ArrivalWatch:
         queue: where the events are.
         find: returns the status of an object, by bucket and key; None if it is gone or not to be read.
         clock: for warnings.
+        closing: set by `close`; ends what ``find`` waits for too.
     """
 
     def __init__(
-        self, queue: EventQueue, find: Callable[[str, str], FileStatus | None], clock: Clock
+        self,
+        queue: EventQueue,
+        find: Callable[[str, str], FileStatus | None],
+        clock: Clock,
+        closing: threading.Event,
     ) -> None:
         self._queue = queue
         self._find = find
         self._unreachable = RareWarning(clock)
         self._foreign = RareWarning(clock)
-        self._closing = threading.Event()
+        self._closing = closing
         # Guards the fields below; notified when files are taken.
         self._changed = threading.Condition()
         self._held: list[FileStatus] = []
@@ -97,11 +102,14 @@ class ArrivalWatch:
     def _ask(self, pool: ThreadPoolExecutor) -> None:
         """Take one answer of the queue."""
         messages = self._queue.receive()
-        about: dict[tuple[str, str], None] = {}
+        if self._closing.is_set():
+            # Nobody will ask for their files here. They come again, to the process that reads the queue now.
+            return
+        about: dict[ObjectPlace, None] = {}
         understood: list[QueueMessage] = []
         for message in messages:
             try:
-                about.update(dict.fromkeys(arrived_objects(message.body)))
+                about.update(dict.fromkeys(self._queue.arrived_objects(message.body)))
             except ValueError as error:
                 if self._foreign.is_due():
                     log.warning("a message in the queue of notifications is left there: %s", error)
@@ -110,15 +118,17 @@ class ArrivalWatch:
         files = [file for file in pool.map(self._look, about) if file is not None]
         self._hold(files)
         self._queue.delete(understood)
+        if not messages:
+            self._closing.wait(self._queue.pause_s)
 
-    def _look(self, place: tuple[str, str]) -> FileStatus | None:
+    def _look(self, place: ObjectPlace) -> FileStatus | None:
         """Return the status of an object, None if it is not to be read, or cannot be seen: a listing will."""
         try:
             return self._find(*place)
         except TransientSourceError:
             raise  # the whole answer is asked for again
         except SourceError as error:
-            log.warning("s3://%s/%s was told of, and cannot be looked at: %s", *place, error)
+            log.warning("%s/%s was told of, and cannot be looked at: %s", *place, error)
             return None
 
     def _hold(self, files: Sequence[FileStatus]) -> None:

@@ -62,6 +62,7 @@ class FileDiscovery:
         selection: which modification times count.
         clock: for the rests.
         now_us: the time of day, microseconds since 1970, to compare modification times with.
+        closing: set by `close`; ends what the listers wait for too.
         arrivals: files that notifications name, None if there are none.
         interval_ms: from the beginning of a listing to that of the next one, at least.
     """
@@ -73,6 +74,7 @@ class FileDiscovery:
         clock: Clock,
         now_us: Callable[[], int] = lambda: time.time_ns() // 1000,
         *,
+        closing: threading.Event,
         arrivals: ArrivalWatch | None = None,
         interval_ms: int = 0,
     ) -> None:
@@ -84,7 +86,7 @@ class FileDiscovery:
         self._interval_ms = interval_ms
         # Files that were told of and are too young. On the coordinator's thread only.
         self._too_young: list[FileStatus] = []
-        self._closing = threading.Event()
+        self._closing = closing
         # Guards the fields below up to the next comment; notified when a listing ends.
         self._changed = threading.Condition()
         self._under_way = False

@@ -1,26 +1,19 @@
-"""A queue of Amazon SQS with events about objects, in all the formats that notifications have."""
+"""A queue with events about objects, of one cloud or another: what all of them have in common."""
 
 from __future__ import annotations
 
-import json
-import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Final
-from urllib.parse import unquote_plus
+from typing import Any, ClassVar, Final, TypeAlias
 
-from headwater.core.errors import AuthenticationError, AuthorizationError, OptionError, TransientSourceError
-from headwater.core.imports import importing
+from headwater.core.errors import HeadwaterError, TransientSourceError
 
 OPTION: Final = "notifications"
-_WAIT_S: Final = 10
-"""So long the queue may take to answer that it has nothing."""
 
-_MOST_MESSAGES: Final = 10
-_REGION = re.compile(r"^sqs\.([a-z0-9-]+)\.amazonaws\.com")
-_UNKNOWN = ("NonExistentQueue", "QueueDoesNotExist")
-_CREDENTIALS = ("NoCredentials", "PartialCredentials", "InvalidClientTokenId", "SignatureDoesNotMatch")
+ObjectPlace: TypeAlias = tuple[str, str]
+"""Where an object is: its bucket or container, and its key."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,8 +21,8 @@ class QueueSettings:
     """Which queue.
 
     Attributes:
-        url: ``sqs://NAME``, or ``sqs://HOST/ACCOUNT/NAME``, the queue's own URL.
-        client_options: for botocore's client: ``region_name``, ``endpoint_url``, keys. May hold secrets.
+        url: as the user wrote it; its protocol says which service it is.
+        client_options: for the service's client: region, endpoint, keys. May hold secrets.
         listing_interval_ms: everything is listed again when so much time has passed.
     """
 
@@ -43,26 +36,28 @@ class QueueMessage:
     """A message.
 
     Attributes:
-        body: its text.
+        body: its text, in which the event is; of Pub/Sub its attributes as JSON.
         receipt: with which it is deleted.
     """
 
     body: str
-    receipt: str
+    receipt: tuple[str, ...]
 
 
-class EventQueue:
+class EventQueue(ABC):
     """Asks one queue. Opens nothing before the first call; used by one thread.
 
     Args:
         settings: which.
     """
 
+    pause_s: ClassVar[float] = 0
+    """How long to leave the queue alone after it had nothing, where its service does not wait itself."""
+
     def __init__(self, settings: QueueSettings) -> None:
         self._settings = settings
-        self._client: Any = None
-        self._queue_url = ""
 
+    @abstractmethod
     def receive(self) -> list[QueueMessage]:
         """Return some messages; none after ten seconds without any. Blocks.
 
@@ -72,114 +67,51 @@ class EventQueue:
             AuthenticationError: credentials are wrong or missing.
             TransientSourceError: it is away, or throttles.
         """
-        with self._errors():
-            client = self._opened()
-            answer = client.receive_message(
-                QueueUrl=self._queue_url, MaxNumberOfMessages=_MOST_MESSAGES, WaitTimeSeconds=_WAIT_S
-            )
-        return [QueueMessage(each["Body"], each["ReceiptHandle"]) for each in answer.get("Messages", ())]
 
+    @abstractmethod
     def delete(self, messages: Sequence[QueueMessage]) -> None:
         """Delete messages that `receive` returned. Those that stay all the same come again.
 
         Raises:
             SourceError, OptionError: as by `receive`.
         """
-        if not messages:
-            return
-        entries = [{"Id": str(at), "ReceiptHandle": each.receipt} for at, each in enumerate(messages)]
-        with self._errors():
-            self._opened().delete_message_batch(QueueUrl=self._queue_url, Entries=entries)
 
-    def _opened(self) -> Any:
-        if self._client is None:
-            with importing(f"option {OPTION!r}", extra="s3"):
-                from botocore.config import Config
-                from botocore.session import Session
-            host, _, path = self._settings.url.removeprefix("sqs://").rpartition("/")
-            options = dict(self._settings.client_options)
-            region = _REGION.match(host)
-            if region:
-                options.setdefault("region_name", region.group(1))
-            session = Session(profile=options.pop("profile", None))
-            config = Config(connect_timeout=10, read_timeout=_WAIT_S + 20, retries={"mode": "standard"})
-            client = session.create_client("sqs", config=config, **options)
-            # The name, or the whole URL with another protocol.
-            url = client.get_queue_url(QueueName=path)["QueueUrl"] if not host else f"https://{host}/{path}"
-            self._queue_url = url
-            self._client = client
-        return self._client
+    @staticmethod
+    @abstractmethod
+    def arrived_objects(body: str) -> list[ObjectPlace]:
+        """Return each object that a message says was written; asks nothing.
+
+        Events of another kind, such as deletions, tell of no object.
+
+        Raises:
+            ValueError: this is no message about objects.
+        """
+
+    @staticmethod
+    @abstractmethod
+    def shared_options(storage: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what the options of the store's file system say for the queue's client too: keys, account.
+
+        Called by the driver when it reads options; opens nothing.
+        """
+
+    @abstractmethod
+    def _known(self, error: Exception, message: str) -> HeadwaterError | None:
+        """Return what an error of the client's library means, None if it may pass.
+
+        Args:
+            error: that was raised.
+            message: the queue and the error's text.
+        """
 
     @contextmanager
-    def _errors(self) -> Iterator[None]:
-        """Turn botocore's errors into those of headwater."""
+    def _errors(self, *libraries: str) -> Iterator[None]:
+        """Turn the errors of these libraries into those of headwater."""
         try:
             yield
         except Exception as error:
-            if not type(error).__module__.startswith(("botocore", "urllib3")):
+            if not type(error).__module__.startswith(libraries):
                 raise
             message = f"{self._settings.url}: {error}"
-            code = f"{type(error).__name__} {_code(error)}"
-            if any(word in code for word in _UNKNOWN):
-                raise OptionError(f"there is no such queue: {message}", option=OPTION) from error
-            if "NoRegion" in code:
-                raise OptionError(
-                    f'needs a region: {message}; give notificationsOptions {{"region_name": ...}}',
-                    option=OPTION,
-                ) from error
-            if any(word in code for word in _CREDENTIALS):
-                raise AuthenticationError(f"option {OPTION!r}: {message}", source="files") from error
-            if "AccessDenied" in code:
-                raise AuthorizationError(
-                    f"option {OPTION!r} needs the permissions sqs:GetQueueUrl, sqs:ReceiveMessage and "
-                    f"sqs:DeleteMessage: {message}",
-                    source="files",
-                ) from error
-            raise TransientSourceError(f"option {OPTION!r}: {message}", source="files") from error
-
-
-def _code(error: Exception) -> str:
-    response = getattr(error, "response", None)
-    return str(response.get("Error", {}).get("Code", "")) if isinstance(response, dict) else ""
-
-
-_TEST_EVENT = "s3:TestEvent"
-"""The message of S3 when a bucket is told where to send events."""
-
-
-def arrived_objects(body: str) -> list[tuple[str, str]]:
-    """Return bucket and key of each object that a message says was written.
-
-    Of S3's own events, as they are or wrapped by SNS, and of EventBridge's. Events of another kind, such as
-    deletions and S3's test event, tell of no object.
-
-    Raises:
-        ValueError: this is no message about objects.
-    """
-    try:
-        message = json.loads(body)
-        if message.get("Type") == "Notification":
-            message = json.loads(message["Message"])
-        if message.get("Event") == _TEST_EVENT:
-            return []
-        if message.get("source") == "aws.s3":
-            return _of_event_bridge(message)
-        return [_place(record["s3"]) for record in message["Records"] if _is_created(record)]
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"no event about objects of S3: {error!r}") from error
-
-
-def _is_created(record: Any) -> bool:
-    return str(record["eventName"]).removeprefix("s3:").startswith("ObjectCreated")
-
-
-def _place(about: Any) -> tuple[str, str]:
-    # As in the body of a form: a blank is a plus.
-    return str(about["bucket"]["name"]), unquote_plus(about["object"]["key"])
-
-
-def _of_event_bridge(message: Any) -> list[tuple[str, str]]:
-    if message["detail-type"] != "Object Created":
-        return []
-    detail = message["detail"]
-    return [(str(detail["bucket"]["name"]), str(detail["object"]["key"]))]
+            known = self._known(error, message)
+            raise known or TransientSourceError(f"option {OPTION!r}: {message}", source="files") from error

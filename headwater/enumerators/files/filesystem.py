@@ -47,7 +47,7 @@ _CLIENTS = ("aiohttp", "botocore", "aiobotocore", "google", "azure", "paramiko",
 _UNKNOWN_SETTING = "unexpected keyword argument"
 
 # The libraries of stores that headwater has an extra for.
-_EXTRAS = {"s3fs": "s3", "paramiko": "sftp"}
+_EXTRAS = {"s3fs": "s3", "gcsfs": "gcs", "adlfs": "adls", "paramiko": "sftp"}
 
 _S3_KEYS = ', such as {"key": ..., "secret": ...}'
 _EXAMPLES = {"s3": _S3_KEYS, "s3a": _S3_KEYS, "sftp": ', such as {"username": ..., "key_filename": ...}'}

@@ -73,7 +73,7 @@ def lister_for(path: SelectedPath, storage_options: Mapping[str, object], ask: A
     if "file" in protocols:
         return LocalLister(path, root)
     if "s3" in protocols and hasattr(fs, "call_s3"):
-        return S3Lister(path, fs, root, ask)
+        return S3Lister(path, opened, ask)
     return FolderLister(path, opened, ask)
 
 
@@ -151,38 +151,19 @@ def _local_status(path: str, status: os.stat_result) -> FileStatus:
 
 
 @dataclass(frozen=True)
-class S3Lister(FileLister):
-    """S3 and stores of its protocol: flat pages of a prefix, as ``ListObjectsV2`` gives them."""
+class ObjectLister(FileLister):
+    """Lists a path of a store, whose objects can also be looked at one by one, by many threads at once.
+
+    Attributes:
+        path: that is listed.
+        opened: returns the file system, and the path's root in it. Called each time anew: fsspec gives the
+            same file system again, unless its connection was closed.
+        ask: how to ask the store.
+    """
 
     path: SelectedPath
-    fs: Any
-    root: str
+    opened: Callable[[], tuple[Any, str]]
     ask: Ask
-
-    def pages(self) -> Iterator[list[FileStatus]]:
-        bucket, _, prefix = self.root.partition("/")
-        more: dict[str, str] = {}
-        listing = PathListing(self.path)
-        while True:
-            list_page = partial(self._list, Bucket=bucket, Prefix=prefix, **more)
-            answer = self.ask(list_page, what=f"listing of s3://{self.root}")
-            # Objects without a byte are left out: no file, or the marker of a folder.
-            objects = [
-                (f"{bucket}/{item['Key']}", item) for item in answer.get("Contents", ()) if item["Size"]
-            ]
-            yield [
-                FileStatus(f"s3://{path}", item["Size"], _time_us(item), item["ETag"].strip('"'))
-                for path, item in objects
-                if (names := self._names(path)) is not None and listing.takes(names)
-            ]
-            if not answer.get("IsTruncated"):
-                break
-            more = {"ContinuationToken": answer["NextContinuationToken"]}
-
-    def _list(self, **query: str) -> Any:
-        """Ask for one page."""
-        with file_errors("listing", f"s3://{self.root}"):
-            return self.fs.call_s3("list_objects_v2", MaxKeys=_PAGE_FILES, **query)
 
     def find(self, bucket: str, key: str) -> FileStatus | None:
         """Return the present status of an object, as a listing would; None if it is gone or is not selected.
@@ -190,37 +171,69 @@ class S3Lister(FileLister):
         Raises:
             SourceError: of the store, after passing failures were retried.
         """
+        fs, root = self.ask(self.opened, what=f"opening of {self.path.root}")
         path = f"{bucket}/{key}"
-        names = self._names(path)
+        names = _names_below(path, root.rstrip("/"))
         if names is None or not self.path.takes(names):
             return None
         try:
-            status: FileStatus = self.ask(partial(self._look, path), what=f"a look at s3://{path}")
+            status: FileStatus = self.ask(partial(self._look, path), what=f"a look at {status_url(fs, path)}")
         except UnknownSplitError:
             return None
         return status if status.size_bytes else None
 
     def _look(self, path: str) -> FileStatus:
-        with file_errors("looking", f"s3://{path}"):
-            return present_status(self.fs, path)
+        fs, _ = self.opened()
+        with file_errors("looking", status_url(fs, path)):
+            return present_status(fs, path)
 
-    def _names(self, path: str) -> list[str] | None:
-        """Return the names of an object below the root; None if it is elsewhere."""
-        below = path[len(self.root) :]
-        # S3's prefix is text: `in` lists `inside/a` too.
-        if below and not below.startswith("/"):
-            return None
-        return [name for name in below.split("/") if name]
+
+def _names_below(path: str, root: str) -> list[str] | None:
+    """Return the names of an object below a root; None if it is elsewhere."""
+    if not path.startswith(root):
+        return None
+    below = path[len(root) :]
+    # A prefix is text: `in` begins `inside/a` too.
+    if below and not below.startswith("/"):
+        return None
+    return [name for name in below.split("/") if name]
 
 
 @dataclass(frozen=True)
-class FolderLister(FileLister):
-    """Any file system of fsspec: a page for each folder."""
+class S3Lister(ObjectLister):
+    """S3 and stores of its protocol: flat pages of a prefix, as ``ListObjectsV2`` gives them."""
 
-    path: SelectedPath
-    # Each time anew: fsspec gives the same file system again, unless its connection was closed.
-    opened: Callable[[], tuple[Any, str]]
-    ask: Ask
+    def pages(self) -> Iterator[list[FileStatus]]:
+        fs, root = self.opened()
+        bucket, _, prefix = root.partition("/")
+        more: dict[str, str] = {}
+        listing = PathListing(self.path)
+        while True:
+            list_page = partial(self._list, fs, Bucket=bucket, Prefix=prefix, **more)
+            answer = self.ask(list_page, what=f"listing of s3://{root}")
+            # Objects without a byte are left out: no file, or the marker of a folder.
+            objects = [
+                (f"{bucket}/{item['Key']}", item) for item in answer.get("Contents", ()) if item["Size"]
+            ]
+            yield [
+                FileStatus(f"s3://{path}", item["Size"], _time_us(item), item["ETag"].strip('"'))
+                for path, item in objects
+                if (names := _names_below(path, root)) is not None and listing.takes(names)
+            ]
+            if not answer.get("IsTruncated"):
+                break
+            more = {"ContinuationToken": answer["NextContinuationToken"]}
+
+    @staticmethod
+    def _list(fs: Any, **query: str) -> Any:
+        """Ask for one page."""
+        with file_errors("listing", f"s3://{query['Bucket']}/{query['Prefix']}".rstrip("/")):
+            return fs.call_s3("list_objects_v2", MaxKeys=_PAGE_FILES, **query)
+
+
+@dataclass(frozen=True)
+class FolderLister(ObjectLister):
+    """Any file system of fsspec: a page for each folder."""
 
     def pages(self) -> Iterator[list[FileStatus]]:
         fs, whole = self.ask(self.opened, what=f"opening of {self.path.root}")

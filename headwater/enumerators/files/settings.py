@@ -16,10 +16,11 @@ from headwater.enumerators.files.arrivals import ArrivalWatch
 from headwater.enumerators.files.backlog import BatchLimits
 from headwater.enumerators.files.cleaner import CleanSource
 from headwater.enumerators.files.discovery import FileDiscovery
-from headwater.enumerators.files.event_queue import EventQueue, QueueSettings
+from headwater.enumerators.files.event_queue import QueueSettings
 from headwater.enumerators.files.filesystem import file_errors, open_file_system, status_url
 from headwater.enumerators.files.folder_columns import FolderColumns
-from headwater.enumerators.files.listing import FileLister, S3Lister, lister_for
+from headwater.enumerators.files.listing import FileLister, ObjectLister, lister_for
+from headwater.enumerators.files.queues import queue_of
 from headwater.enumerators.files.selection import FileSelection, SelectedPath
 from headwater.enumerators.files.split import FileStatus
 
@@ -110,35 +111,42 @@ class FilesSettings:
 
     def discovery(self, clock: Clock) -> FileDiscovery:
         """Return the listers of the paths. Opens nothing."""
-        listers = partial(self.listers if self.remember else self._strict_listers, clock)
+        closing = threading.Event()
+        listers = partial(self.listers if self.remember else self._strict_listers, clock, closing)
         if self.queue is None:
-            return FileDiscovery(listers, self.selection, clock)
+            return FileDiscovery(listers, self.selection, clock, closing=closing)
         return FileDiscovery(
             listers,
             self.selection,
             clock,
-            arrivals=ArrivalWatch(EventQueue(self.queue), partial(_find, cache(listers)), clock),
+            closing=closing,
+            arrivals=ArrivalWatch(queue_of(self.queue), partial(_find, cache(listers)), clock, closing),
             interval_ms=self.queue.listing_interval_ms,
         )
 
-    def listers(self, clock: Clock) -> list[FileLister]:
+    def listers(self, clock: Clock, cancelled: threading.Event | None = None) -> list[FileLister]:
         """Return the listers of all paths. Opens their file systems, and asks them nothing.
+
+        Args:
+            clock: for the waits between questions.
+            cancelled: set by another thread, it ends them.
 
         Raises:
             OptionError: a path's protocol is unknown, or the storage options do not fit it.
             MissingDependencyError: the file system's library is not installed.
         """
-        ask = partial(retrying, backoff=self.backoff, clock=clock, cancelled=threading.Event())
+        cancelled = cancelled or threading.Event()
+        ask = partial(retrying, backoff=self.backoff, clock=clock, cancelled=cancelled)
         return [lister_for(path, self.selection.storage_options, ask) for path in self.selection.paths]
 
-    def _strict_listers(self, clock: Clock) -> list[FileLister]:
+    def _strict_listers(self, clock: Clock, cancelled: threading.Event) -> list[FileLister]:
         """Return those of a batch, whose patterns must match something."""
         options = self.selection.storage_options
-        pairs = zip(self.listers(clock), self.selection.paths, strict=True)
+        pairs = zip(self.listers(clock, cancelled), self.selection.paths, strict=True)
         return [MatchingLister(lister, path, options) if path.patterns else lister for lister, path in pairs]
 
 
 def _find(listers: Callable[[], Sequence[FileLister]], bucket: str, key: str) -> FileStatus | None:
     """Return the present status of an object; None if no path selects it, or it is gone."""
-    matches = (lister.find(bucket, key) for lister in listers() if isinstance(lister, S3Lister))
+    matches = (lister.find(bucket, key) for lister in listers() if isinstance(lister, ObjectLister))
     return next((file for file in matches if file is not None), None)

@@ -91,11 +91,12 @@ NEEDED_FOR: Final = {
     "mqtt": "the source mqtt",
     "nats": "the source nats",
     "redis": "the source redis",
-    "kinesis": "the source kinesis",
     "postgres": "the source postgres",
     "msk": "Kafka on AWS with IAM",
     "eventhubs": "Event Hubs of Azure with Entra",
     "s3": "files and checkpoints on S3",
+    "gcs": "files on Google Cloud Storage, and their notifications",
+    "adls": "files on Azure Data Lake Storage, and their notifications",
     "sftp": "files on a server with SFTP",
 }
 """The extras of this package, and their uses."""

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import pytest
 
-from headwater.core.clock import ManualClock
+from headwater.core.clock import ManualClock, SystemClock
 from headwater.core.errors import SourceError, TransientSourceError
+from headwater.core.retry import Backoff
+from headwater.enumerators.files import settings
+from headwater.enumerators.files.backlog import BatchLimits
 from headwater.enumerators.files.discovery import FileDiscovery
-from headwater.enumerators.files.listing import FileLister
-from headwater.enumerators.files.selection import FileSelection
+from headwater.enumerators.files.listing import Ask, FileLister
+from headwater.enumerators.files.selection import FileSelection, SelectedPath
 from headwater.enumerators.files.split import FileStatus
 from tests.patience import PATIENCE_S
 
@@ -49,6 +53,7 @@ def discovery(listing: Listing, clock: ManualClock | None = None) -> FileDiscove
         FileSelection(paths=(), modified_before_us=100_000),
         clock or ManualClock(),
         lambda: 0,
+        closing=threading.Event(),
     )
 
 
@@ -149,3 +154,34 @@ def test_a_listing_that_is_closed_half_way_is_not_taken_for_a_whole_one() -> Non
     listing.gate.set()
     found = looking.take(FOREVER_MS)
     assert (list(found.recent), found.under_way, found.listed_once) == ([file("a")], False, False)
+
+
+@dataclass(frozen=True)
+class Away(FileLister):
+    """A store that does not answer."""
+
+    ask: Ask
+    asked: threading.Event
+
+    def pages(self) -> Iterator[list[FileStatus]]:
+        yield self.ask(self._fail, what="listing")
+
+    def _fail(self) -> list[FileStatus]:
+        self.asked.set()
+        raise TransientSourceError("away", source="files")
+
+
+def test_the_end_of_a_query_ends_the_wait_for_a_store_that_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = threading.Event()
+    monkeypatch.setattr(settings, "lister_for", lambda *given: Away(given[-1], asked))
+    days_ms = 10**9
+    looking = settings.FilesSettings(
+        selection=FileSelection(paths=(SelectedPath("/in"),)),
+        limits=BatchLimits(),
+        backoff=Backoff(deadline_ms=10 * days_ms, first_ms=days_ms, most_ms=days_ms),
+    ).discovery(SystemClock())
+    looking.begin(0)
+    assert asked.wait(PATIENCE_S)
+    looking.close()
+    with pytest.raises(SourceError, match="no answer after 1 attempts"):
+        looking.take(PATIENCE_S * 1000)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fsspec.registry import _registry
 
 from headwater.connector.planned.offsets import PlannedOffsetCodec
 from headwater.connector.sources.kafka.split_serializer import KafkaSplitSerializer
@@ -416,5 +418,7 @@ def test_an_object_store_without_its_library_or_with_wrong_options_is_named(
 ) -> None:
     assert convert("s3://bucket/x", "headwater", "--storage-options", '{"no_such_option": 1}') == 1
     assert "--storage-options" in capsys.readouterr().err
+    monkeypatch.setitem(sys.modules, "gcsfs", None)
+    monkeypatch.delitem(_registry, "gs", raising=False)  # another test may have opened one
     assert convert("gs://bucket/x", "headwater") == 1
     assert "gs:// needs gcsfs: pip install gcsfs" in capsys.readouterr().err

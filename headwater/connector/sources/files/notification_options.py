@@ -10,16 +10,19 @@ from headwater.connector.options import ParsedOptions
 from headwater.core.options import Spec, duration_ms, json_object, option
 from headwater.core.source import Boundedness
 from headwater.enumerators.files.event_queue import QueueSettings
+from headwater.enumerators.files.queues import QUEUE_SERVICES, service_of
 from headwater.enumerators.files.selection import SelectedPath, store_of
 
 _STREAM: Final = Boundedness.CONTINUOUS_UNBOUNDED
 
 
 def _queue_url(raw: str) -> str:
-    """The name of a queue, or its URL, after ``sqs://``."""
-    if not re.fullmatch(r"sqs://([\w.:-]+/\w+/)?[\w.-]+", raw.strip()):
-        raise ValueError(f"must be sqs://NAME or sqs://HOST/ACCOUNT/NAME, not {raw!r}")
-    return raw.strip().rstrip("/")
+    """A queue of one of the services."""
+    url = raw.strip()
+    if not any(re.fullmatch(f"{name}://{each.form}", url) for name, each in QUEUE_SERVICES.items()):
+        forms = [each.forms for each in QUEUE_SERVICES.values()]
+        raise ValueError(f"must be {', '.join(forms)}, not {raw!r}")
+    return url
 
 
 class NotificationOptions(Spec):
@@ -27,20 +30,24 @@ class NotificationOptions(Spec):
 
     url: str | None = option(
         "notifications",
-        "A queue of Amazon SQS with S3's events about the objects that are read: `sqs://NAME`, or its URL "
-        "with `sqs://` for `https://`. New files are then found by events, and everything is listed at the "
-        "beginning and once in `listingInterval`. See [Notifications](#notifications).",
+        "A queue with events about the objects that are read. For S3 a queue of Amazon SQS, `sqs://NAME`; "
+        "for GCS a subscription of Pub/Sub, `pubsub://PROJECT/SUBSCRIPTION`; for ADLS a queue of Azure Queue "
+        "Storage, `azure-queue://NAME`. For a name of SQS or Azure also the queue's URL, with that protocol "
+        "for `https://`. New files are then found by events, and everything is listed at the beginning and "
+        "once in `listingInterval`. See [Notifications](#notifications).",
         default=None,
         parse=_queue_url,
         only=_STREAM,
     )
     client_options: Mapping[str, Any] = option(
         "notificationsOptions",
-        'Settings of botocore\'s client for that queue: `{"region_name":"eu-west-1"}`.',
+        "Settings for the client of that queue. Of SQS what botocore's client takes, such as "
+        '`{"region_name":"eu-west-1"}`; of Pub/Sub `token`, as gcsfs has it, and what `client_options` take; '
+        "of Azure what adlfs takes, such as `connection_string`.",
         default={},
         parse=json_object,
         only=_STREAM,
-        shown_default="keys and region of `storageOptions`",
+        shown_default="account, keys and region of `storageOptions`",
     )
     listing_interval_ms: int = option(
         "listingInterval",
@@ -68,27 +75,21 @@ def queue_settings(
         storage: for the file system, whose keys are the queue's too.
 
     Raises:
-        OptionError: a path is not in S3.
+        OptionError: a path is in another store than those of whose objects the queue tells.
     """
     given = options.of(NotificationOptions)
     if given.url is None:
         return None
-    others = [path.url for path in paths if store_of(path.url) != "s3"]
+    service = service_of(given.url)
+    others = [path.url for path in paths if store_of(path.url) not in service.stores]
     if others:
         raise given.refusal(
-            "url", f"tells of objects in S3, and {', '.join(others)} is not there: remove one of the two"
+            "url",
+            f"tells of objects in {service.store}, and {', '.join(others)} is not there: remove one of the "
+            "two",
         )
-    client = storage.get("client_kwargs", {})
-    shared = {
-        "aws_access_key_id": storage.get("key"),
-        "aws_secret_access_key": storage.get("secret"),
-        "aws_session_token": storage.get("token"),
-        "profile": storage.get("profile"),
-        "region_name": client.get("region_name"),
-    }
-    of_storage = {name: value for name, value in shared.items() if value is not None}
     return QueueSettings(
         url=given.url,
-        client_options={**of_storage, **given.client_options},
+        client_options={**service.queue.shared_options(storage), **given.client_options},
         listing_interval_ms=given.listing_interval_ms,
     )
