@@ -37,7 +37,8 @@ def repacked(archive: bytes, time_s: int) -> bytes:
     """Return a source distribution with one time, without owners, and with its files in order."""
     packed = io.BytesIO()
     with (
-        tarfile.open(fileobj=io.BytesIO(archive)) as source,
+        # Not compressed: in another order, each file would be looked for from the beginning.
+        tarfile.open(fileobj=io.BytesIO(gzip.decompress(archive))) as source,
         gzip.GzipFile(filename="", mode="wb", fileobj=packed, mtime=time_s) as zipped,
         tarfile.open(fileobj=zipped, mode="w", format=tarfile.PAX_FORMAT) as target,
     ):

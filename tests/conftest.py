@@ -21,6 +21,7 @@ import pytest
 import headwater as hw
 from headwater.core import redaction
 from local_kafka import LocalKafka
+from local_kafka_config import free_port
 from local_postgres import LocalPostgres
 from local_registry import LocalRegistry
 from spark_archive import jars, jvm_options
@@ -129,7 +130,8 @@ def topic(request: pytest.FixtureRequest, _numbers: itertools.count[int]) -> str
 def spark_connect_port() -> Iterator[int]:
     """The port of a local Spark Connect server: always the same one.
 
-    A test that starts such a server holds it meanwhile; others on this machine wait.
+    A test that starts such a server holds it meanwhile; others on this machine wait. Most tests of clients
+    take `spark_connect`, which starts no Spark.
     """
     with Path(tempfile.gettempdir(), "headwater-tests-spark-connect.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -192,6 +194,21 @@ def spark(spark_conf: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) 
     session = builder.config(map={**spark_conf, **own}).getOrCreate()
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def spark_connect(spark: SparkSession) -> Iterator[str]:
+    """Serve the Spark of all tests over Spark Connect; return the address for clients, each a program.
+
+    A client has a session of its own there. Tables of Spark's default catalog are those of the other tests.
+    """
+    context = spark._jsc.sc()
+    port = free_port()
+    context.conf().set("spark.connect.grpc.binding.port", str(port))
+    service = spark._jvm.org.apache.spark.sql.connect.SparkConnectPlugin().driverPlugin()
+    service.init(context, None)
+    yield f"sc://127.0.0.1:{port}"
+    service.shutdown()
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""The steps of ``spark-pipelines run`` in one process, which a catalogue in memory needs; answers as JSON."""
+"""The steps of ``spark-pipelines run`` in one session, which a catalogue in memory needs; answers as JSON."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 def main(job: dict[str, Any]) -> None:
     """Make the schema, run the pipeline, and show tables, for each line of standard input."""
-    spark = SparkSession.builder.remote("local[2]").config(map=job["conf"]).getOrCreate()
+    spark = SparkSession.builder.remote(job["remote"]).config(map=job["conf"]).getOrCreate()
     spec_path = Path(job["spec"])
     spec = cli.load_pipeline_spec(spec_path)
     for name, value in spec.configuration.items():

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyspark
 import pytest
@@ -17,6 +18,9 @@ from pyarrow import parquet
 
 from local_kafka import LocalKafka
 from tests.patience import PATIENCE_S
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 MEMORY = "org.apache.spark.sql.connector.catalog.SharedTablesInMemoryRowLevelOperationTableCatalog"
@@ -28,8 +32,7 @@ QUERIES = (
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.heavy("each run of a pipeline starts a Spark of its own"),
-    pytest.mark.usefixtures("spark_connect_port"),
+    pytest.mark.heavy("each run of a pipeline is a program, which a JVM starts"),
 ]
 
 
@@ -37,24 +40,23 @@ def copied(example: str, folder: Path, replaced: Mapping[str, str]) -> Path:
     """Return a copy of an example's folder with other places."""
     project = folder / example
     shutil.copytree(EXAMPLES / example, project)
-    spec = project / "spark-pipeline.yml"
-    text = spec.read_text()
+    texts = [project / "spark-pipeline.yml", *project.glob("transformations/*.py")]
     for old, new in replaced.items():
-        assert old in text
-        text = text.replace(old, new)
-    spec.write_text(text)
+        assert any(old in file.read_text() for file in texts), old
+        for file in texts:
+            file.write_text(file.read_text().replace(old, new))
     return project
 
 
-def run_pipeline(project: Path, conf: Mapping[str, Any]) -> None:
+def run_pipeline(project: Path, *options: str, conf: Mapping[str, Any] | None = None) -> None:
     """Run ``spark-pipelines run`` in a project."""
     settings = project / "conf"
     settings.mkdir(exist_ok=True)
-    lines = (f"{name} {value}\n" for name, value in conf.items())
+    lines = (f"{name} {value}\n" for name, value in (conf or {}).items())
     (settings / "spark-defaults.conf").write_text("".join(lines))
     home = Path(pyspark.__file__).parent
     ran = subprocess.run(
-        [str(home / "bin" / "spark-pipelines"), "run"],
+        [str(home / "bin" / "spark-pipelines"), "run", *options],
         cwd=project,
         env={**os.environ, "SPARK_CONF_DIR": str(settings), "SPARK_HOME": str(home)},
         capture_output=True,
@@ -70,38 +72,75 @@ def rows_of(tables: Path, table: str) -> list[tuple[Any, ...]]:
     return sorted((tuple(row.values()) for row in files), key=repr)
 
 
-def test_typed_rows_and_files_become_tables_and_views_and_a_second_run_adds_what_is_new(
-    spark_conf: dict[str, Any], kafka: LocalKafka, topic: str, tmp_path: Path
-) -> None:
+@pytest.fixture
+def typed_rows(kafka: LocalKafka, topic: str, tmp_path: Path) -> Path:
+    """A copy of the example that reads the test's topic and folder, with records and a file in them."""
     kafka.create_topic(topic, 2)
     kafka.produce(topic, [b'{"product":"tea","quantity":3}', b'{"product":"ink","quantity":0}', b"{"])
     inbox = tmp_path / "inbox"
     inbox.mkdir()
     (inbox / "1.json").write_text('{"product":"tea","quantity":1}\n')
-    project = copied(
-        "pipeline_typed_rows",
-        tmp_path,
-        {"localhost:9092": kafka.bootstrap_servers, "/tmp/headwater-pipeline": str(tmp_path)},
-    )
-    program = project / "transformations" / "orders.py"
-    subscribed = '.option("subscribe", "{}")'
-    assert subscribed.format("orders") in program.read_text()
-    program.write_text(program.read_text().replace(subscribed.format("orders"), subscribed.format(topic)))
+    places = {
+        "localhost:9092": kafka.bootstrap_servers,
+        "/tmp/headwater-pipeline": str(tmp_path),
+        '.option("subscribe", "orders")': f'.option("subscribe", "{topic}")',
+    }
+    return copied("pipeline_typed_rows", tmp_path, places)
+
+
+@pytest.fixture
+def database(spark: SparkSession, topic: str) -> Iterator[str]:
+    """A database of the test's own."""
+    name = topic.replace("-", "_")
+    spark.sql(f"CREATE DATABASE {name}")
+    yield name
+    spark.sql(f"DROP DATABASE {name} CASCADE")
+
+
+def test_typed_rows_and_files_become_tables_and_views_and_a_second_run_adds_what_is_new(
+    typed_rows: Path,
+    spark: SparkSession,
+    spark_connect: str,
+    kafka: LocalKafka,
+    *,
+    topic: str,
+    database: str,
+    tmp_path: Path,
+) -> None:
+    spec = typed_rows / "spark-pipeline.yml"
+    spec.write_text(spec.read_text().replace("database: default", f"database: {database}"))
+    tables = Path(spark.conf.get("spark.sql.warehouse.dir").removeprefix("file:"), f"{database}.db")
+    run = functools.partial(run_pipeline, typed_rows, "--remote", spark_connect)
+    check_two_runs(run, tmp_path / "inbox", tables, functools.partial(kafka.produce, topic))
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("spark_connect_port")
+def test_the_tables_of_a_run_are_found_by_the_next_spark_in_a_metastore(
+    typed_rows: Path, spark_conf: dict[str, Any], kafka: LocalKafka, topic: str, tmp_path: Path
+) -> None:
     tables = tmp_path / "tables"
-    # Another run must find the tables: a metastore, in the folder of the project.
+    # In the folder of the project.
     conf = spark_conf | {"spark.sql.warehouse.dir": str(tables), "spark.sql.catalogImplementation": "hive"}
-    run_pipeline(project, conf)
+    run = functools.partial(run_pipeline, typed_rows, conf=conf)
+    check_two_runs(run, tmp_path / "inbox", tables, functools.partial(kafka.produce, topic))
+
+
+def check_two_runs(
+    run: Callable[[], None], inbox: Path, tables: Path, produce: Callable[..., object]
+) -> None:
+    run()
     assert [row[:3] for row in rows_of(tables, "bad_orders")] == [("ink", 0, None), (None, None, "{")]
     assert rows_of(tables, "balance") == [("tea", 2)]
-    kafka.produce(topic, [b'{"product":"ink","quantity":5}'])
+    produce([b'{"product":"ink","quantity":5}'])
     (inbox / "2.json").write_text('{"product":"ink","quantity":2}\n')
-    run_pipeline(project, conf)
+    run()
     assert rows_of(tables, "balance") == [("ink", 3), ("tea", 2)]
     assert len(rows_of(tables, "orders")) == 4
 
 
 def test_changes_of_debezium_become_slowly_changing_dimensions_of_both_types(
-    spark_conf: dict[str, Any], kafka: LocalKafka, topic: str, tmp_path: Path
+    spark_connect: str, kafka: LocalKafka, topic: str, tmp_path: Path
 ) -> None:
     kafka.create_topic(topic, 2)
     produce_changes(kafka, topic, [("c", None, (1, "Anne")), ("c", None, (2, "Ben"))])
@@ -116,7 +155,8 @@ def test_changes_of_debezium_become_slowly_changing_dimensions_of_both_types(
     )
     job = {
         "spec": str(project / "spark-pipeline.yml"),
-        "conf": spark_conf | {"spark.sql.catalog.lake": MEMORY},
+        "remote": spark_connect,
+        "conf": {"spark.sql.catalog.lake": MEMORY},
         "queries": QUERIES,
     }
     log = tmp_path / "steps.log"

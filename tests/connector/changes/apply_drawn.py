@@ -69,7 +69,7 @@ def _compare(spark: SparkSession, table: str, model: ModelTable) -> None:
 def main(job: dict[str, Any]) -> None:
     """Apply drawn logs to tables of a namespace, by hand and in a stream."""
     builder = SparkSession.builder
-    builder = builder.remote("local[2]") if job["over_connect"] else builder.master("local[2]")
+    builder = builder.remote(job["remote"]) if job["remote"] else builder.master("local[2]")
     spark = builder.config(map=job["conf"]).getOrCreate()
     spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {job['namespace']}")
     rng = random.Random(job["seed"])

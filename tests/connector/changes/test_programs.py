@@ -1,4 +1,4 @@
-"""`hw.apply_changes` in programs with a Spark of their own: over Spark Connect, and into Delta tables."""
+"""`hw.apply_changes` in programs with a session of their own: over Spark Connect, and into Delta tables."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COLUMNS_BY_NAME = "USING delta TBLPROPERTIES ('delta.columnMapping.mode' = 'name
 
 def applied(conf: dict[str, Any], folder: Path, **job: Any) -> None:
     """Run the program to its end."""
-    given = {**job, "conf": conf | {"spark.sql.warehouse.dir": f"{folder}/tables"}, "folder": str(folder)}
+    given = {**job, "conf": conf, "folder": str(folder)}
     ran = subprocess.run(
         [sys.executable, str(Path(__file__).with_name("apply_drawn.py")), json.dumps(given)],
         capture_output=True,
@@ -33,24 +33,24 @@ def applied(conf: dict[str, Any], folder: Path, **job: Any) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.heavy("a Spark of its own, over Connect")
-@pytest.mark.usefixtures("spark_connect_port")
+@pytest.mark.heavy("merges of drawn logs, in the first program over Spark Connect")
 def test_over_spark_connect_a_stream_applies_its_batches(
-    spark_conf: dict[str, Any], seed: int, tmp_path: Path
+    spark_connect: str, seed: int, tmp_path: Path
 ) -> None:
-    conf = spark_conf | {"spark.sql.catalog.memory": MEMORY}
+    conf = {"spark.sql.catalog.memory": MEMORY}
     place = {"namespace": "memory.shop", "using": ""}
-    applied(conf, tmp_path, over_connect=True, seed=seed, rounds=1, **place)
+    applied(conf, tmp_path, remote=spark_connect, seed=seed, rounds=1, **place)
 
 
 @needs_delta
 @pytest.mark.slow
 @pytest.mark.heavy("a Spark of its own, with Delta")
 @pytest.mark.usefixtures("spark_connect_port")
-@pytest.mark.parametrize("over_connect", [False, True])
+@pytest.mark.parametrize("remote", [None, "local[2]"])
 def test_delta_tables_end_as_the_changed_ones(
-    spark_conf: dict[str, Any], seed: int, tmp_path: Path, over_connect: bool
+    spark_conf: dict[str, Any], seed: int, tmp_path: Path, remote: str | None
 ) -> None:
     conf = spark_conf | delta_settings(spark_conf) | {"spark.databricks.delta.snapshotPartitions": "1"}
+    conf["spark.sql.warehouse.dir"] = f"{tmp_path}/tables"
     place = {"namespace": "shop", "using": COLUMNS_BY_NAME}
-    applied(conf, tmp_path, over_connect=over_connect, seed=seed, rounds=2, **place)
+    applied(conf, tmp_path, remote=remote, seed=seed, rounds=2, **place)

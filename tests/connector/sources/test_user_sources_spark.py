@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pyspark.errors import PySparkException
@@ -21,10 +20,9 @@ LISTS = "tests.simple_sources:ListsSource"
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("spark_connect_port")
-def test_a_class_of_main_is_pickled_by_value_over_spark_connect(spark_conf: dict[str, Any]) -> None:
+def test_a_class_of_main_is_pickled_by_value_over_spark_connect(spark_connect: str) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "tests/connector/sources/user_source_program.py", json.dumps(spark_conf)]
+    command = [sys.executable, "tests/connector/sources/user_source_program.py", spark_connect]
     done = subprocess.run(
         command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=PATIENCE_S, check=False
     )

@@ -1,6 +1,6 @@
 """A program with a source of its own: the class exists nowhere but in ``__main__``.
 
-A client of Spark Connect, which starts its server. The one argument: Spark's settings as JSON.
+A client of Spark Connect. The one argument: the address of its server.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Countdown(hw.SimpleSource, hw.Heads):
 
 
 def main() -> None:
-    spark = SparkSession.builder.remote("local[2]").config(map=json.loads(sys.argv[1])).getOrCreate()
+    spark = SparkSession.builder.remote(sys.argv[1]).getOrCreate()
     hw.register(spark, Countdown)
     batch = spark.read.format("countdown").load()
     with tempfile.TemporaryDirectory() as folder:
