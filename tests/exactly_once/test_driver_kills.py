@@ -24,7 +24,9 @@ from tests.patience import PATIENCE_S
 Make = Callable[..., Pipeline]
 
 ROUNDS = int(os.environ.get("HEADWATER_CRASH_ROUNDS", "6"))
-"""Kills at seeded points. Each costs the start of a JVM."""
+"""Kills at seeded points in long rounds. Each costs the start of a JVM."""
+
+IN_ROUNDS = pytest.mark.parametrize("rounds", [3, pytest.param(ROUNDS, marks=pytest.mark.long)])
 
 PARTITIONS = 4
 MOST_EVENTS = 80
@@ -73,23 +75,30 @@ def test_a_driver_killed_at_every_step_of_a_checkpoint(
 @pytest.mark.crash
 @pytest.mark.slow
 @pytest.mark.timeout(600 + 60 * ROUNDS)
+@IN_ROUNDS
 def test_a_driver_killed_at_seeded_points(
-    disk: Disk, start: Callable[[], Program], kafka: LocalKafka, topic: str, rng: random.Random
+    disk: Disk,
+    start: Callable[[], Program],
+    kafka: LocalKafka,
+    *,
+    topic: str,
+    rng: random.Random,
+    rounds: int,
 ) -> None:
     kafka.create_topic(topic, PARTITIONS)
     producer = Producer(kafka, topic, PARTITIONS)
     late: list[tuple[int, int]] = []
     with producer.running():
-        for number in range(ROUNDS):
+        for number in range(rounds):
             fatal = rng.randrange(MOST_EVENTS)
             with FolderWatch(disk.folders) as watch, start() as driver:
                 watch.wait_for(fatal, driver.check)
                 kill = rng.choice([driver.kill, driver.kill_jvm])
                 kill()
             print(
-                f"round {number + 1} of {ROUNDS}: {kill.__name__} at file event {fatal}: {disk}", flush=True
+                f"round {number + 1} of {rounds}: {kill.__name__} at file event {fatal}: {disk}", flush=True
             )
-            if number == ROUNDS // 2:
+            if number == rounds // 2:
                 kafka.add_partitions(topic, PARTITIONS + 1)
                 late = kafka.produce(topic, [b"late"] * 10, keys=[b"-1"] * 10, partition=PARTITIONS)
     everything_once(disk.job, [*producer.written, *((*place, -1) for place in late)])
@@ -98,6 +107,7 @@ def test_a_driver_killed_at_seeded_points(
 @pytest.mark.crash
 @pytest.mark.slow
 @pytest.mark.timeout(600 + 60 * ROUNDS)
+@IN_ROUNDS
 def test_a_driver_killed_around_the_records_that_end_partitions(
     pipeline: Make,
     spark_conf: dict[str, Any],
@@ -106,6 +116,7 @@ def test_a_driver_killed_around_the_records_that_end_partitions(
     *,
     topic: str,
     rng: random.Random,
+    rounds: int,
 ) -> None:
     kafka.create_topic(topic, PARTITIONS)
     ends = {str(partition): rng.randrange(200) for partition in range(PARTITIONS - 1)}
@@ -113,16 +124,19 @@ def test_a_driver_killed_around_the_records_that_end_partitions(
         at = ends.get(str(partition))
         values = [b"end" if number == at else b"row" for number in range(250)]
         kafka.produce(topic, values, partition=partition)
-    disk = Disk(pipeline(maxOffsetsPerTrigger=20, stopAtRecord='{"value": "end"}'))
+    # Together, all rounds come past the ends.
+    disk = Disk(
+        pipeline(maxOffsetsPerTrigger=max(120 // rounds, PARTITIONS), stopAtRecord='{"value": "end"}')
+    )
     disk.make()
     job = {**disk.job.job(spark_conf), "master": "local[2]", "trigger": {}}
-    for number in range(ROUNDS):
+    for number in range(rounds):
         # One batch at the least in each round, and fewer than there are in all rounds together.
         fatal = rng.randrange(MOST_EVENTS // 5, MOST_EVENTS // 2)
         with FolderWatch(disk.folders) as watch, Program("driver.py", job, tmp_path / "log") as driver:
             watch.wait_for(fatal, driver.check)
             driver.kill()
-        print(f"round {number + 1} of {ROUNDS}: killed at file event {fatal}: {disk}", flush=True)
+        print(f"round {number + 1} of {rounds}: killed at file event {fatal}: {disk}", flush=True)
     for _ in range(2):
         disk.job.drain()
         kafka.produce(topic, [b"behind"], partition=0)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ROUNDS = int(os.environ.get("HEADWATER_CRASH_ROUNDS", "6")) // 2
-"""Kills at seeded points. Each costs the start of a JVM."""
+"""Kills at seeded points in long rounds. Each costs the start of a JVM."""
 
 MOST_EVENTS = 60
 """About what four batches write into the folders that are watched."""
@@ -34,8 +34,9 @@ MOST_EVENTS = 60
 @pytest.mark.crash
 @pytest.mark.slow
 @pytest.mark.timeout(600 + 60 * ROUNDS)
+@pytest.mark.parametrize("rounds", [2, pytest.param(ROUNDS, marks=pytest.mark.long)])
 def test_files_are_read_once_and_deleted_only_when_committed_though_the_driver_is_killed(
-    spark: SparkSession, spark_conf: dict[str, Any], tmp_path: Path, rng: random.Random
+    spark: SparkSession, spark_conf: dict[str, Any], tmp_path: Path, rng: random.Random, rounds: int
 ) -> None:
     # More files come than the offset can name.
     options = {"cleanSource": "delete", "maxFilesPerTrigger": "25", "stateLocation": str(tmp_path / "state")}
@@ -47,7 +48,7 @@ def test_files_are_read_once_and_deleted_only_when_committed_though_the_driver_i
     for _ in range(30):
         writer.drop()
     with writer.running():
-        for number in range(ROUNDS):
+        for number in range(rounds):
             fatal = rng.randrange(MOST_EVENTS)
             with (
                 FolderWatch(disk.folders) as watch,
@@ -59,7 +60,7 @@ def test_files_are_read_once_and_deleted_only_when_committed_though_the_driver_i
             dropped = set(writer.dropped)
             removed = dropped - {entry.name for entry in job.inbox.iterdir()}
             print(
-                f"round {number + 1} of {ROUNDS}: {kill.__name__} at file event {fatal}: {disk}, "
+                f"round {number + 1} of {rounds}: {kill.__name__} at file event {fatal}: {disk}, "
                 f"{len(removed)} files deleted",
                 flush=True,
             )

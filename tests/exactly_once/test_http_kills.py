@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ROUNDS = int(os.environ.get("HEADWATER_CRASH_ROUNDS", "2"))
-"""Rounds of kills at seeded points. Each costs the start of a driver and two executors."""
+"""Rounds of kills at seeded points in long rounds. Each costs the start of a driver and two executors."""
 
 
 @pytest.fixture
@@ -33,8 +33,15 @@ def api() -> Iterator[Api]:
 @pytest.mark.crash
 @pytest.mark.slow
 @pytest.mark.timeout(600 + 60 * ROUNDS)
+@pytest.mark.parametrize("rounds", [1, pytest.param(ROUNDS, marks=pytest.mark.long)])
 def test_a_driver_killed_at_seeded_points_writes_every_item_once(
-    api: Api, spark: SparkSession, spark_conf: dict[str, Any], rng: random.Random, tmp_path: Path
+    api: Api,
+    spark: SparkSession,
+    spark_conf: dict[str, Any],
+    rng: random.Random,
+    *,
+    tmp_path: Path,
+    rounds: int,
 ) -> None:
     options = {
         "source": "http",
@@ -44,7 +51,7 @@ def test_a_driver_killed_at_seeded_points_writes_every_item_once(
         "pollInterval": "100ms",
     }
     job = BarrierJob(spark, spark_conf, tmp_path, options, ["item"], "local-cluster[1,2,512]")
-    assert job.kill_rounds(ROUNDS, rng) == {"Python worker": ROUNDS, "executor": ROUNDS, "driver": ROUNDS}
+    assert job.kill_rounds(rounds, rng) == {"Python worker": rounds, "executor": rounds, "driver": rounds}
     # In this order, so that the items that have grown so far stay.
     api.items = api.count()
     api.grow_per_s = 0
