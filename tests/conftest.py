@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import gc
 import itertools
 import os
 import random
@@ -61,6 +62,17 @@ hypothesis.settings.load_profile("headwater")
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--long", action="store_true", help="run the tests that are marked as long, too")
     parser.addoption("--ask-spark", action="store_true", help="store what Spark answers to tests of parity")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Leave what is collected out of searches for garbage: it stays, and would take most of their time."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -202,6 +214,7 @@ def spark_connect(spark: SparkSession) -> Iterator[str]:
 
     A client has a session of its own there. Tables of Spark's default catalog are those of the other tests.
     """
+    assert spark._jvm is not None
     context = spark._jsc.sc()
     port = free_port()
     context.conf().set("spark.connect.grpc.binding.port", str(port))

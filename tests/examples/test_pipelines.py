@@ -109,7 +109,9 @@ def test_typed_rows_and_files_become_tables_and_views_and_a_second_run_adds_what
 ) -> None:
     spec = typed_rows / "spark-pipeline.yml"
     spec.write_text(spec.read_text().replace("database: default", f"database: {database}"))
-    tables = Path(spark.conf.get("spark.sql.warehouse.dir").removeprefix("file:"), f"{database}.db")
+    warehouse = spark.conf.get("spark.sql.warehouse.dir")
+    assert warehouse is not None
+    tables = Path(warehouse.removeprefix("file:"), f"{database}.db")
     run = functools.partial(run_pipeline, typed_rows, "--remote", spark_connect)
     check_two_runs(run, tmp_path / "inbox", tables, functools.partial(kafka.produce, topic))
 

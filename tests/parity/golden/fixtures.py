@@ -61,7 +61,8 @@ def select_cases(config: pytest.Config, items: list[pytest.Item]) -> None:
     """
     if mode_of(config) is Mode.STORED:
         for item in filter(has_stored_answers, items):
-            if item.get_closest_marker("timeout") and not _answers_to(item):
+            module, test = place_of(item)
+            if item.get_closest_marker("timeout") and test not in _tests_with_answers(module):
                 item.add_marker("long")
     if mode_of(config) is not Mode.ASK:
         return
@@ -175,6 +176,11 @@ def new_answers() -> Iterator[NewAnswers]:
 def _answers_to(item: pytest.Item) -> dict[str, Any]:
     module, test = place_of(item)
     return _stored(pyspark.__version__, module).get(test, {})
+
+
+@functools.cache
+def _tests_with_answers(module: str) -> set[str]:
+    return AnswerFile(pyspark.__version__, module).tests()
 
 
 @functools.cache

@@ -27,6 +27,7 @@ def test_each_case_has_answers_and_each_answer_a_case(request: pytest.FixtureReq
     cases = by_module(filter(has_stored_answers, request.session.items))
     for module, tests in cases.items():
         stored = AnswerFile(version, module).read().keys()
+        assert AnswerFile(version, module).tests() == stored
         if not stored:
             continue  # Spark itself is asked
         assert tests <= stored, f"scripts/test --ask-spark tests/{module}"
