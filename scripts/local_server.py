@@ -45,7 +45,13 @@ class LocalServer(ABC):
         Raises:
             RuntimeError: it ended, or does not answer. The message shows the end of its log.
         """
-        if not self._launch():
+        try:
+            is_up = self._launch()
+        except BaseException:
+            # Nobody else ends it: the context was not entered.
+            self.stop()
+            raise
+        if not is_up:
             self.stop()
             raise RuntimeError(f"{self._name} did not start: {(self._folder / 'log').read_text()[-_SHOWN:]}")
 

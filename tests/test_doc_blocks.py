@@ -30,6 +30,7 @@ PAGES = (
     "formats",
     "http",
     "hybrid",
+    "kinesis",
     "mqtt",
     "nats",
     "redis",

@@ -16,6 +16,7 @@ PAGES = {
     "hybrid": ("hybrid.md",),
     "mqtt": ("mqtt.md",),
     "nats": ("nats.md",),
+    "kinesis": ("kinesis.md",),
     "redis": ("redis.md",),
     "files": ("files.md",),
     "demo": ("demo.md",),
@@ -40,6 +41,7 @@ COLUMNS: dict[str, dict[str, str]] = {
     "http": {"url": "http://localhost:1/items", "badPages": "column"},
     "mqtt": {"broker": "mqtt://localhost:1", "topics": "orders"},
     "redis": {"url": "redis://localhost:1", "keys": "orders"},
+    "kinesis": {"streams": "orders"},
     "nats": {"servers": "nats://localhost:1", "streams": "orders", "includeHeaders": "true"},
     "demo": {},
 }

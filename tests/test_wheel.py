@@ -54,6 +54,7 @@ def test_the_wheel_names_its_version_license_links_and_extras(distributions: Dis
         "kafka",
         "mqtt",
         "nats",
+        "kinesis",
         "redis",
         "formats",
         "gcs",

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from headwater.core.jsons import JsonValue
-from headwater.core.simple_source import NamedSplit
+from headwater.core.simple_source import Finished, NamedSplit
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -98,8 +98,8 @@ class ReadsAhead(Protocol):
 class Retires(Protocol):
     """The source can tell splits that are gone for good from those that it only does not see.
 
-    Planned mode only: a split that `SimpleSource.discover` does not return any more keeps its position
-    otherwise, for 30 days, and goes on there when it is back.
+    In planned mode a split that `SimpleSource.discover` does not return any more keeps its position
+    otherwise, for 30 days, and goes on there when it is back. In barrier mode it leaves the query otherwise.
     """
 
     @abstractmethod
@@ -107,10 +107,38 @@ class Retires(Protocol):
         """Return whether a split is gone for good: deleted, closed, archived. Its position is forgotten then.
 
         On the driver, before every batch, for each split with a position that ``discover`` did not return;
-        may block. Should a split of this name come back, it begins at `SimpleSource.start`.
+        may block. Should a split of this name come back, it begins at `SimpleSource.start`. In barrier mode
+        these have not been read to their end: raise `headwater.core.errors.DataLossError` if that is a loss.
+        With the answer no, such a split is read on.
 
         Ask the outside, and do not remember: after a restart the same question comes again for as long as
         the answer was no, or its batch was not logged.
+        """
+
+
+@runtime_checkable
+class OrdersSplits(Protocol):
+    """Splits follow each other: one begins only where those before it have ended, as shards that are split.
+
+    Barrier mode only. A stream reads a split when all of its parents are `Finished`; until then it is not
+    assigned, whatever `SimpleSource.discover` returns. In a batch all splits are read at once: its rows have
+    no order.
+    """
+
+    @abstractmethod
+    def parents(self, split: NamedSplit) -> Sequence[str]:
+        """Return the names of the splits that must have ended before this one begins.
+
+        On the driver, after `SimpleSource.discover`, for each split that is new; no I/O. A name that is not
+        discovered any more counts as ended.
+        """
+
+    @abstractmethod
+    def first_start(self, split: NamedSplit, *, is_batch: bool) -> JsonValue | Finished:
+        """Return where a split of a new query begins, or of a batch; `Finished` if it is not to be read.
+
+        On the driver, for each split that the first look finds. What begins later, begins at
+        `SimpleSource.start`: a split that has waited for its parents, or that is found while the query runs.
         """
 
 

@@ -148,8 +148,8 @@ class SimpleSource(ABC):
         * In planned mode it is out of sight: it is not read, and its position is kept for 30 days (of 10,000
           splits at the most). Back with the same info, it goes on there. It leaves for good if the source
           says so (`headwater.core.abilities.Retires`). If no split at all is there, nothing changes.
-        * In barrier mode it leaves the query, read or not: if the answer may be incomplete, raise
-          `TransientSourceError` instead.
+        * In barrier mode it leaves the query, read or not, unless the source says otherwise (`Retires`): if
+          the answer may be incomplete, raise `TransientSourceError` instead.
 
         A split that was `Finished` is not read again for as long as it is still discovered. Splits that
         `read` found (`Page.children`) need not be returned.

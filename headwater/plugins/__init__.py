@@ -2,6 +2,9 @@
 
 They import nothing of headwater but ``headwater`` itself and its public modules, so each is an example, too.
 
+* `kinesis`: Amazon Kinesis: shards as splits, sequence numbers as positions;
+* `kinesis_records`: what is packed into its records;
+* `kinesis_server`: its client;
 * `nats`: NATS JetStream: streams as splits, sequences as positions;
 * `nats_server`: its connections, and pages of messages;
 * `redis`: Redis Streams: keys as splits, ids as positions;

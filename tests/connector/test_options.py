@@ -81,7 +81,7 @@ def test_a_hint_is_short_and_never_a_wild_guess(given: str, hint: str) -> None:
         (
             "demo",
             "barrierrows",
-            "option 'barrierRows': is an option of the sources http and mqtt, not of demo",
+            "option 'barrierRows': is an option of the sources http, kinesis and mqtt, not of demo",
         ),
         (
             "tests.simple_sources:LogSource",

@@ -4,8 +4,15 @@ from collections.abc import Iterator
 
 import pytest
 
+from local_kinesis import LocalKinesis
 from local_nats import LocalNats
 from local_redis import LocalRedis
+
+
+@pytest.fixture(scope="session")
+def kinesis() -> Iterator[LocalKinesis]:
+    with LocalKinesis() as running:
+        yield running
 
 
 @pytest.fixture(scope="session")

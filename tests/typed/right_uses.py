@@ -24,6 +24,7 @@ batches: list[DataFrame] = [
     hw.read.demo(spark, rows=5, disorder=timedelta(seconds=1)),
     hw.read.files(spark, format="csv", path=["/a", "/b"], header=True, modified_after=datetime.now(UTC)),
     hw.read.redis(spark, url="redis://a:6379", keys=["orders:*"], cluster=True),
+    hw.read.kinesis(spark, streams=["orders"], region="eu-west-1", secret_access_key="env:KEY"),
     hw.read.nats(spark, servers=["nats://a:4222"], streams=["orders"], starting_position="earliest"),
     hw.read.http(spark, url="https://api.example.com/orders", params={"limit": 100}, headers={"X": "y"}),
     hw.read.hybrid(spark, sources=["a", "b"], parts={"a.source": "demo"}, seam_time=datetime.now(UTC)),
@@ -46,6 +47,7 @@ streams: list[DataFrame] = [
     hw.read_stream.hybrid(spark, sources="a,b", parts={"a.source": "demo"}, seam_offsets="end"),
     hw.read_stream.kafka(spark, servers="a:9092", topic_pattern="^orders", max_offsets_per_trigger=1_000),
     hw.read_stream.redis(spark, url="redis://a:6379", keys="orders", max_rows_per_trigger=100),
+    hw.read_stream.kinesis(spark, streams="orders", state_location="s3://b/s", starting_position="latest"),
     hw.read_stream.nats(spark, servers="nats://a:4222", subjects=["orders.>"], fail_on_data_loss=False),
     hw.read_stream.mqtt(spark, broker="mqtt://localhost:1883", topics=["orders/#"], client_id="orders"),
     hw.read_stream.postgres(
@@ -113,6 +115,25 @@ class Lines(
         if stop is None:
             raise hw.TransientSourceError("away", source="lines", split=split.name, position=position)
         yield hw.Page([(str(number),) for number in range(position, stop)], stop)
+
+
+class Shards(hw.SimpleSource, hw.OrdersSplits):
+    """Splits that follow each other."""
+
+    name = "shards"
+    schema = SCHEMA
+
+    def discover(self) -> list[hw.NamedSplit]:
+        return [hw.NamedSplit("one"), hw.NamedSplit("two", info="one")]
+
+    def parents(self, split: hw.NamedSplit) -> list[str]:
+        return [str(split.info)] if split.info else []
+
+    def first_start(self, split: hw.NamedSplit, *, is_batch: bool) -> int | hw.Finished:
+        return 0 if is_batch else hw.Finished()
+
+    def read(self, split: hw.NamedSplit, position: Any, stop: Any = None) -> Iterator[hw.Page]:
+        yield hw.Page([("a",)], 1)
 
 
 class Server(hw.options.Spec):

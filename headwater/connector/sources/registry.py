@@ -58,6 +58,7 @@ BUILT_IN: Final = {
     "kafka": BuiltIn(
         "kafka.source:configure_kafka", "kafka.options:KAFKA_OPTIONS", "Kafka", "docs/options.md"
     ),
+    "kinesis": BuiltIn("headwater.plugins.kinesis:Kinesis", "", "Amazon Kinesis", "docs/kinesis.md"),
     "mqtt": BuiltIn("mqtt.options:configure_mqtt", "mqtt.options:MQTT_OPTIONS", "MQTT", "docs/mqtt.md"),
     "nats": BuiltIn("headwater.plugins.nats:Nats", "", "NATS JetStream", "docs/nats.md"),
     "postgres": BuiltIn(

@@ -263,12 +263,25 @@ class BarrierSimpleSource(_SimpleForm, BarrierSource[NamedSplit, Any]):
     def create_enumerator(
         self, context: BarrierSplitEnumeratorContext[NamedSplit, Any]
     ) -> BarrierSimpleSplitEnumerator:
-        return BarrierSimpleSplitEnumerator(context, self.user, self.starting_timestamp_ms)
+        return self._enumerator(context, None)
 
     def restore_enumerator(
         self, context: BarrierSplitEnumeratorContext[NamedSplit, Any], checkpoint: Checkpoint[NamedSplit, Any]
     ) -> BarrierSimpleSplitEnumerator:
-        return BarrierSimpleSplitEnumerator(context, self.user, self.starting_timestamp_ms, checkpoint)
+        return self._enumerator(context, checkpoint)
+
+    def _enumerator(
+        self,
+        context: BarrierSplitEnumeratorContext[NamedSplit, Any],
+        checkpoint: Checkpoint[NamedSplit, Any] | None,
+    ) -> BarrierSimpleSplitEnumerator:
+        return BarrierSimpleSplitEnumerator(
+            context,
+            self.user,
+            self.starting_timestamp_ms,
+            checkpoint,
+            is_batch=self.mode is Boundedness.BOUNDED,
+        )
 
     def is_before(self, position: Any, other: Any) -> bool:
         return self.user.is_before(position, other)

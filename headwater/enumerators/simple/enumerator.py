@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, cast
 
-from headwater.core.abilities import Acknowledges, FindsTimestamps
+from headwater.core.abilities import Acknowledges, FindsTimestamps, OrdersSplits, Retires
 from headwater.core.enumerator import (
     BarrierSplitEnumerator,
     Checkpoint,
@@ -16,7 +17,7 @@ from headwater.core.enumerator import (
 from headwater.core.errors import ContractError
 from headwater.core.jsons import JsonValue
 from headwater.core.outside import MOST_ENUMERATOR_STATE_BYTES, check_json, outside
-from headwater.core.simple_source import NamedSplit, SimpleSource
+from headwater.core.simple_source import Finished, NamedSplit, SimpleSource
 from headwater.core.split import SplitPath
 
 
@@ -57,6 +58,7 @@ class Discovery:
         retired: the splits of the checkpoint of which the source says that they are gone for good.
         losses: what the outside has dropped unread.
         sizes: about how many bytes a record has, by split, if the source tells it.
+        waiting: new splits that begin when their parents have ended.
     """
 
     splits: Mapping[SplitPath, NamedSplit]
@@ -65,6 +67,7 @@ class Discovery:
     retired: Sequence[SplitPath] = ()
     losses: Sequence[DroppedRecords] = ()
     sizes: Mapping[str, int] = field(default_factory=dict)
+    waiting: frozenset[SplitPath] = frozenset()
 
 
 class SimpleSplitEnumerator(SplitEnumerator[NamedSplit, Any]):
@@ -120,11 +123,36 @@ class SimpleSplitEnumerator(SplitEnumerator[NamedSplit, Any]):
         """Ask where splits end, if the mode has to know. On the worker thread."""
         return {}
 
+    def _order(
+        self, new: Mapping[SplitPath, NamedSplit], checkpoint: Checkpoint[NamedSplit, Any] | None
+    ) -> tuple[Mapping[SplitPath, Callable[[], JsonValue]], Collection[SplitPath]]:
+        """Return what begins now, each with what finds out where; and what waits. On the worker thread."""
+        is_new_query = checkpoint is None
+        return {
+            path: partial(self._start, split, is_new_query=is_new_query) for path, split in new.items()
+        }, ()
+
     def _retired(
         self, splits: Mapping[SplitPath, NamedSplit], checkpoint: Checkpoint[NamedSplit, Any]
     ) -> Sequence[SplitPath]:
         """Return which splits of the checkpoint the source says are gone for good. On the worker thread."""
-        return ()
+        source = self._source
+        if not isinstance(source, Retires):
+            return ()
+        logged = {**checkpoint.splits, **{path: kept.split for path, kept in checkpoint.kept.items()}}
+        call = f"{type(source).__name__}.retire"
+        retired = []
+        for path in self._unseen(logged, splits):
+            with outside(call, source=source.name, split=logged[path].name):
+                if source.retire(logged[path]):
+                    retired.append(path)
+        return retired
+
+    def _unseen(
+        self, logged: Mapping[SplitPath, NamedSplit], splits: Mapping[SplitPath, NamedSplit]
+    ) -> Sequence[SplitPath]:
+        """Return the splits that are not discovered any more."""
+        return sorted(logged.keys() - splits.keys())
 
     def _look(self, checkpoint: Checkpoint[NamedSplit, Any] | None, finished: set[SplitPath]) -> Discovery:
         """Ask the source. On the worker thread."""
@@ -133,18 +161,23 @@ class SimpleSplitEnumerator(SplitEnumerator[NamedSplit, Any]):
         # With other info it is another one.
         finished = {path for path in finished if path not in logged or splits.get(path) == logged[path]}
         kept_splits = checkpoint.kept if checkpoint else {}
-        starts = {
-            path: kept_splits[path].position
-            if path in kept_splits and kept_splits[path].split == split
-            else self._start(split, is_new_query=checkpoint is None)
+        new = {
+            path: split
             for path, split in splits.items()
             if path not in finished and logged.get(path) != split
+        }
+        firsts, waiting = self._order(new, checkpoint)
+        starts = {
+            path: kept_splits[path].position
+            if path in kept_splits and kept_splits[path].split == new[path]
+            else first()
+            for path, first in firsts.items()
         }
         positions = {**(checkpoint.positions if checkpoint else {}), **starts}
         retired = self._retired(splits, checkpoint) if checkpoint else ()
         # Nothing is read any more of a split that ended at a record: it may end anywhere.
         read = {path: split for path, split in splits.items() if path not in finished}
-        return Discovery(splits, starts, self._heads_of(read, positions), retired)
+        return Discovery(splits, starts, self._heads_of(read, positions), retired, waiting=frozenset(waiting))
 
     def _acknowledge(self, positions: Mapping[str, JsonValue]) -> None:
         """Tell the source the finished splits. On the worker thread."""
@@ -184,9 +217,12 @@ class SimpleSplitEnumerator(SplitEnumerator[NamedSplit, Any]):
                 position = source.position_at(split, self._starting_timestamp_ms)
             else:
                 position = source.start(split)
+        return self._checked_start(split, position)
+
+    def _checked_start(self, split: NamedSplit, position: JsonValue) -> JsonValue:
         check_json(
             position,
-            f"SimpleSource.start: the first position of split {split.name!r} of source {source.name!r}",
+            f"SimpleSource.start: the first position of split {split.name!r} of source {self._source.name!r}",
         )
         return position
 
@@ -209,6 +245,8 @@ class BarrierSimpleSplitEnumerator(SimpleSplitEnumerator, BarrierSplitEnumerator
         source: of the user.
         starting_timestamp_ms: where the splits of a new query begin; None for `SimpleSource.start`.
         checkpoint: to go on from; None for a new query.
+        is_batch: whether there is one epoch only: no split waits for its parents, if the source orders
+            them.
     """
 
     def __init__(
@@ -217,14 +255,18 @@ class BarrierSimpleSplitEnumerator(SimpleSplitEnumerator, BarrierSplitEnumerator
         source: SimpleSource,
         starting_timestamp_ms: int | None,
         checkpoint: Checkpoint[NamedSplit, Any] | None = None,
+        *,
+        is_batch: bool = False,
     ) -> None:
         super().__init__(context, source, starting_timestamp_ms)
+        self._is_batch = is_batch
         state = checkpoint.state if checkpoint else None
         self._planned = set(cast("list[str]", state["discovered"])) if isinstance(state, dict) else set[str]()
 
     def snapshot_state(self) -> JsonValue:
         """Return the names that were discovered. Called when an epoch is sure to be opened."""
-        self._planned = {path[0] for path in self._seen.splits}
+        # One that waits is new in the next look, too.
+        self._planned = {path[0] for path in self._seen.splits if path not in self._seen.waiting}
         state: JsonValue = {"discovered": list[JsonValue](sorted(self._planned))}
         check_json(
             state,
@@ -241,9 +283,47 @@ class BarrierSimpleSplitEnumerator(SimpleSplitEnumerator, BarrierSplitEnumerator
             return set()
         return {(name,) for name in self._planned if (name,) not in checkpoint.splits}
 
+    def _order(
+        self, new: Mapping[SplitPath, NamedSplit], checkpoint: Checkpoint[NamedSplit, Any] | None
+    ) -> tuple[Mapping[SplitPath, Callable[[], JsonValue]], Collection[SplitPath]]:
+        """Hold back what has unread parents, and all that a new query is not to read."""
+        source = self._source
+        begins, _ = super()._order(new, checkpoint)
+        if not isinstance(source, OrdersSplits):
+            return begins, ()
+        if checkpoint is None:
+            firsts = {path: self._first_start(source, split) for path, split in new.items()}
+            begins = {
+                path: partial(self._checked_start, new[path], position)
+                for path, position in firsts.items()
+                if not isinstance(position, Finished)
+            }
+        if self._is_batch:
+            return begins, ()
+        unread = {*begins, *(checkpoint.splits if checkpoint else ())}
+        waiting = {path for path in begins if self._parents(source, new[path]) & unread}
+        return {path: first for path, first in begins.items() if path not in waiting}, waiting
+
+    def _first_start(self, source: OrdersSplits, split: NamedSplit) -> JsonValue | Finished:
+        name = self._source.name
+        with outside(f"{type(source).__name__}.first_start", source=name, split=split.name):
+            return source.first_start(split, is_batch=self._is_batch)
+
+    def _parents(self, source: OrdersSplits, split: NamedSplit) -> set[SplitPath]:
+        with outside(f"{type(source).__name__}.parents", source=self._source.name, split=split.name):
+            names = set(source.parents(split)) - {split.name}
+        return {(name,) for name in names}
+
+    def _unseen(
+        self, logged: Mapping[SplitPath, NamedSplit], splits: Mapping[SplitPath, NamedSplit]
+    ) -> Sequence[SplitPath]:
+        # A split that was found by reading is never discovered: it stays until it is read.
+        return [path for path in super()._unseen(logged, splits) if path[0] in self._planned]
+
     def _settle(self, discovery: Discovery, checkpoint: Checkpoint[NamedSplit, Any] | None) -> None:
         super()._settle(discovery, checkpoint)
         logged = checkpoint.splits if checkpoint else {}
-        # A split that was found by reading is never discovered: it stays until it is read.
-        vanished = [path for path in logged if path not in discovery.splits and path[0] in self._planned]
+        vanished = self._unseen(logged, discovery.splits)
+        if isinstance(self._source, Retires):
+            vanished = discovery.retired
         self._context.retire_splits(vanished, "not discovered any more")

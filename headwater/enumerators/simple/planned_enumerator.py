@@ -12,7 +12,6 @@ from headwater.core.abilities import (
     Forgets,
     Heads,
     ReadsAhead,
-    Retires,
 )
 from headwater.core.clock import Clock, RareWarning, SystemClock
 from headwater.core.enumerator import (
@@ -272,21 +271,6 @@ class PlannedSimpleSplitEnumerator(SimpleSplitEnumerator, PlannedSplitEnumerator
             return source.position_of(split, written)
         except ValueError as error:
             raise OptionError(f"of split {split.name!r}: {error}", option="startingPosition") from error
-
-    def _retired(
-        self, splits: Mapping[SplitPath, NamedSplit], checkpoint: Checkpoint[NamedSplit, Any]
-    ) -> Sequence[SplitPath]:
-        source = self._source
-        if not isinstance(source, Retires):
-            return ()
-        logged = {**checkpoint.splits, **{path: kept.split for path, kept in checkpoint.kept.items()}}
-        call = f"{type(source).__name__}.retire"
-        retired = []
-        for path in sorted(logged.keys() - splits.keys()):
-            with outside(call, source=source.name, split=logged[path].name):
-                if source.retire(logged[path]):
-                    retired.append(path)
-        return retired
 
     def _settle(self, discovery: Discovery, checkpoint: Checkpoint[NamedSplit, Any] | None) -> None:
         super()._settle(discovery, checkpoint)

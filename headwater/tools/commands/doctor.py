@@ -91,6 +91,7 @@ NEEDED_FOR: Final = {
     "mqtt": "the source mqtt",
     "nats": "the source nats",
     "redis": "the source redis",
+    "kinesis": "the source kinesis",
     "postgres": "the source postgres",
     "msk": "Kafka on AWS with IAM",
     "eventhubs": "Event Hubs of Azure with Entra",
