@@ -1,6 +1,7 @@
 // Kinesalite, a server with the protocol of Kinesis, with what it lacks beside the service:
 //
 // * AT_TIMESTAMP behind the last record is the end of the shard;
+// * ListShards brings a thousand at once, and a token for the next ones;
 // * with "reads", so many GetRecords a second for a shard, as the service allows 5;
 // * with "iteratorMs", iterators that run out after so long, as those of the service do after 5 minutes.
 //
@@ -13,7 +14,9 @@ const options = JSON.parse(process.argv[3])
 const db = require(path.join(home, 'db'))
 const iteratorFile = path.join(home, 'actions', 'getShardIterator.js')
 const recordsFile = path.join(home, 'actions', 'getRecords.js')
+const shardsFile = path.join(home, 'actions', 'listShards.js')
 const findIterator = require(iteratorFile)
+const listShards = require(shardsFile)
 const readRecords = require(recordsFile)
 const reads = new Map()
 
@@ -59,6 +62,16 @@ require.cache[recordsFile].exports = (store, data, done) => {
   }
   reads.set(shard, [...recent, now])
   readRecords(store, data, done)
+}
+
+require.cache[shardsFile].exports = (store, data, done) => {
+  const [stream, after] = data.NextToken ? data.NextToken.split('/') : [data.StreamName, data.ExclusiveStartShardId]
+  listShards(store, { StreamName: stream, ExclusiveStartShardId: after }, (error, answer) => {
+    if (error) return done(error)
+    const shards = answer.Shards.slice(0, data.MaxResults || 1000)
+    const isWhole = shards.length === answer.Shards.length
+    done(null, isWhole ? { Shards: shards } : { Shards: shards, NextToken: `${stream}/${shards.at(-1).ShardId}` })
+  })
 }
 
 const server = require(home)(options)

@@ -136,8 +136,14 @@ class LocalKinesis(LocalServer):
 
     def shards(self, stream: str) -> list[dict[str, Any]]:
         """Return all shards."""
-        shards: list[dict[str, Any]] = self.ask("list_shards", StreamName=stream)["Shards"]
-        return shards
+        request = {"StreamName": stream}
+        shards: list[dict[str, Any]] = []
+        while True:
+            answer = self.ask("list_shards", **request)
+            shards += answer["Shards"]
+            if "NextToken" not in answer:
+                return shards
+            request = {"NextToken": answer["NextToken"]}
 
     def open_shards(self, stream: str) -> list[dict[str, Any]]:
         """Return those that take records, by their keys."""

@@ -9,7 +9,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.core.abilities import EndsAtRecords, EstimatesSizes, FindsTimestamps, Heads, Retires
+from headwater.core.abilities import (
+    EndsAtRecords,
+    EstimatesSizes,
+    FindsTimestamps,
+    Heads,
+    OrdersSplits,
+    Retires,
+)
 from headwater.core.options import Option, integer, text
 from headwater.core.simple_source import Finished, NamedSplit, Page, SimpleSource
 from headwater.testing import MemorySystem
@@ -137,10 +144,8 @@ class TailSource(SimpleSource):
     ) -> Generator[Page, None, Finished | None]:
         first = int(position.removeprefix("at "))
         last = int(stop.removeprefix("at ")) if stop else None
-        rows, size = (
-            MemorySystem.open(self.options["system"]).rows(split.name, first, last),
-            self.options["pageRows"],
-        )
+        log = MemorySystem.open(self.options["system"]).rows(split.name, 0, last)
+        rows, size = log[first:], self.options["pageRows"]
         for at in range(0, len(rows), size):
             page = [row for row in rows[at : at + size] if row is not None]
             children = [NamedSplit(f"child{-row}") for row in page if row < 0]
@@ -149,7 +154,7 @@ class TailSource(SimpleSource):
                 f"at {first + min(at + size, len(rows))}",
                 children,
             )
-        return Finished() if rows and rows[-1] is None else None
+        return Finished() if log[-1:] == [None] else None
 
 
 class EndingTailSource(TailSource, EndsAtRecords):
@@ -159,3 +164,16 @@ class EndingTailSource(TailSource, EndsAtRecords):
 
     def is_end(self, rows: pa.RecordBatch) -> list[bool]:
         return [row["number"] == END for row in rows.to_pylist()]
+
+
+class FamilySource(TailSource, OrdersSplits):
+    """A log ``a+b>c`` follows the logs ``a`` and ``b``. A new query does not read what is called ``old``."""
+
+    name = "families"
+
+    def parents(self, split: NamedSplit) -> list[str]:
+        before, _, _ = split.name.rpartition(">")
+        return before.split("+") if before else []
+
+    def first_start(self, split: NamedSplit, *, is_batch: bool) -> str | Finished:
+        return Finished() if split.name.startswith("old") and not is_batch else self.start(split)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from typing import Any, TypeAlias, TypeVar
 
+from headwater.core.abilities import OrdersSplits
 from headwater.core.barrier_source import BarrierSource
 from headwater.core.clock import ManualClock
 from headwater.core.enumerator import (
@@ -25,6 +26,7 @@ from headwater.core.jsons import JsonValue, dumps
 from headwater.core.outside import MOST_ENUMERATOR_STATE_BYTES
 from headwater.core.planned_source import PlannedSource
 from headwater.core.retry import Backoff, retrying
+from headwater.core.simple_source import Finished
 from headwater.core.source import Boundedness
 from headwater.core.split import Split, SplitPath
 from headwater.testing.contracts import keeps
@@ -191,6 +193,40 @@ class EnumeratorTests(Subject):
                 f"is idempotent; before: {state}",
             )
 
+    def test_splits_that_follow_others_begin_when_these_have_ended(self) -> None:
+        """Round for round all splits that have begun end, until none begins any more."""
+        # It loads pyspark, which a test of an enumerator alone does without.
+        from headwater.connector.sources.simple import BarrierSimpleSource
+
+        with self._look() as (source, context, enumerator):
+            if not isinstance(source, BarrierSimpleSource) or not isinstance(source.user, OrdersSplits):
+                return
+            user = source.user
+            splits = {split.name: split for split in source.user.discover()}
+            parents = {name: set(user.parents(split)) for name, split in splits.items()}
+            left = {
+                name
+                for name, split in splits.items()
+                if not isinstance(user.first_start(split, is_batch=False), Finished)
+            }
+            assert any(parents[name] & left for name in left), (
+                "options() must make a split whose parent is there, and both to be read"
+            )
+            begun, state = _names(context), enumerator.snapshot_state()
+        while begun:
+            early = [name for name in begun if parents[name] & left]
+            keeps(OrdersSplits, not early, f"begin where those before have ended; {early} did not wait")
+            left -= begun
+            checkpoint: Checkpoint[Any, Any] = Checkpoint({}, {}, state)
+            later = RecordingContext()
+            with closing(source.restore_enumerator(later, checkpoint)) as restored:
+                restored.start()
+                restored.refresh(checkpoint)
+                begun, state = _names(later), restored.snapshot_state()
+            again = begun - left
+            keeps(SplitEnumerator.refresh, not again, f"{again} had ended, and began again")
+        keeps(OrdersSplits.parents, not left, f"makes no circle; {sorted(left)} wait for ever")
+
     @contextmanager
     def _look(self) -> Iterator[tuple[_AnySource, RecordingContext, SplitEnumerator[Any, Any]]]:
         """Make a world, let a new enumerator look at it once, and close it afterwards."""
@@ -212,6 +248,10 @@ class EnumeratorTests(Subject):
         splits: dict[SplitPath, Any] = {path: split for path, (split, _) in context.assigned.items()}
         positions = {path: heads.get(path, start) for path, (_, start) in context.assigned.items()}
         return Checkpoint(splits, positions, enumerator.snapshot_state())
+
+
+def _names(context: RecordingContext) -> set[str]:
+    return {path[0] for path in context.assigned}
 
 
 def _request_splits(enumerator: SplitEnumerator[Any, Any]) -> None:

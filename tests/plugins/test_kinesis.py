@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import math
 import random
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any, cast
 
@@ -265,6 +267,27 @@ def test_any_bytes_that_look_packed_are_read(seed: int, rng: random.Random) -> N
         data = b"\xf3\x89\x9a\xc2" + body + hashlib.md5(body).digest()  # the format's
         for *_, value in user_records({**record, "Data": data}, ALL_KEYS):
             assert isinstance(value, bytes)
+
+
+@pytest.mark.parametrize("count", [20, 2_500])
+def test_many_shards_are_planned_with_a_request_for_a_thousand_of_them(
+    kinesis: LocalKinesis, name: str, monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    """Bounded in requests, whatever a machine can do: ten thousand shards take ten."""
+    kinesis.create_stream(name, count)
+    asked: list[str] = []
+    ask = KinesisServer._ask
+
+    def counted(self: KinesisServer, call: Any, *more: Any, **request: Any) -> Any:
+        asked.append(call.__name__)
+        return ask(self, call, *more, **request)
+
+    monkeypatch.setattr(KinesisServer, "_ask", counted)
+    whole = options(kinesis, name, startingPosition="earliest", stateLocation=str(tempfile.mkdtemp()))
+    with closing(configured("kinesis", whole, STREAM).create_coordinator()) as coordinator:
+        end: Any = coordinator.plan_next(coordinator.initial_offset(), limited=True)
+    assert len(end["starts"]) == count
+    assert asked == ["list_shards"] * math.ceil(count / 1_000)
 
 
 @pytest.fixture(scope="module")

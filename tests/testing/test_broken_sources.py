@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import psycopg
 import pyarrow as pa
@@ -28,6 +28,7 @@ from headwater.core.source import Boundedness
 from headwater.testing import (
     BrokenContractError,
     CheckpointTests,
+    EnumeratorTests,
     MemorySystem,
     MicroBatchEngine,
     SourceTests,
@@ -37,7 +38,7 @@ from headwater.testing import (
 from local_postgres import LocalPostgres
 from tests.doubles import NumberEnumerator, Numbers, NumberSource
 from tests.order_tables import late_order, order_table
-from tests.simple_sources import HidingSource, LogSource, TailSource
+from tests.simple_sources import FamilySource, HidingSource, LogSource, TailSource
 
 _page: Any = Page
 """With values that its types refuse."""
@@ -357,6 +358,44 @@ def test_the_suites_find_a_source_that_retires_what_it_only_does_not_see() -> No
     said = "after a split was out of sight: 0 of 8 are lost, 3 came too often"
     with pytest.raises(BrokenContractError, match=said):
         HastyTests().test_a_split_that_is_out_of_sight_for_a_while_is_not_read_twice()
+
+
+class FamilyTests(EnumeratorTests):
+    def options(self) -> Mapping[str, str]:
+        system = MemorySystem()
+        for log in ("a", "a>b", "a>b>c"):
+            system.append(log, [1, None])
+        return {"system": system.name}
+
+
+def test_the_suites_find_a_source_whose_splits_wait_for_each_other() -> None:
+    class Circle(FamilySource):
+        def parents(self, split: NamedSplit) -> list[str]:
+            return super().parents(split) or ["a>b>c"]
+
+    class Tests(FamilyTests):
+        source = Circle
+
+    with pytest.raises(BrokenContractError, match=r"OrdersSplits.parents: makes no circle; .* wait for ever"):
+        Tests().test_splits_that_follow_others_begin_when_these_have_ended()
+
+
+def test_the_suites_find_a_source_whose_splits_forget_what_they_follow() -> None:
+    class Forgetful(FamilySource):
+        """Says it once."""
+
+        asked: ClassVar[set[str]] = set()
+
+        def parents(self, split: NamedSplit) -> list[str]:
+            known = split.name in self.asked
+            self.asked.add(split.name)
+            return [] if known else super().parents(split)
+
+    class Tests(FamilyTests):
+        source = Forgetful
+
+    with pytest.raises(AssertionError, match="a split whose parent is there"):
+        Tests().test_splits_that_follow_others_begin_when_these_have_ended()
 
 
 def test_names_of_splits_that_grow_without_end_are_refused(tmp_path: Path) -> None:

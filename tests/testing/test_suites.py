@@ -24,6 +24,7 @@ from tests.simple_sources import (
     END,
     EndingLogSource,
     EndingTailSource,
+    FamilySource,
     HidingSource,
     LogSource,
     TailSource,
@@ -90,6 +91,23 @@ class TestBarrier(SourceTests):
         for number in range(count):
             system.append(f"log-{number:04}", range(2))
         return {"system": system.name}
+
+
+class TestBarrierOrdered(TestBarrier):
+    source = FamilySource
+
+    def options(self) -> Mapping[str, str]:
+        """One log is split, two are merged, and two more follow; a query reads nothing that is old."""
+        system = MemorySystem()
+        for log in ("a", "b", "a>c", "a>d", "a>d+b>e", "a>d+b>e>f"):
+            system.append(log, [1, 2, 3, None])
+        system.append("a>d+b>e>f>g", [4, 5])
+        return {"system": system.name}
+
+    def grow(self, options: Mapping[str, str]) -> None:
+        system = MemorySystem.open(options["system"])
+        system.append("a>d+b>e>f>g", [6, None])
+        system.append("a>d+b>e>f>g>h", [7])
 
 
 class TestPlannedEnding(TestPlanned):
