@@ -167,7 +167,7 @@ class EndingTailSource(TailSource, EndsAtRecords):
 
 
 class FamilySource(TailSource, OrdersSplits):
-    """A log ``a+b>c`` follows the logs ``a`` and ``b``. A new query does not read what is called ``old``."""
+    """A log ``a+b>c`` follows the logs ``a`` and ``b``. A new query does not read the log ``old``."""
 
     name = "families"
 
@@ -176,4 +176,4 @@ class FamilySource(TailSource, OrdersSplits):
         return before.split("+") if before else []
 
     def first_start(self, split: NamedSplit, *, is_batch: bool) -> str | Finished:
-        return Finished() if split.name.startswith("old") and not is_batch else self.start(split)
+        return Finished() if split.name == "old" and not is_batch else self.start(split)

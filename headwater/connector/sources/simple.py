@@ -26,6 +26,7 @@ from headwater.core.abilities import (
     Forgets,
     Heads,
     InfersSchema,
+    OrdersSplits,
     PushesFilters,
 )
 from headwater.core.barrier_reader import EpochRecord
@@ -298,6 +299,11 @@ def full_form(
         mode: a batch or a stream.
     """
     is_planned = isinstance(user, Heads)
+    if is_planned and isinstance(user, OrdersSplits):
+        raise ContractError(
+            f"source {user.name!r}: {type(user).__name__} has head and parents; splits wait for others "
+            "in barrier mode only, which is that of a source without head"
+        )
     settings = SimpleReadSettings(
         is_planned=is_planned,
         follows_growth=mode is Boundedness.CONTINUOUS_UNBOUNDED and not is_planned,

@@ -22,7 +22,9 @@ from headwater.core.abilities import (
     FindsTimestamps,
     Heads,
     InfersSchema,
+    OrdersSplits,
     PushesFilters,
+    Retires,
 )
 from headwater.core.errors import ContractError, OptionError
 from headwater.core.jsons import JsonValue
@@ -32,7 +34,7 @@ from headwater.core.source import Boundedness
 from headwater.testing import MemorySystem, MicroBatchEngine, SourceTests, Step, read_batch
 from headwater.testing.scripted import Act, End, Find, Rows, ScriptedSource, scripted
 from tests.doubles import Numbers, NumberSource
-from tests.simple_sources import END, EndingLogSource, HidingSource, LogSource, TailSource
+from tests.simple_sources import END, EndingLogSource, FamilySource, HidingSource, LogSource, TailSource
 
 STREAM = Boundedness.CONTINUOUS_UNBOUNDED
 
@@ -279,6 +281,56 @@ def test_a_split_that_has_finished_is_not_read_again_by_a_later_run(tmp_path: Pa
     MemorySystem.open(options["system"]).append("c", [7])
     engine.run()
     assert sorted(row["number"] for row in engine.rows) == [1, 5, 7]
+
+
+def test_splits_that_follow_others_begin_when_these_have_ended_and_those_not_to_be_read_never(
+    tmp_path: Path,
+) -> None:
+    rows = {"a": [1, 2, None], "old": [5, None], "a>b": [3], "a>b>c": [4], "old>d": [6]}
+    options = {**logs(**rows), "statelocation": str(tmp_path)}
+    engine = MicroBatchEngine(lambda: UserSource(FamilySource)(options, STREAM))
+    engine.run()
+    batches = [{row["log"] for row in rows} for _, rows in sorted(engine.sink.items()) if rows]
+    assert batches == [{"a", "old>d"}, {"a>b"}]
+    system = MemorySystem.open(options["system"])
+    system.append("a>b", [7, None])
+    system.append("old", [8])
+    engine.run()
+    assert sorted(row["number"] for row in engine.rows) == [1, 2, 3, 4, 6, 7]
+    batch = read_batch(UserSource(FamilySource)(options, Boundedness.BOUNDED))
+    assert sorted(row["number"] for row in batch) == [*range(1, 9)]
+
+
+def test_splits_of_a_planned_source_that_follow_others_are_refused() -> None:
+    class Both(LogSource, OrdersSplits):
+        parents = FamilySource.parents
+        first_start = FamilySource.first_start
+
+    with pytest.raises(ContractError, match=r"Both has head and parents; splits wait for others in"):
+        UserSource(Both)(logs(a=[1]), STREAM)
+
+
+@pytest.mark.parametrize("is_gone", [True, False])
+def test_in_barrier_mode_the_source_says_whether_an_unread_split_is_gone(
+    tmp_path: Path, is_gone: bool
+) -> None:
+    asked = []
+
+    class Hiding(TailSource, Retires):
+        def discover(self) -> list[NamedSplit]:
+            return [split for split in super().discover() if split.name != "b" or not engine.offsets]
+
+        def retire(self, split: NamedSplit) -> bool:
+            asked.append(split.name)
+            return is_gone
+
+    options = {**logs(a=[1], b=[2], c=[3, None]), "statelocation": str(tmp_path)}
+    engine = MicroBatchEngine(lambda: UserSource(Hiding)(options, STREAM))
+    engine.run()
+    MemorySystem.open(options["system"]).append("b", [4])
+    engine.run()
+    assert set(asked) == {"b"}
+    assert [row["number"] for row in engine.rows if row["log"] == "b"] == [2, 4][: 1 if is_gone else 2]
 
 
 def test_what_is_written_is_acknowledged_and_again_after_a_failure_that_passes() -> None:
