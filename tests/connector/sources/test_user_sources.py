@@ -286,7 +286,7 @@ def test_a_split_that_has_finished_is_not_read_again_by_a_later_run(tmp_path: Pa
 def test_splits_that_follow_others_begin_when_these_have_ended_and_those_not_to_be_read_never(
     tmp_path: Path,
 ) -> None:
-    rows = {"a": [1, 2, None], "old": [5, None], "a>b": [3], "a>b>c": [4], "old>d": [6]}
+    rows: dict[str, list[Any]] = {"a": [1, 2, None], "old": [5, None], "a>b": [3], "a>b>c": [4], "old>d": [6]}
     options = {**logs(**rows), "statelocation": str(tmp_path)}
     engine = MicroBatchEngine(lambda: UserSource(FamilySource)(options, STREAM))
     engine.run()
