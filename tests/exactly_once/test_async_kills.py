@@ -41,7 +41,7 @@ def service() -> Iterator[SlowService]:
 def job_of(
     spark: SparkSession, spark_conf: dict[str, Any], tmp_path: Path, api: Api, service: SlowService
 ) -> Callable[..., BarrierJob]:
-    """Make the job, with barriers of this mode, and more options."""
+    """Make the job, with barriers of this mode, the master of its drivers, and more options."""
     options = {
         "source": "http",
         "url": api.url,
@@ -53,10 +53,10 @@ def job_of(
         "asyncQueueSize": "40",
     }
 
-    def make(mode: str, **more: str) -> BarrierJob:
+    def make(mode: str, master: str, **more: str) -> BarrierJob:
         columns = ["item", "answer"]
         whole = {**options, "barrierMode": mode, **more}
-        return BarrierJob(spark, spark_conf, tmp_path, whole, columns, "local-cluster[1,2,512]")
+        return BarrierJob(spark, spark_conf, tmp_path, whole, columns, master)
 
     return make
 
@@ -98,7 +98,7 @@ def test_a_call_that_was_under_way_when_the_query_was_killed_has_its_whole_timeo
 ) -> None:
     # Each slow call takes a second. That is longer than what was left of its timeout when the time between
     # epochs, and that of the restart, counted.
-    job = job_of("unaligned", asyncTimeout="1500ms", barrierRows="60")
+    job = job_of("unaligned", "local[2]", asyncTimeout="1500ms", barrierRows="60")
     job.kill_when(lambda: _stored_calls(job.folder / "state"), "rows whose calls are under way")
     check(job, api, service)
 
@@ -116,6 +116,6 @@ def _stored_calls(state: Path) -> bool:
 def test_however_often_it_is_killed_no_row_is_lost_or_asked_after_its_commit(
     mode: str, job_of: Callable[..., BarrierJob], rng: random.Random, api: Api, service: SlowService
 ) -> None:
-    job = job_of(mode)
+    job = job_of(mode, "local-cluster[1,2,512]")
     assert job.kill_rounds(ROUNDS, rng) == {"Python worker": ROUNDS, "executor": ROUNDS, "driver": ROUNDS}
     check(job, api, service)

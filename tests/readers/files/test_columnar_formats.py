@@ -333,7 +333,7 @@ def test_an_offset_that_leads_out_of_its_buffer_is_damage_wherever_it_stands(
 @pytest.mark.parametrize("kind", ["parquet", "arrow"])
 def test_a_file_that_takes_more_memory_than_a_worker_may_have_is_no_damage(kind: str, tmp_path: Path) -> None:
     path = tmp_path / "f"
-    table = pa.table({"b": pa.array([bytes(1 << 29)] * 2)})
+    table = pa.table({"b": pa.array([bytes(1 << 28)] * 2)})
     if kind == "parquet":
         pq.write_table(table, path, compression="zstd", use_dictionary=False, write_statistics=False)
     else:

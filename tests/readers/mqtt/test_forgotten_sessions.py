@@ -91,9 +91,23 @@ class Query:
         return path
 
 
-@pytest.mark.parametrize("version", ["5", "3.1.1"])
 @pytest.mark.parametrize(
-    "case", ["between runs", "in the middle of a run", "an earlier version's note", "the note is gone"]
+    ("case", "version"),
+    [
+        ("between runs", "5"),
+        ("in the middle of a run", "3.1.1"),
+        ("an earlier version's note", "5"),
+        ("the note is gone", "3.1.1"),
+        *(
+            pytest.param(case, version, marks=pytest.mark.long)
+            for case, version in (
+                ("between runs", "3.1.1"),
+                ("in the middle of a run", "5"),
+                ("an earlier version's note", "3.1.1"),
+                ("the note is gone", "5"),
+            )
+        ),
+    ],
 )
 def test_a_forgotten_session_is_data_loss_until_the_user_lets_the_query_go_on(
     forgetful: LocalMqtt, tmp_path: Path, version: str, case: str

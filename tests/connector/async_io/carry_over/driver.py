@@ -18,6 +18,7 @@ from tests.exactly_once.sessions import session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.query import StreamingQuery
 
 
 def rows(spark: SparkSession, folder: str, behaviour: str, gated: str) -> DataFrame:
@@ -26,9 +27,8 @@ def rows(spark: SparkSession, folder: str, behaviour: str, gated: str) -> DataFr
     return files.selectExpr("id", "id % 4 customer", f"if(id = 5, '{gated}', '{behaviour}') behaviour")
 
 
-def main() -> None:
-    job: dict[str, Any] = json.loads(sys.argv[1])
-    spark = session(job)
+def start_queries(spark: SparkSession, job: dict[str, Any]) -> list[StreamingQuery]:
+    """Start the queries of a job."""
     url = job["url"]
     folder = job["folder"]
     cache = hw.async_io.CacheSettings(key=customer, shared=HttpCache(url))
@@ -53,7 +53,7 @@ def main() -> None:
         for name, wait in waits.items()
     }
     frames["asked"] = asked
-    queries = [
+    return [
         frame.writeStream.format("parquet")
         .option("path", f"{folder}/{name}")
         .option("checkpointLocation", f"{folder}/{name}-checkpoint")
@@ -62,7 +62,11 @@ def main() -> None:
         for name, frame in frames.items()
         if name in job["queries"]
     ]
-    for query in queries:
+
+
+def main() -> None:
+    job: dict[str, Any] = json.loads(sys.argv[1])
+    for query in start_queries(session(job), job):
         query.awaitTermination()
 
 
