@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from headwater.connector.formats.options import FORMATS, PartOptions
 from headwater.connector.options import ParsedOptions
+from headwater.core.imports import require
 from headwater.readers.formats.format import FormatOptions
 
 if TYPE_CHECKING:
@@ -69,7 +70,13 @@ class ChosenFormat:
 
 
 def choose(request: FormatRequest) -> ChosenFormat:
-    """Find the schema of a part that has a format, and return the format with it."""
+    """Find the schema of a part that has a format, and return the format with it.
+
+    Raises:
+        MissingDependencyError: a library that tasks need is not even here.
+    """
     row = FORMATS[request.part.format or ""]
+    if row.has_kernel:
+        require("llvmlite", needed_for=f"the format {request.part.format}", extra="formats")
     function: Callable[[FormatRequest], ChosenFormat] = getattr(import_module(row.module), row.function)
     return function(request)

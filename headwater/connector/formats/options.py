@@ -41,6 +41,7 @@ class KnownFormat(NamedTuple):
             those that all formats have.
         asks_registry: whether it asks a schema registry.
         schema_suffices: whether it does not where the user names the fields.
+        has_kernel: whether compiled code decodes it.
     """
 
     module: str
@@ -48,6 +49,7 @@ class KnownFormat(NamedTuple):
     takes: frozenset[str] = frozenset()
     asks_registry: bool = False
     schema_suffices: bool = False
+    has_kernel: bool = True
 
 
 FORMATS: Final[Mapping[str, KnownFormat]] = {
@@ -62,7 +64,7 @@ FORMATS: Final[Mapping[str, KnownFormat]] = {
     "debezium-json": KnownFormat(_DEBEZIUM, "json", _JSON),
     "json": KnownFormat(_PLAIN, "json", _JSON | _RESCUED),
     "protobuf": KnownFormat(_PLAIN, "protobuf", _PROTOBUF),
-    "text": KnownFormat(_PLAIN, "text"),
+    "text": KnownFormat(_PLAIN, "text", has_kernel=False),
 }
 
 _SUBJECT_STRATEGIES: Final = ("topic", "record", "topic-record")

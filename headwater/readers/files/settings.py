@@ -45,6 +45,7 @@ class KnownFileFormat(NamedTuple):
         tells_columns: whether its files tell their columns.
         has_summaries: whether there are summaries of folders, and statistics in footers.
         has_content: whether a row is a whole file, with columns that are always the same.
+        kernel_extra: the extra that brings what its compiled code needs; empty if it has none.
     """
 
     module: str
@@ -55,6 +56,7 @@ class KnownFileFormat(NamedTuple):
     tells_columns: bool = False
     has_summaries: bool = False
     has_content: bool = False
+    kernel_extra: str = ""
 
     @property
     def rescues(self) -> bool:
@@ -64,11 +66,15 @@ class KnownFileFormat(NamedTuple):
 
 FORMATS: Final = {
     "arrow": KnownFileFormat("columnar_formats", "ArrowFormat", tells_columns=True),
-    "avro": KnownFileFormat("avro_format", "AvroFormat", tells_columns=True),
+    "avro": KnownFileFormat("avro_format", "AvroFormat", tells_columns=True, kernel_extra="avro"),
     "binaryFile": KnownFileFormat("fixed_formats", "BinaryFileFormat", has_content=True),
-    "csv": KnownFileFormat("csv_format", "CsvFormat", has_records=True, has_header=True),
+    "csv": KnownFileFormat(
+        "csv_format", "CsvFormat", has_records=True, has_header=True, kernel_extra="formats"
+    ),
     "feather": KnownFileFormat("columnar_formats", "ArrowFormat", tells_columns=True),
-    "json": KnownFileFormat("json_format", "JsonFormat", has_records=True, has_documents=True),
+    "json": KnownFileFormat(
+        "json_format", "JsonFormat", has_records=True, has_documents=True, kernel_extra="formats"
+    ),
     "orc": KnownFileFormat("orc_format", "OrcFormat", tells_columns=True),
     "parquet": KnownFileFormat("parquet_format", "ParquetFormat", tells_columns=True, has_summaries=True),
     "text": KnownFileFormat("fixed_formats", "TextFormat"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
@@ -14,9 +15,10 @@ from google.protobuf import any_pb2, descriptor_pb2, source_context_pb2, type_pb
 from headwater.connector.formats import debezium_formats
 from headwater.connector.formats.session_settings import with_session_zone
 from headwater.connector.sources.kafka.source import KafkaSource
-from headwater.core.errors import DeadlineError, OptionError, UnknownSplitError
+from headwater.core.errors import DeadlineError, MissingDependencyError, OptionError, UnknownSplitError
 from headwater.core.source import Boundedness
 from headwater.readers.formats.avro.avro_format import AvroValueFormat
+from headwater.testing.making import configured
 from tests.connector.sources.kafka.kafka_queries import configure
 from tests.readers.formats.scripted_registry import ScriptedRegistry
 
@@ -341,3 +343,23 @@ def test_an_envelope_of_a_connector_that_knows_no_earlier_row_has_a_null_before(
     assert made_by.schema().names == ["before", "after", "op", "ts_ms", "source"]
     assert made_by.schema().field("before").type == made_by.schema().field("after").type
     assert json.loads(adapted)["fields"][0]["default"] is None
+
+
+ITEMS = {"url": "http://nowhere/items", "valueSchema": "id int", "columns": "item.*"}
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "what", "extra"),
+    [
+        ("http", {**ITEMS, "valueFormat": "json"}, "the format json", "formats"),
+        ("files", {"path": "/in", "format": "csv"}, "the files format csv", "formats"),
+        ("files", {"path": "/in", "format": "json"}, "the files format json", "formats"),
+        ("files", {"path": "/in", "format": "avro"}, "the files format avro", "avro"),
+    ],
+)
+def test_a_library_that_tasks_will_need_is_missed_while_options_are_read(
+    monkeypatch: pytest.MonkeyPatch, source: str, options: dict[str, str], what: str, extra: str
+) -> None:
+    monkeypatch.setitem(sys.modules, "llvmlite", None)
+    with pytest.raises(MissingDependencyError, match=rf"{what} needs llvmlite, .*headwater\[{extra}\]"):
+        configured(source, options, Boundedness.BOUNDED)

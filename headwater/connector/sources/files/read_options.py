@@ -10,6 +10,7 @@ from headwater.connector.formats.options import BAD_RECORDS_STORAGE
 from headwater.connector.formats.settings import bad_records_location
 from headwater.connector.options import ParsedOptions
 from headwater.core.errors import OptionError
+from headwater.core.imports import require
 from headwater.core.options import Option, boolean, names, one_of
 from headwater.core.source import Boundedness
 from headwater.enumerators.files.selection import SelectedPath
@@ -180,9 +181,12 @@ def read_settings(
 
     Raises:
         OptionError: no format, or an option that does not go with it.
+        MissingDependencyError: a library that tasks need is not even here.
     """
     file_format = options.require(FORMAT, ": .option('format', 'csv')")
     abilities = FORMATS[file_format]
+    if abilities.kernel_extra:
+        require("llvmlite", needed_for=f"the files format {file_format}", extra=abilities.kernel_extra)
     multi_line = options[_MULTI_LINE]
     lines = options.of(LineSettings)
     if abilities.has_documents and not multi_line:
