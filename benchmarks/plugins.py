@@ -1,11 +1,13 @@
 """Rows a second of the plugins in Spark, beside the best Python client that only counts, in one run.
 
-    python -m benchmarks.plugins [--messages 500000] [--rounds 3] [--splits 10000]
+    python -m benchmarks.plugins [--messages 500000] [--rounds 3] [--splits 10000] [--only redis]
 
 Client and Spark have one core, the server has another one. The client of NATS is nats-py's ordered consumer
 with a callback, its fastest public way. Other ways to read a stream stand beside it: its pull consumer, and
 direct get, a request for each message, a thousand of them under way at once. The client of Redis
-is redis-py with hiredis, and XRANGE. At last each source plans a batch over so many streams.
+is redis-py with hiredis, and XRANGE. That of Kinesis is boto3, GetRecords of 10,000, shard after shard; its
+server takes long to store and to answer, so it has a fifth of the messages. At last each source plans a batch
+over so many streams, or shards.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import headwater as hw
@@ -25,15 +28,17 @@ from headwater.core.source import Boundedness
 from headwater.testing.making import configured
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "scripts"))
+from local_kinesis import LocalKinesis
 from local_nats import LocalNats
 from local_redis import LocalRedis
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 PAYLOAD = b"x" * 100
 STREAM = "load"
 GETS = 20_000
+SHARDS = 10
 
 
 def main() -> None:
@@ -43,18 +48,33 @@ def main() -> None:
     parser.add_argument("--messages", type=int, default=500_000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--splits", type=int, default=10_000)
+    parser.add_argument("--only", choices=["nats", "redis", "kinesis"], help="one of them; without it all")
     given = parser.parse_args()
+    chosen = [given.only] if given.only else ["nats", "redis", "kinesis"]
     cores = sorted(os.sched_getaffinity(0))
     os.sched_setaffinity(0, cores[:1])
-    with LocalNats() as nats, LocalRedis(more=("--appendonly", "no")) as redis:
+    with (
+        LocalNats() as nats,
+        LocalRedis(more=("--appendonly", "no")) as redis,
+        LocalKinesis() as kinesis,
+        TemporaryDirectory() as state,
+    ):
         os.sched_setaffinity(0, cores[-1:])
-        nats.create_stream(STREAM, allow_direct=True)
-        nats.publish((f"{STREAM}.{number % 10}", PAYLOAD) for number in range(given.messages))
-        redis.add((STREAM, {"value": PAYLOAD}) for _ in range(given.messages))
+        counts = dict.fromkeys(chosen, given.messages)
+        if "nats" in chosen:
+            nats.create_stream(STREAM, allow_direct=True)
+            nats.publish((f"{STREAM}.{number % 10}", PAYLOAD) for number in range(given.messages))
+        if "redis" in chosen:
+            redis.add((STREAM, {"value": PAYLOAD}) for _ in range(given.messages))
+        if "kinesis" in chosen:
+            counts["kinesis"] //= 5
+            kinesis.create_stream(STREAM, SHARDS)
+            kinesis.put(STREAM, ((f"key {number}", PAYLOAD) for number in range(counts["kinesis"])))
         spark = hw.session("benchmark", master="local[1]")
         frames: dict[str, Callable[[], DataFrame]] = {
             "nats": lambda: hw.read.nats(spark, servers=nats.url, streams=STREAM),
             "redis": lambda: hw.read.redis(spark, url=redis.url, keys=STREAM),
+            "kinesis": lambda: frame_of(spark, kinesis),
         }
         clients: dict[str, dict[str, Callable[[], int]]] = {
             "nats": {
@@ -63,13 +83,24 @@ def main() -> None:
                 "nats-py, direct get, 1,000 under way": lambda: asyncio.run(got(nats.url, GETS)),
             },
             "redis": {"redis-py, XRANGE, 10,000 a page": lambda: ranged(redis.url)},
+            "kinesis": {"boto3, GetRecords of 10,000": lambda: gotten(kinesis)},
         }
-        for name, frame in frames.items():
-            compare(name, clients[name], frame, given.messages, given.rounds)
+        for name in chosen:
+            compare(name, clients[name], frames[name], counts[name], given.rounds)
         spark.stop()
-        plan_nats(nats, given.splits)
-        redis.add((f"many-{number}", {"value": PAYLOAD}) for number in range(given.splits))
-        plan("redis", {"url": redis.url, "keys": "many-*"})
+        if "nats" in chosen:
+            plan_nats(nats, given.splits)
+        if "redis" in chosen:
+            redis.add((f"many-{number}", {"value": PAYLOAD}) for number in range(given.splits))
+            plan("redis", {"url": redis.url, "keys": "many-*"})
+        if "kinesis" in chosen:
+            kinesis.create_stream("many", given.splits)
+            plan("kinesis", {**kinesis.options, "streams": "many", "stateLocation": state})
+
+
+def frame_of(spark: SparkSession, server: LocalKinesis) -> DataFrame:
+    options = {"source": "kinesis", **server.options, "streams": STREAM}
+    return spark.read.format("headwater").options(**options).load()
 
 
 def compare(
@@ -165,6 +196,20 @@ def ranged(url: str) -> int:
     return seen
 
 
+def gotten(server: LocalKinesis) -> int:
+    seen = 0
+    for shard in server.shards(STREAM):
+        where = {"StreamName": STREAM, "ShardId": shard["ShardId"], "ShardIteratorType": "TRIM_HORIZON"}
+        iterator = server.ask("get_shard_iterator", **where)["ShardIterator"]
+        count = 1
+        while count:
+            answer = server.ask("get_records", ShardIterator=iterator, Limit=10_000)
+            count = len(answer["Records"])
+            seen += count
+            iterator = answer["NextShardIterator"]
+    return seen
+
+
 def plan_nats(server: LocalNats, splits: int) -> None:
     with server.wire() as wire:
         for number in range(splits):
@@ -184,8 +229,9 @@ def plan(source: str, options: Mapping[str, str]) -> None:
     end: Any = coordinator.plan_next(start, limited=True)
     tasks = coordinator.tasks(start, end)
     seconds = time.perf_counter() - began
+    count = len(end.get("positions") or end["starts"])
     print(
-        f"{source:6} {len(end['positions']):,} streams planned in {seconds:.1f} s, {len(tasks)} tasks",
+        f"{source:6} {count:,} streams planned in {seconds:.1f} s, {len(tasks)} tasks",
         flush=True,
     )
     coordinator.close()

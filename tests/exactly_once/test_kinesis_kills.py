@@ -1,7 +1,7 @@
 """A stream from Kinesis is killed (SIGKILL) at seeded points, and so is the server, under load.
 
-Meanwhile records keep coming, streams are split and merged, and some records are packed. What was written is
-compared with what another loop finds, and each key's records with the order in which they were put.
+Meanwhile records keep coming, and shards are split and merged. What was written is compared with what another
+loop finds, and each key's records with the order in which they were put.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ class ReshardingLoad:
         self._stream = stream
         self._rng = rng
         self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._run)
+        self._thread = threading.Thread(target=self._run_until_stopped)
+        self._failure: BaseException | None = None
         self.kills = 0
         self.changes = 0
         server.create_stream(stream, 2)
@@ -52,6 +53,14 @@ class ReshardingLoad:
     def __exit__(self, *exception: object) -> None:
         self._stopped.set()
         self._thread.join()
+        if self._failure is not None:
+            raise self._failure
+
+    def _run_until_stopped(self) -> None:
+        try:
+            self._run()
+        except BaseException as failure:  # noqa: BLE001 - raised where the load ends
+            self._failure = failure
 
     def _run(self) -> None:
         number = 0
@@ -118,6 +127,7 @@ def test_driver_workers_and_server_killed_while_shards_are_split_and_merged(
     lost, doubled = stored - written, written - stored
     print(f"{stored.total()} records, {load.changes} splits and merges, {killed}, {load.kills} servers")
     assert load.changes
+    assert load.kills or rounds == 1, "the server was never killed"
     assert killed.total() >= (20 if rounds > 1 else 2), killed
     assert (lost.total(), doubled.total()) == (0, 0), (list(lost)[:3], list(doubled)[:3])
     check_order(job)
