@@ -20,7 +20,7 @@ import pyarrow as pa
 
 import headwater as hw
 from headwater.plugins.kinesis_records import user_records
-from headwater.plugins.kinesis_server import KinesisServer, KinesisSettings
+from headwater.plugins.kinesis_server import BusyError, KinesisServer, KinesisSettings
 
 _MOST_ROWS: Final = 10_000
 """Of GetRecords."""
@@ -186,9 +186,15 @@ class Kinesis(hw.SimpleSource, hw.OrdersSplits, hw.Retires):
             if left_ms > 0:
                 self._iterators[split.name] = position, iterator, not_before
                 return hw.AskAgain(left_ms)
-            answer = server.records(iterator, _MOST_ROWS)
+            try:
+                answer = server.records(iterator, _MOST_ROWS)
+            except BusyError:
+                # Iterators are limited, too: this one is kept.
+                not_before = time.monotonic() + _PAUSE_MS / 1000
+                continue
             if answer is None:
-                return hw.AskAgain(_PAUSE_MS)
+                iterator = server.iterator(stream, shard, position)
+                continue
             iterator = answer.get("NextShardIterator")
             self._check_retention(server, split, position)
             records, position = self._taken(split, position, answer, stop)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, Final
@@ -11,16 +11,6 @@ from typing import Any, Final
 import headwater as hw
 
 _TIMEOUT_S: Final = 30
-_BUSY: Final = ("ProvisionedThroughputExceededException", "LimitExceededException", "ThrottlingException")
-_PASSING: Final = (
-    *_BUSY,
-    "ExpiredIteratorException",
-    "InternalFailure",
-    "KMSThrottlingException",
-    "RequestTimeout",
-    "ResourceInUseException",
-    "ServiceUnavailable",
-)
 _UNKNOWN_LOGIN: Final = (
     "ExpiredToken",
     "ExpiredTokenException",
@@ -109,10 +99,14 @@ class KinesisServer:
         return iterator
 
     def records(self, iterator: str, most: int) -> Any:
-        """Return an answer with records; None if the shard was read too often, or its iterator is too old."""
+        """Return an answer with records; None if the iterator is too old.
+
+        Raises:
+            BusyError: the shard was read too often. The iterator can be used later.
+        """
         try:
             return self._ask(self._client.get_records, "", ShardIterator=iterator, Limit=most)
-        except _AgainError:
+        except _ExpiredError:
             return None
 
     def has(self, stream: str, shard: str, number: str) -> bool:
@@ -155,18 +149,34 @@ class KinesisServer:
         return answer
 
 
-class _AgainError(hw.TransientSourceError):
-    """The same request works later, or with a new iterator."""
+class BusyError(hw.TransientSourceError):
+    """The same request works later."""
+
+
+class _ExpiredError(hw.TransientSourceError):
+    """The same request works with a new iterator."""
+
+
+_PASSING: Final[Mapping[str, type[hw.TransientSourceError]]] = {
+    "ExpiredIteratorException": _ExpiredError,
+    "InternalFailure": hw.TransientSourceError,
+    "KMSThrottlingException": hw.TransientSourceError,
+    "LimitExceededException": BusyError,
+    "ProvisionedThroughputExceededException": BusyError,
+    "RequestTimeout": hw.TransientSourceError,
+    "ResourceInUseException": hw.TransientSourceError,
+    "ServiceUnavailable": hw.TransientSourceError,
+    "ThrottlingException": BusyError,
+}
+"""What passes."""
 
 
 def _as_ours(error: Any, stream: str) -> Exception:
     code = error.response["Error"]["Code"]
     text = f"{code}: {error.response['Error'].get('Message', '')}"
-    if code in (*_BUSY, "ExpiredIteratorException"):
-        return _AgainError(text, source="kinesis")
     status = error.response["ResponseMetadata"].get("HTTPStatusCode", 0)
     if code in _PASSING or status >= _SERVER_ERROR:
-        return hw.TransientSourceError(text, source="kinesis")
+        return _PASSING.get(code, hw.TransientSourceError)(text, source="kinesis")
     if code in _UNKNOWN_LOGIN:
         return hw.errors.AuthenticationError(f"the service refuses the credentials: {text}", source="kinesis")
     if code.startswith("AccessDenied"):

@@ -31,7 +31,7 @@ from headwater.errors import (
 from headwater.plugins import kinesis as plugin
 from headwater.plugins.kinesis import Kinesis
 from headwater.plugins.kinesis_records import user_records
-from headwater.plugins.kinesis_server import KinesisServer
+from headwater.plugins.kinesis_server import BusyError, KinesisServer
 from headwater.testing import MicroBatchEngine, read_batch
 from headwater.testing.making import configured
 from local_kinesis import LocalKinesis
@@ -307,6 +307,31 @@ def test_a_shard_that_is_read_too_often_and_iterators_that_run_out_are_asked_aga
     query.run()
     assert values(query.rows) == [*range(90)]
     assert sorted(values(batch(narrow, name))) == [*range(90)]
+
+
+def test_a_busy_shard_is_asked_again_with_the_iterator_that_it_has(
+    kinesis: LocalKinesis, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Iterators may be made five times a second only, too."""
+    kinesis.create_stream(name)
+    put(kinesis, name, range(5))
+    made = source(kinesis, name)
+    (split,) = made.discover()
+    asked: list[str] = []
+    ask = KinesisServer._ask
+
+    def busy(self: KinesisServer, call: Any, *more: Any, **request: Any) -> Any:
+        asked.append(call.__name__)
+        if asked.count("get_records") < 3 and call.__name__ == "get_records":
+            raise BusyError("too often", source="kinesis")
+        return ask(self, call, *more, **request)
+
+    monkeypatch.setattr(KinesisServer, "_ask", busy)
+    pages: list[hw.Page] = []
+    while not pages:
+        pages += made.read(split, made.start(split))
+    assert values(rows_of(pages)) == [*range(5)]
+    assert asked.count("get_shard_iterator") == 1
 
 
 def test_records_that_retention_may_have_taken_are_an_error_or_counted(
