@@ -301,12 +301,12 @@ def test_a_shard_that_is_read_too_often_and_iterators_that_run_out_are_asked_aga
     narrow: LocalKinesis, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     narrow.create_stream(name)
-    put(narrow, name, range(90))
+    put(narrow, name, range(40))
     monkeypatch.setattr(plugin, "_MOST_ROWS", 10)
     query = engine(narrow, name, startingPosition="earliest")
     query.run()
-    assert values(query.rows) == [*range(90)]
-    assert sorted(values(batch(narrow, name))) == [*range(90)]
+    assert values(query.rows) == [*range(40)]
+    assert sorted(values(batch(narrow, name))) == [*range(40)]
 
 
 def test_a_busy_shard_is_asked_again_with_the_iterator_that_it_has(
