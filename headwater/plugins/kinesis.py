@@ -186,11 +186,12 @@ class Kinesis(hw.SimpleSource, hw.OrdersSplits, hw.Retires):
             if left_ms > 0:
                 self._iterators[split.name] = position, iterator, not_before
                 return hw.AskAgain(left_ms)
+            asked = time.monotonic()
             try:
                 answer = server.records(iterator, _MOST_ROWS)
             except BusyError:
                 # Iterators are limited, too: this one is kept.
-                not_before = time.monotonic() + _PAUSE_MS / 1000
+                not_before = asked + _PAUSE_MS / 1000
                 continue
             if answer is None:
                 iterator = server.iterator(stream, shard, position)
@@ -204,7 +205,7 @@ class Kinesis(hw.SimpleSource, hw.OrdersSplits, hw.Retires):
                 return hw.Finished()
             is_behind = answer["MillisBehindLatest"] > 0 or len(answer["Records"]) == _MOST_ROWS
             # The rate counts while there is a backlog. The end of a shard shows in an answer without records.
-            not_before = time.monotonic() + _PAUSE_MS / 1000 if is_behind else 0.0
+            not_before = asked + _PAUSE_MS / 1000 if is_behind else 0.0
             empty = 0 if records or is_behind else empty + 1
         if position != stop and stop is not None:
             self._fail(split, position, _GONE)
