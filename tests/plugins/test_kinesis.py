@@ -16,6 +16,7 @@ from typing import Any, cast
 
 import pyarrow as pa
 import pytest
+from botocore.exceptions import ClientError
 
 import headwater as hw
 from headwater.connector.sources.configured import ConfiguredBarrierSource
@@ -35,6 +36,7 @@ from headwater.plugins.kinesis_server import BusyError, KinesisServer
 from headwater.testing import MicroBatchEngine, read_batch
 from headwater.testing.making import configured
 from local_kinesis import LocalKinesis
+from tests.exactly_once.waiting import until
 
 NUMBERS = itertools.count()
 STREAM = Boundedness.CONTINUOUS_UNBOUNDED
@@ -292,12 +294,12 @@ def test_many_shards_are_planned_with_a_request_for_a_thousand_of_them(
 
 @pytest.fixture(scope="module")
 def narrow() -> Iterator[LocalKinesis]:
-    """A server as narrow as the service, whose iterators run out at once."""
-    with LocalKinesis(reads=5, iterator_ms=150) as running:
+    """A server as narrow as the service, whose iterators run out soon."""
+    with LocalKinesis(reads=5, iterator_ms=500) as running:
         yield running
 
 
-def test_a_shard_that_is_read_too_often_and_iterators_that_run_out_are_asked_again(
+def test_a_shard_that_is_read_too_often_is_asked_again(
     narrow: LocalKinesis, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     narrow.create_stream(name)
@@ -307,6 +309,35 @@ def test_a_shard_that_is_read_too_often_and_iterators_that_run_out_are_asked_aga
     query.run()
     assert values(query.rows) == [*range(40)]
     assert sorted(values(batch(narrow, name))) == [*range(40)]
+
+
+def test_a_page_that_is_asked_for_after_its_iterator_has_run_out_comes_by_a_new_one(
+    narrow: LocalKinesis, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    narrow.create_stream(name)
+    put(narrow, name, range(20))
+    monkeypatch.setattr(plugin, "_MOST_ROWS", 10)
+    monkeypatch.setattr(plugin, "_PAUSE_MS", 0)
+    made = source(narrow, name, startingPosition="earliest")
+    (split,) = made.discover()
+    reading = made.read(split, made.start(split))
+    pages = [next(reading)]
+    # Of the same age, or younger.
+    where = {"StreamName": name, "ShardId": FIRST, "ShardIteratorType": "LATEST"}
+    iterator = narrow.ask("get_shard_iterator", **where)["ShardIterator"]
+
+    def has_run_out() -> bool:
+        try:
+            narrow.ask("get_records", ShardIterator=iterator)
+        except ClientError as refused:
+            return "ExpiredIterator" in str(refused)
+        return False
+
+    until(has_run_out, "an iterator to run out")
+    pages += reading
+    while len(pages) < 2:
+        pages += made.read(split, pages[-1].position)
+    assert values(rows_of(pages)) == [*range(20)]
 
 
 def test_a_busy_shard_is_asked_again_with_the_iterator_that_it_has(
