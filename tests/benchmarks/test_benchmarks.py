@@ -10,6 +10,7 @@ import io
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from rich.console import Console
@@ -25,6 +26,9 @@ from benchmarks.run import measure
 from benchmarks.subjects import HEADWATER, JVM
 from local_kafka import LocalKafka
 from spark_kafka_jars import spark_kafka_jars
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 TINY = dataclasses.replace(
     QUICK,
@@ -48,7 +52,13 @@ def jars() -> list[str]:
     return [str(jar) for jar in spark_kafka_jars()]
 
 
-def test_every_subject_reads_every_topic_and_every_step_is_taken(kafka: LocalKafka, jars: list[str]) -> None:
+def test_every_subject_reads_every_topic_and_every_step_is_taken(
+    kafka: LocalKafka, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, jars: list[str]
+) -> None:
+    """In the Spark of all tests: others show that a benchmark's own one starts."""
+    monkeypatch.setattr(throughput, "run_in_child", lambda task, **arguments: task(**arguments))
+    monkeypatch.setattr(throughput, "spark_session", lambda *_: spark)
+    monkeypatch.setattr(type(spark), "stop", lambda _: None)
     steps: list[str] = []
     section = throughput.run(Bench(kafka, TINY, jars, steps.append))
     assert {(figure.case, figure.subject) for figure in section.figures} == {
