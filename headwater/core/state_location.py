@@ -17,6 +17,7 @@ from headwater.core.clock import Clock, SystemClock
 from headwater.core.conditional_write import create_object
 from headwater.core.errors import HeadwaterError, StateLocationError
 from headwater.core.local_files import removed_on_failure
+from headwater.core.options import text
 from headwater.core.state_store import StateStore
 
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ It is ``If-None-Match: *``, or a generation of 0.
 """
 
 _DELETERS: Final = 16
+_LOCAL: Final = ("file", "local")
+
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS)
 """The errors of ``os.link`` on a file system without hard links."""
 
@@ -53,24 +56,44 @@ def open_state_store(url: str, storage_options: Mapping[str, Any] | None = None)
         StateLocationError: the file system is not known to have an atomic put-if-absent, or the path is
             relative.
     """
+    protocol, rest, reason = _place(url)
+    if reason:
+        raise StateLocationError(reason, location=url)
+    if protocol in _LOCAL:
+        return LocalStateStore(Path(rest))
+    return ObjectStateStore(url, dict(storage_options or {}))
+
+
+def state_location(raw: str) -> str:
+    """Take a ``stateLocation`` as an option. Opens nothing.
+
+    Raises:
+        ValueError: it cannot be one, as by `open_state_store`.
+    """
+    url = text(raw)
+    _, _, reason = _place(url)
+    if reason:
+        raise ValueError(f"{reason}, not {raw!r}")
+    return url
+
+
+def _place(url: str) -> tuple[str, str, str]:
+    """Return the protocol of a location, its path, and why it can be none; empty if it may be one."""
     protocol, separator, rest = url.partition("://")
     if not separator:
         protocol, rest = "file", url.removeprefix("file:")
-    if protocol in ("file", "local"):
+    reason = ""
+    if protocol in _LOCAL:
         if not Path(rest).is_absolute():
-            raise StateLocationError(
-                "must be an absolute path: driver and executors work in different folders", location=url
-            )
-        return LocalStateStore(Path(rest))
-    if protocol in _OBJECT_STORES:
-        return ObjectStateStore(url, dict(storage_options or {}))
-    schemes = ", ".join(f"{name}://" for name in sorted(_OBJECT_STORES))
-    raise StateLocationError(
-        f"the file system {protocol!r} is not known to have an atomic put-if-absent, without which two "
-        "attempts of a task could both believe they were the first; use a shared local folder or one of "
-        f"{schemes}",
-        location=url,
-    )
+            reason = "must be an absolute path, since driver and executors work in different folders"
+    elif protocol not in _OBJECT_STORES:
+        schemes = ", ".join(f"{name}://" for name in sorted(_OBJECT_STORES))
+        reason = (
+            f"the file system {protocol!r} is not known to have an atomic put-if-absent, without which two "
+            "attempts of a task could both believe they were the first; use a shared local folder or one of "
+            f"{schemes}"
+        )
+    return protocol, rest, reason
 
 
 def check_state_store(store: StateStore) -> None:

@@ -22,6 +22,7 @@ from headwater.core.state_location import (
     ObjectStateStore,
     check_state_store,
     open_state_store,
+    state_location,
 )
 from headwater.core.state_store import MemoryStateStore, StateStore
 from headwater.readers.formats.bad_records import BadRecordLines, BadRecordsLocation
@@ -133,11 +134,20 @@ def test_a_bucket_that_is_not_there_says_so(s3: S3Server) -> None:
 def test_a_file_system_without_atomic_put_if_absent_is_refused(url: str) -> None:
     with pytest.raises(StateLocationError, match="not known to have an atomic put-if-absent"):
         open_state_store(url)
+    with pytest.raises(ValueError, match=f"not known to have an atomic put-if-absent.*, not '{url}'"):
+        state_location(url)
 
 
 def test_a_relative_folder_is_refused() -> None:
     with pytest.raises(StateLocationError, match="must be an absolute path"):
         open_state_store("state")
+    with pytest.raises(ValueError, match="must be an absolute path"):
+        state_location("state")
+
+
+@pytest.mark.parametrize("url", ["/srv/state", "file:/srv/state", "file:///srv/state", "s3://bucket/state"])
+def test_an_option_for_a_location_opens_nothing(url: str) -> None:
+    assert state_location(f" {url}") == url
 
 
 def test_a_location_that_cannot_be_written_says_so(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import itertools
 import os
 import select
 import struct
@@ -71,8 +70,12 @@ class FolderWatch:
         raise AssertionError(f"what was waited for did not appear in {timeout_s:.0f} s")
 
     def wait_for(self, count: int, check: Callable[[], object]) -> None:
-        """Return when more than so many files have appeared; ``check`` as for `files`."""
-        next(itertools.islice(self.files(PATIENCE_S, check), count, None))
+        """Return when more than so many files have appeared; ``check`` as for `files`.
+
+        Patience counts from the last one: on a busy machine many files take longer than one of them may.
+        """
+        for _ in range(count + 1):
+            next(self.files(PATIENCE_S, check))
 
     def __enter__(self) -> Self:
         return self

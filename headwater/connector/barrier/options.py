@@ -17,7 +17,7 @@ from headwater.connector.options import ParsedOptions
 from headwater.core.epoch import AlignmentMode, Barrier
 from headwater.core.options import Option, Spec, duration_ms, integer, json_object, one_of, option
 from headwater.core.source import Boundedness
-from headwater.core.state_location import open_state_store
+from headwater.core.state_location import open_state_store, state_location
 from headwater.core.state_store import StateStore
 
 if TYPE_CHECKING:
@@ -79,6 +79,7 @@ class EpochOptions(Spec):
         "needs beside Spark's own: an absolute local path, or `s3://`, `gs://`, `abfs://`. One for any "
         "number of queries.",
         default=None,
+        parse=state_location,
         only=_STREAM,
     )
     state_storage_options: Mapping[str, Any] | None = option(

@@ -70,9 +70,9 @@ class Kernel:
         """Load the machine code again, and return it.
 
         Called on executors, with the first data of a process, and by ``headwater compile``. It takes 0.05 s.
-        On a host without the machine code it takes 2 to 4 s of processor time, and 10 s for JSON. Processes
-        that start together wait for the one that compiles. If there is no folder to keep the result in, each
-        process compiles for itself, after a warning.
+        On a host without the machine code it takes 4 to 8 s of processor time, and 20 s for JSON and CSV.
+        Processes that start together wait for the one that compiles. If there is no folder to keep the result
+        in, each process compiles for itself, after a warning.
 
         Raises:
             MissingDependencyError: numba is not installed in this process.

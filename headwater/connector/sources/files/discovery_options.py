@@ -15,7 +15,7 @@ from headwater.core.errors import OptionError
 from headwater.core.options import Option, Spec, duration_ms, integer, json_object, one_of, option
 from headwater.core.retry import Backoff
 from headwater.core.source import Boundedness
-from headwater.core.state_location import open_state_store
+from headwater.core.state_location import open_state_store, state_location
 from headwater.core.state_store import StateStore
 from headwater.enumerators.files.backlog import BatchLimits
 from headwater.enumerators.files.selection import FileSelection, SelectedPath, is_read
@@ -120,6 +120,7 @@ class DiscoveryOptions(Spec):
         "offset. Needed if more than 2,000 files come within `maxFileAge`: the query then stops and says so. "
         "And for the schema, with `schemaName`.",
         default=None,
+        parse=state_location,
         after="sourceArchiveDir",
     )
     storage: dict[str, Any] = option(

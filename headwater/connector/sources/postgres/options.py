@@ -21,6 +21,7 @@ from headwater.core.options import (
     text,
 )
 from headwater.core.source import Boundedness
+from headwater.core.state_location import state_location
 from headwater.enumerators.postgres.settings import PostgresSettings
 from headwater.enumerators.postgres.stream_settings import StreamSettings
 
@@ -88,6 +89,7 @@ class ChunkOptions(Spec):
         "absolute local path, or `s3://`, `gs://`, `abfs://`. Rows of the table are there until their batch "
         "is committed.",
         default=None,
+        parse=state_location,
         only=_STREAM,
     )
     state_storage_options: Mapping[str, Any] | None = option(

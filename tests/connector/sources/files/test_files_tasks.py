@@ -12,7 +12,7 @@ import pyarrow.orc
 import pyarrow.parquet as pq
 import pytest
 
-from headwater.core.errors import OptionError, StateLocationError
+from headwater.core.errors import OptionError
 from tests.connector.sources.files.files_queries import (
     NOW_S,
     VALUE,
@@ -113,7 +113,7 @@ def test_options_that_make_no_sense_are_refused_by_name(options: dict[str, Any],
 
 
 def test_a_state_location_must_be_safe() -> None:
-    with pytest.raises(StateLocationError):
+    with pytest.raises(OptionError, match="'stateLocation': the file system 'http' is not known to have"):
         Query(VALUE, format="text", path="/data", stateLocation="http://host/x")
 
 
