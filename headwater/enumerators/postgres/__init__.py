@@ -22,5 +22,6 @@ Its connections, `settings`, `connection`, and its errors, `errors`, serve tasks
 * `stream_settings`: the user's settings of a stream of changes;
 * `table`: a table in the catalogue: its columns and its key;
 * `table_parts`: the parts of a table that can be read by themselves, and their files;
+* `timeline`: whether a server that took over has all that a query has read;
 * `visibility`: the merge rule: which changes of the log the rows of a snapshot hold already.
 """

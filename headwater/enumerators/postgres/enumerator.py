@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import dataclass, replace
 from typing import Final
 
 from headwater.core.clock import Clock, SystemClock
@@ -32,6 +33,7 @@ from headwater.enumerators.postgres.slot import ServerView, check_kept, check_us
 from headwater.enumerators.postgres.split import WAL_PATH, WalSplit
 from headwater.enumerators.postgres.stream_settings import StartingPosition, StreamSettings
 from headwater.enumerators.postgres.table import TableDescription, describe
+from headwater.enumerators.postgres.timeline import followed, timeline_end
 
 log = logger_of(__name__)
 
@@ -53,18 +55,21 @@ class _Found:
         until: as far as it went.
         first: where the commit record of the first transaction lies; None for none.
         took_ms: how long it took.
+        seen: the split and the server, if another one took over meanwhile.
     """
 
     until: int
     first: int | None
     took_ms: int
+    seen: tuple[WalSplit, ServerView] | None = None
 
 
 class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
     """Knows one split, the log as a slot gives it, whose head is the end of its durable part.
 
     * A query without a checkpoint makes the slot, and the publication where the user allows it.
-    * Before each batch the slot must have everything from the position on; else the query fails.
+    * Before each batch the slot must have everything from the position on; else the query fails. A server
+      that took over is taken for the same one if it has all that was read (`timeline.followed`).
     * WAL is written by other databases and tables too. So where the head has moved, the slot is asked for
       the first transaction; without one the head stays, and no batch is made, until `EMPTY_BYTES` of WAL have
       come together. In the first moments after a change nobody is asked: the next one is likely.
@@ -129,7 +134,7 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
             position = checkpoint.positions[WAL_PATH]
             self._context.call_async(
                 lambda: self._look(split, position),
-                lambda view: self._take(split, position, view),
+                lambda seen: self._take_again(split, position, seen),
                 what=f"slot {self._stream.slot!r}",
             )
             return
@@ -229,13 +234,17 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
                 )
         return view.flush_lsn
 
-    def _look(self, split: WalSplit, position: int) -> ServerView:
+    def _look(self, split: WalSplit, position: int) -> tuple[WalSplit, ServerView]:
         connection = self._connected()
         view = look(connection, split.slot)
         check_usable(view, split.slot)
+        if view.timeline > split.timeline and view.system_id == split.system_id:
+            with closing(connect(self._settings, replication=True)) as asking:
+                end = timeline_end(asking, view.timeline, split.timeline)
+            split = followed(view, split, position, position, end)
         check_kept(view, split, position)
         self._check_table(connection, split)
-        return view
+        return split, view
 
     def _check_table(self, connection: PostgresConnection, split: WalSplit) -> None:
         """Look now and then whether the table is still the same one, and published."""
@@ -268,7 +277,10 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
         return table
 
     def _peek(self, split: WalSplit, position: int, since: int, until: int) -> _Found:
-        """Ask the slot for the first transaction, and confirm the position."""
+        """Ask the slot for the first transaction, and confirm the position.
+
+        A server that took over is asked once more from the position on: its log goes not as far.
+        """
         began_ms = self._clock.monotonic_ms()
         reading = SlotReading(
             self._settings,
@@ -277,11 +289,18 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
             self._backoff,
             self._clock,
         )
-        stream, _ = reading.open(position, until, start=since, cancelled=self._cancelled)
+        stream, view = reading.open(
+            position, until, start=since, read_until=position, cancelled=self._cancelled
+        )
         try:
-            first = first_transaction(stream, until, self._cancelled)
+            if view.timeline == split.timeline:
+                first = first_transaction(stream, until, self._cancelled)
         finally:
             stream.close()
+        if view.timeline != split.timeline:
+            split, view = self._look(split, position)
+            found = self._peek(split, position, position, view.flush_lsn)
+            return replace(found, seen=found.seen or (split, view))
         return _Found(until, first, self._clock.monotonic_ms() - began_ms)
 
     def _connected(self) -> PostgresConnection:
@@ -294,6 +313,15 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
     def _take_first(self, first: tuple[WalSplit, int, ServerView]) -> None:
         split, position, view = first
         self._context.assign_splits({WAL_PATH: (split, position)})
+        self._take(split, position, view)
+
+    def _take_again(self, logged: WalSplit, position: int, seen: tuple[WalSplit, ServerView]) -> None:
+        split, view = seen
+        if split != logged:
+            self._context.assign_splits({WAL_PATH: (split, position)})
+            # What was found is of a log that may not go on.
+            self._found = None
+            self._trusted_until_ms = 0
         self._take(split, position, view)
 
     def _take(self, split: WalSplit, position: int, view: ServerView) -> None:
@@ -312,6 +340,9 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
         )
 
     def _take_found(self, found: _Found) -> None:
+        if found.seen is not None:
+            assert self._split is not None, "it was asked about"
+            self._take_again(self._split, self._position, found.seen)
         self._found = found
         now_ms = self._clock.monotonic_ms()
         if found.first is None:

@@ -21,9 +21,10 @@ from headwater.core.retry import Backoff, Retry
 from headwater.enumerators.postgres.connection import PostgresConnection, connect, is_readable, mapped_errors
 from headwater.enumerators.postgres.errors import server_error
 from headwater.enumerators.postgres.settings import SOURCE, PostgresSettings
-from headwater.enumerators.postgres.slot import ServerView, check_kept, look, lost
+from headwater.enumerators.postgres.slot import ServerView, check_kept, check_usable, look, lost
 from headwater.enumerators.postgres.split import WalSplit, lsn_text
 from headwater.enumerators.postgres.table import quoted
+from headwater.enumerators.postgres.timeline import followed, timeline_end
 
 log = logger_of(__name__)
 
@@ -245,7 +246,13 @@ class SlotReading:
         self._clock = clock
 
     def open(
-        self, position: int, stop: int, *, start: int | None = None, cancelled: threading.Event
+        self,
+        position: int,
+        stop: int,
+        *,
+        start: int | None = None,
+        read_until: int | None = None,
+        cancelled: threading.Event,
     ) -> tuple[ReplicationStream, ServerView]:
         """Return a conversation, and the server's answer about itself before.
 
@@ -253,6 +260,8 @@ class SlotReading:
             position: where the range begins, which is confirmed.
             stop: where it ends: with ``position`` the name of the connection.
             start: where to begin; None for ``position``.
+            read_until: as far as anything may have been read, so that a server that took over must have it;
+                None for ``stop``.
             cancelled: ends the waiting.
 
         Raises:
@@ -261,12 +270,13 @@ class SlotReading:
             SourceError: the server refuses.
         """
         name = f"{APPLICATION} {position:X}-{stop:X}"
+        read_until = stop if read_until is None else read_until
         retry = Retry(self._backoff, self._clock, f"slot {self._split.slot!r}")
         retry.begin()
         began_ms = self._clock.monotonic_ms()
         while True:
             try:
-                return self._try(name, position, position if start is None else start)
+                return self._try(name, position, read_until, position if start is None else start)
             except _InUseError as error:
                 waited_ms = self._clock.monotonic_ms() - began_ms
                 if self._end_dead(name, error.view, waited_ms):
@@ -277,11 +287,17 @@ class SlotReading:
             if self._clock.wait(cancelled, wait_ms):
                 raise TransientSourceError(f"waiting for slot {self._split.slot!r} was ended", source=SOURCE)
 
-    def _try(self, name: str, position: int, start: int) -> tuple[ReplicationStream, ServerView]:
+    def _try(
+        self, name: str, position: int, read_until: int, start: int
+    ) -> tuple[ReplicationStream, ServerView]:
         split = self._split
         connection = connect(self._settings, application=name, replication=True)
         try:
             view = look(connection, split.slot)
+            check_usable(view, split.slot)
+            if view.timeline > split.timeline and view.system_id == split.system_id:
+                end = timeline_end(connection, view.timeline, split.timeline)
+                split = followed(view, split, position, read_until, end)
             check_kept(view, split, position)
             _check_free(split.slot, view)
             with mapped_errors("settings of the sender"):

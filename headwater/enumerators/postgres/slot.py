@@ -13,6 +13,8 @@ from headwater.enumerators.postgres.split import WalSplit, lsn_of, lsn_text
 _PLUGIN: Final = "pgoutput"
 _INACTIVE_SINCE: Final = 170_000
 """The first version that says since when nobody reads a slot."""
+_FAILOVER: Final = 170_000
+"""The first version whose standbys can have copies of a slot."""
 
 # Without parameters: a replication connection speaks the simple protocol only.
 _SERVER: Final = """
@@ -32,6 +34,8 @@ SELECT plugin::text, database::text, temporary, active_pid, confirmed_flush_lsn:
        wal_status, safe_wal_size, {since}
 FROM pg_replication_slots WHERE slot_name = '{slot}'
 """
+_CREATE: Final = "SELECT lsn::text FROM pg_create_logical_replication_slot(%s, %s)"
+_CREATE_COPIED: Final = "SELECT lsn::text FROM pg_create_logical_replication_slot(%s, %s, failover => true)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,13 +244,13 @@ def _refuse(what: str) -> NoReturn:
 def create_slot(connection: PostgresConnection, slot: str) -> int:
     """Make a slot, and return where it begins: with the first transaction that began after all that run now.
 
-    So it waits until these are over. Blocks.
+    So it waits until these are over. Standbys that copy slots copy it too (17 and later): it has no price
+    where none does. Blocks.
 
     Raises:
         SourceError: the server refuses.
     """
+    sql = _CREATE_COPIED if connection.info.server_version >= _FAILOVER else _CREATE
     with mapped_errors(f"making slot {slot!r}"):
-        row: Any = connection.execute(
-            "SELECT lsn::text FROM pg_create_logical_replication_slot(%s, %s)", [slot, _PLUGIN]
-        ).fetchone()
+        row: Any = connection.execute(sql, [slot, _PLUGIN]).fetchone()
     return lsn_of(row[0])
