@@ -85,6 +85,7 @@ def test_every_record_of_a_steady_stream_has_a_latency(kafka: LocalKafka, topic:
     assert min(found["latencies_ms"]) > 0
 
 
+@pytest.mark.long
 def test_a_worker_that_reads_needs_more_memory_than_one_that_does_not(kafka: LocalKafka, topic: str) -> None:
     kafka.create_topic(topic)
     kafka.produce(topic, [bytes(1_000)] * 10_000)
