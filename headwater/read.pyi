@@ -1472,7 +1472,8 @@ def postgres(
         spark: the session.
         url: Of the server and the database: `postgresql://host:port/database?sslmode=verify-full`, or as
             libpq has it: `host=... dbname=...`. Without a password.
-        table: Required: the table, as SQL has it: `orders`, `public.orders`, `"Shop"."Orders"`.
+        table: The table, as SQL has it: `orders`, `public.orders`, `"Shop"."Orders"`. Required, but for a
+            stream with `tables`.
         username: The role, where the URL has none. It may be `env:NAME`, an environment variable, or
             `file:PATH`, on the driver and every executor.
         password: Of the role. It may be `env:NAME`, an environment variable, or `file:PATH`, on the

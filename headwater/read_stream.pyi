@@ -1779,13 +1779,14 @@ def postgres(
     spark: SparkSession,
     *,
     url: str,
-    table: str,
     slot: str,
     publication: str,
     username: str | None = None,
     password: str | None = None,
     connect_timeout: str | int | timedelta | None = None,
     read_timeout: str | int | timedelta | None = None,
+    table: str | None = None,
+    tables: str | Sequence[str] | None = None,
     columns: str | Sequence[str] | None = None,
     text_columns: str | Sequence[str] | None = None,
     create_publication: bool | None = None,
@@ -1814,7 +1815,6 @@ def postgres(
         spark: the session.
         url: Of the server and the database: `postgresql://host:port/database?sslmode=verify-full`, or as
             libpq has it: `host=... dbname=...`. Without a password.
-        table: Required: the table, as SQL has it: `orders`, `public.orders`, `"Shop"."Orders"`.
         slot: Required for a stream: the replication slot, for this query alone; made if it is not there.
         publication: Required for a stream: the publication that has the table. Its row filters and column
             lists count.
@@ -1825,6 +1825,10 @@ def postgres(
         connect_timeout: How long one attempt to connect may take. Default: `10s`. (``connectTimeout``)
         read_timeout: How long the server may be silent while rows are read, before it counts as hung.
             Default: `5m`. (``readTimeout``)
+        table: The table, as SQL has it: `orders`, `public.orders`, `"Shop"."Orders"`. Required, but for a
+            stream with `tables`.
+        tables: Instead of `table`: several tables, named as that one, whose changes come in one stream in
+            the order of commits, each row of a table as JSON.
         columns: Only these columns, in this order: the server sends no others. Default: all.
         text_columns: These columns are strings, with the text that the server makes of a value: for
             values that have no place in the column's type, such as `infinity` of a date.

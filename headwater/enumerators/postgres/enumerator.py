@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Final
@@ -30,7 +30,7 @@ from headwater.enumerators.postgres.publication import (
 from headwater.enumerators.postgres.replication import SlotReading, first_transaction
 from headwater.enumerators.postgres.settings import SOURCE, PostgresSettings
 from headwater.enumerators.postgres.slot import ServerView, check_kept, check_usable, create_slot, look
-from headwater.enumerators.postgres.split import WAL_PATH, WalSplit
+from headwater.enumerators.postgres.split import WAL_PATH, LogTable, WalSplit
 from headwater.enumerators.postgres.stream_settings import StartingPosition, StreamSettings
 from headwater.enumerators.postgres.table import TableDescription, describe
 from headwater.enumerators.postgres.timeline import followed, timeline_end
@@ -80,7 +80,7 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
         context: the coordinator's.
         settings: of the server.
         stream: the changes that are read.
-        table: its name, as the user writes it.
+        tables: their names, as the user writes them.
         check: raises if rows of the table do not fit the query's schema. On the worker thread.
         backoff: how long to wait for a slot that is in use.
         clock: time.
@@ -91,7 +91,7 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
         context: PlannedSplitEnumeratorContext[WalSplit, int],
         settings: PostgresSettings,
         stream: StreamSettings,
-        table: str,
+        tables: Sequence[str],
         *,
         check: Callable[[TableDescription, PublishedTable], object],
         backoff: Backoff,
@@ -100,7 +100,7 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
         self._context = context
         self._settings = settings
         self._stream = stream
-        self._table = table
+        self._tables = tables
         self._check = check
         self._backoff = backoff
         self._clock = clock or SystemClock()
@@ -181,15 +181,18 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
     def _begin(self) -> tuple[WalSplit, int, ServerView]:
         """Make slot and publication where they are missing, and find the first position."""
         connection = self._connected()
-        table = self._described(connection)
+        tables = self._described(connection)
         slot = self._stream.slot
         view = look(connection, slot)
         check_usable(view, slot)
         name = self._stream.publication
-        if self._stream.creates_publication and create_publication(connection, table, name):
-            log.info("publication %r was made for table %s", name, table.full_name)
+        if self._stream.creates_publication and create_publication(connection, tables, name):
+            named = ", ".join(table.full_name for table in tables)
+            log.info("publication %r was made for table %s", name, named)
         # Before the position is found: a later change of the publication is noticed then.
-        in_publication = membership(connection, name, table)
+        first, *others = (
+            LogTable(table.oid, table.key, membership(connection, name, table)) for table in tables
+        )
         view = look(connection, slot)
         if view.slot is None:
             # After the publication: a slot begins with transactions that began when it was there already.
@@ -199,17 +202,25 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
             assert view.slot is not None, "it was made"
             position = view.slot.confirmed or 0
         else:
-            position = self._first_position(connection, table, view)
-        split = WalSplit(slot, view.system_id, view.timeline, table.oid, table.key, membership=in_publication)
+            position = self._first_position(connection, tables, view)
+        split = WalSplit(
+            slot,
+            view.system_id,
+            view.timeline,
+            first.oid,
+            first.key,
+            membership=first.membership,
+            others=tuple(others),
+        )
         check_kept(view, split, position)
         return split, position, view
 
     def _first_position(
-        self, connection: PostgresConnection, table: TableDescription, view: ServerView
+        self, connection: PostgresConnection, tables: Sequence[TableDescription], view: ServerView
     ) -> int:
         """Return where a query begins whose slot is there already."""
         slot = self._stream.slot
-        newer = is_newer(connection, self._stream.publication, table, slot)
+        newer = any(is_newer(connection, self._stream.publication, table, slot) for table in tables)
         if self._stream.starting_position is StartingPosition.SLOT:
             if newer:
                 raise SourceError(
@@ -243,38 +254,48 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
                 end = timeline_end(asking, view.timeline, split.timeline)
             split = followed(view, split, position, position, end)
         check_kept(view, split, position)
-        self._check_table(connection, split)
+        self._check_tables(connection, split)
         return split, view
 
-    def _check_table(self, connection: PostgresConnection, split: WalSplit) -> None:
-        """Look now and then whether the table is still the same one, and published."""
+    def _check_tables(self, connection: PostgresConnection, split: WalSplit) -> None:
+        """Look now and then whether the tables are still the same ones, and published."""
         now_ms = self._clock.monotonic_ms()
         if self._table_seen_ms is not None and now_ms - self._table_seen_ms < _TABLE_MS:
             return
-        table = self._described(connection)
-        if table.oid != split.table:
+        logged = {each.oid: each for each in split.tables}
+        for name, table in zip(self._tables, self._described(connection), strict=True):
+            if table.oid not in logged:
+                is_new = ", or option 'tables' has not named it before" if len(self._tables) > 1 else ""
+                raise SourceError(
+                    f"table {name} was dropped and made anew, or another one has its name now{is_new}: it is "
+                    "not the table of the checkpoint. Start with a new checkpointLocation",
+                    source=SOURCE,
+                    split=split.split_id,
+                )
+            was = logged.pop(table.oid).membership
+            if was not in {"", membership(connection, self._stream.publication, table)}:
+                raise DataLossError(
+                    f"publication {self._stream.publication!r} was changed since the query began: table "
+                    f"{table.full_name} left it and came back, or its columns, rows or operations are "
+                    "others. The log has nothing of what was not published meanwhile. Start with a new "
+                    "checkpointLocation, and read the table itself for what changed (spark.read)",
+                    source=SOURCE,
+                    split=split.split_id,
+                )
+        if logged:
             raise SourceError(
-                f"table {self._table} was dropped and made anew, or another one has its name now: it is "
-                f"not the "
-                "table of the checkpoint. Start with a new checkpointLocation",
-                source=SOURCE,
-                split=split.split_id,
-            )
-        if split.membership not in {"", membership(connection, self._stream.publication, table)}:
-            raise DataLossError(
-                f"publication {self._stream.publication!r} was changed since the query began: table "
-                f"{table.full_name} left it and came back, or its columns, rows or operations are others. "
-                "The log has nothing of what was not published meanwhile. Start with a new "
-                "checkpointLocation, and read the table itself for what changed (spark.read)",
+                f"the checkpoint has read {len(split.tables)} tables, and the query names {len(self._tables)}"
+                " of them: name them all, or start with a new checkpointLocation and a new slot",
                 source=SOURCE,
                 split=split.split_id,
             )
         self._table_seen_ms = now_ms
 
-    def _described(self, connection: PostgresConnection) -> TableDescription:
-        table = describe(connection, self._table)
-        self._check(table, published(connection, table, self._stream))
-        return table
+    def _described(self, connection: PostgresConnection) -> list[TableDescription]:
+        tables = [describe(connection, name) for name in self._tables]
+        for table, in_publication in zip(tables, published(connection, tables, self._stream), strict=True):
+            self._check(table, in_publication)
+        return tables
 
     def _peek(self, split: WalSplit, position: int, since: int, until: int) -> _Found:
         """Ask the slot for the first transaction, and confirm the position.

@@ -110,7 +110,7 @@ class InitialQuestions:
         slot = self._stream.slot
         view = self._looked(connection)
         name = self._stream.publication
-        if self._stream.creates_publication and create_publication(connection, table, name):
+        if self._stream.creates_publication and create_publication(connection, [table], name):
             log.info("publication %r was made for table %s", name, table.full_name)
         published_as = membership(connection, name, table)
         waits = 0
@@ -228,7 +228,7 @@ class InitialQuestions:
 
     def _described(self, connection: PostgresConnection) -> tuple[TableDescription, PublishedTable]:
         table = describe(connection, self._table)
-        in_publication = published(connection, table, self._stream)
+        (in_publication,) = published(connection, [table], self._stream)
         self._check(table, in_publication)
         return table, in_publication
 

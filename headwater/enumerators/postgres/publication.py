@@ -76,58 +76,85 @@ class PublishedTable:
 
 
 def published(
-    connection: PostgresConnection, table: TableDescription, settings: StreamSettings
-) -> PublishedTable:
-    """Return the publication's part of a table, as it is now or as it will be made.
+    connection: PostgresConnection, tables: Sequence[TableDescription], settings: StreamSettings
+) -> list[PublishedTable]:
+    """Return the publication's part of each table, as it is now or as it will be made.
 
     Raises:
-        SourceError: the changes of the table cannot be read. It names everything that is in the way, each
-            with the SQL that mends it.
+        SourceError: the changes of a table cannot be read. It names everything that is in the way, each with
+            the SQL that mends it.
     """
     with mapped_errors(f"publication {settings.publication!r}"):
         row = connection.execute(_PUBLICATION, [settings.publication]).fetchone()
-        names = _names(connection, table, settings)
-        identity: Any = connection.execute(_IDENTITY, [table.oid, table.replica_identity]).fetchone()
-        toasts: Any = connection.execute(_TOASTS, [table.oid]).fetchone()
-        findings = [*_server_findings(connection), *_table_findings(table)]
+        findings = _server_findings(connection)
+        if row is None and not settings.creates_publication:
+            named = ", ".join(table.sql for table in tables)
+            findings.append(
+                f"there is no publication {settings.publication!r}: CREATE PUBLICATION "
+                f"{quoted(settings.publication)} FOR TABLE {named} WITH (publish_via_partition_root = true); "
+                "or set option createPublication=true"
+            )
+        found = []
+        for table in tables:
+            in_publication, in_the_way = _published(connection, table, settings, row)
+            found.append(in_publication)
+            of_table = f"{table.full_name}: " if len(tables) > 1 else ""
+            findings += [of_table + each for each in in_the_way]
+    if findings:
+        names = ", ".join(table.full_name for table in tables)
+        many = f"{len(findings)} things are in the way of a stream of table {names}"
+        raise SourceError(
+            findings[0]
+            if len(findings) == 1
+            else f"{many}: " + "; ".join(f"({i}) {each}" for i, each in enumerate(findings, 1)),
+            source=SOURCE,
+            split=names,
+        )
+    return found
+
+
+def _published(
+    connection: PostgresConnection,
+    table: TableDescription,
+    settings: StreamSettings,
+    row: tuple[Any, ...] | None,
+) -> tuple[PublishedTable, list[str]]:
+    """Return a table's part, and what is in its way.
+
+    Args:
+        connection: to the server.
+        table: the table.
+        settings: of the stream.
+        row: of the publication in the catalogue; None if there is none.
+    """
+    names = _names(connection, table, settings)
+    identity: Any = connection.execute(_IDENTITY, [table.oid, table.replica_identity]).fetchone()
+    toasts: Any = connection.execute(_TOASTS, [table.oid]).fetchone()
+    findings = _table_findings(table)
     kinds = frozenset(("insert", "update", "delete", "truncate"))
     columns = tuple(each.name for each in table.columns if not each.generated)
     if row is not None:
         kinds = frozenset(kind for kind, is_on in zip(_KINDS, row[:4], strict=True) if is_on)
         findings += _publication_findings(table, settings, names, via_root=bool(row[4]))
         columns = tuple(each.name for each in table.columns if names is not None and each.name in names)
-    elif not settings.creates_publication:
-        name = quoted(settings.publication)
-        findings.append(
-            f"there is no publication {settings.publication!r}: CREATE PUBLICATION {name} FOR TABLE "
-            f"{table.sql} "
-            "WITH (publish_via_partition_root = true); or set option createPublication=true"
-        )
     findings += _identity_findings(
         table, settings, kinds=kinds, identity=identity[0], columns=columns, toasts=toasts[0]
     )
-    if findings:
-        many = f"{len(findings)} things are in the way of a stream of table {table.full_name}"
-        raise SourceError(
-            findings[0]
-            if len(findings) == 1
-            else f"{many}: " + "; ".join(f"({i}) {each}" for i, each in enumerate(findings, 1)),
-            source=SOURCE,
-            split=table.full_name,
-        )
-    return PublishedTable(columns, kinds, tuple(identity[0]) if table.replica_identity != "f" else ())
+    names_rows_by = tuple(identity[0]) if table.replica_identity != "f" else ()
+    return PublishedTable(columns, kinds, names_rows_by), findings
 
 
 _KINDS: Final = ("insert", "update", "delete", "truncate")
 
 
-def create_publication(connection: PostgresConnection, table: TableDescription, name: str) -> bool:
-    """Make a publication for a table, if there is none of that name; return whether it was made."""
+def create_publication(connection: PostgresConnection, tables: Sequence[TableDescription], name: str) -> bool:
+    """Make a publication for tables, if there is none of that name; return whether it was made."""
     with mapped_errors(f"making publication {name!r}"):
         if connection.execute(_PUBLICATION, [name]).fetchone() is not None:
             return False
+        named = ", ".join(table.sql for table in tables)
         connection.execute(
-            f"CREATE PUBLICATION {quoted(name)} FOR TABLE {table.sql} "
+            f"CREATE PUBLICATION {quoted(name)} FOR TABLE {named} "
             "WITH (publish_via_partition_root = true)".encode()
         )
     return True

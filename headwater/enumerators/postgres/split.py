@@ -13,8 +13,32 @@ WAL_PATH: Final[SplitPath] = ("wal",)
 
 
 @dataclass(frozen=True, slots=True)
+class LogTable:
+    """A table whose changes are read.
+
+    Attributes:
+        oid: of the table.
+        key: its primary key; empty if it has none.
+        membership: in the publication, when the split was made (`publication.membership`); empty if it is not
+            known.
+    """
+
+    oid: int
+    key: tuple[str, ...] = ()
+    membership: str = ""
+
+    def to_json(self) -> JsonObject:
+        return {"table": self.oid, "key": list(self.key), "membership": self.membership}
+
+    @staticmethod
+    def from_json(fields: Any) -> LogTable:
+        key = tuple(str(name) for name in fields["key"])
+        return LogTable(int(fields["table"]), key, str(fields.get("membership", "")))
+
+
+@dataclass(frozen=True, slots=True)
 class WalSplit(Split):
-    """The changes of one table that a replication slot gives. Unbounded.
+    """The changes of tables that a replication slot gives. Unbounded.
 
     A position is an LSN: all transactions whose commit record begins before it are read. That is what the
     server calls the final LSN of a transaction. A range may begin and end at any LSN, and holds whole
@@ -24,12 +48,12 @@ class WalSplit(Split):
         slot: the replication slot.
         system_id: of the database system, as ``IDENTIFY_SYSTEM`` says it.
         timeline: of that system when the split was logged.
-        table: the oid of the table.
+        table: the oid of the first table.
         key: its primary key; empty if it has none.
         sync: how often the table was read anew since the query began: the column ``_sync``.
         rules: the sights of the table's chunks, by name (`ChunkRules`); None: no chunk holds any change.
-        membership: of the table in the publication, when the split was made (`publication.membership`); empty
-            if it is not known.
+        membership: of the first table, as in `LogTable`.
+        others: the tables beside the first one.
     """
 
     slot: str
@@ -40,6 +64,12 @@ class WalSplit(Split):
     sync: int = 0
     rules: str | None = None
     membership: str = ""
+    others: tuple[LogTable, ...] = ()
+
+    @property
+    def tables(self) -> tuple[LogTable, ...]:
+        """All tables."""
+        return LogTable(self.table, self.key, self.membership), *self.others
 
     @property
     def path(self) -> SplitPath:
@@ -55,6 +85,7 @@ class WalSplit(Split):
             **({"sync": self.sync} if self.sync else {}),
             **({"rules": self.rules} if self.rules else {}),
             **({"membership": self.membership} if self.membership else {}),
+            **({"others": [each.to_json() for each in self.others]} if self.others else {}),
         }
 
     @staticmethod
@@ -75,6 +106,7 @@ class WalSplit(Split):
                 sync=int(fields.get("sync", 0)),
                 rules=fields.get("rules"),
                 membership=str(fields.get("membership", "")),
+                others=tuple(LogTable.from_json(each) for each in fields.get("others", ())),
             )
         except (TypeError, KeyError, ValueError) as error:
             raise OffsetError(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, Protocol
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from headwater.core.errors import OptionError, SourceError
@@ -163,28 +164,8 @@ class ChangeRows:
         return arrays
 
     def _meta(self, changes: Changes, split: WalSplit, ops: tuple[str, ...]) -> list[pa.Array[Any]]:
-        kinds: Any = pa.array(changes.kinds)
-        return [
-            pa.array(ops, pa.string()).take(kinds),
-            pa.array(changes.lsns),
-            pa.array(changes.sequences),
-            pa.array(changes.xids),
-            pa.array(changes.times).view(_UTC),
-            pa.array(np.full(len(changes), split.sync, np.int32)),
-            self._unchanged(changes),
-        ]
-
-    def _unchanged(self, changes: Changes) -> pa.Array[Any]:
-        """Return for each row the names of the columns whose values it does not have."""
-        marks = np.zeros((len(changes), 0), np.bool_)
-        if changes.has_unchanged:
-            marks = np.ascontiguousarray((changes.rows.lengths == L.UNCHANGED).T)
-        ends = marks.sum(axis=1).cumsum()
-        offsets: Any = pa.array(np.concatenate([[0], ends]).astype(np.int32))
-        places: Any = pa.array(np.nonzero(marks)[1])
-        names = pa.array([each.name for each in self.columns], pa.string()).take(places)
-        unchanged: pa.Array[Any] = pa.ListArray.from_arrays(offsets, names, type=_NAMES)
-        return unchanged
+        names = [each.name for each in self.columns] if changes.has_unchanged else []
+        return meta_columns(changes, split, ops, unchanged_names(changes.rows.lengths[: len(names)], names))
 
     def _before(self, changes: Changes, table: str) -> pa.Array[Any]:
         assert changes.old is not None, "it was asked for"
@@ -194,6 +175,45 @@ class ChangeRows:
 
     def _refused(self, message: str, changes: Changes, row: int) -> SourceError:
         return SourceError(message, source=SOURCE, split="wal", position=lsn_text(int(changes.lsns[row])))
+
+
+def meta_columns(
+    changes: Changes, split: WalSplit, ops: tuple[str, ...], unchanged: pa.Array[Any]
+) -> list[pa.Array[Any]]:
+    """Return the columns `META` of changes.
+
+    Args:
+        changes: some.
+        split: they are of.
+        ops: what each kind is called.
+        unchanged: the last column.
+    """
+    kinds: Any = pa.array(changes.kinds)
+    return [
+        pa.array(ops, pa.string()).take(kinds),
+        pa.array(changes.lsns),
+        pa.array(changes.sequences),
+        pa.array(changes.xids),
+        pa.array(changes.times).view(_UTC),
+        pa.array(np.full(len(changes), split.sync, np.int32)),
+        unchanged,
+    ]
+
+
+def unchanged_names(lengths: npt.NDArray[np.int32], names: Sequence[str]) -> pa.Array[Any]:
+    """Return for each row the names of the columns whose values it does not have.
+
+    Args:
+        lengths: of the values, for each of these columns and each row.
+        names: of the columns.
+    """
+    marks = np.ascontiguousarray((lengths == L.UNCHANGED).T)
+    ends = marks.sum(axis=1).cumsum()
+    offsets: Any = pa.array(np.concatenate([[0], ends]).astype(np.int32))
+    places: Any = pa.array(np.nonzero(marks)[1])
+    every = pa.array(names, pa.string()).take(places)
+    unchanged: pa.Array[Any] = pa.ListArray.from_arrays(offsets, every, type=_NAMES)
+    return unchanged
 
 
 def change_schema(

@@ -1,4 +1,4 @@
-"""Changes of one table: made of the messages of pgoutput, each with where its values lie."""
+"""Changes of tables: made of the messages of pgoutput, each with where its values lie."""
 
 from __future__ import annotations
 
@@ -10,12 +10,17 @@ import numpy as np
 import numpy.typing as npt
 
 from headwater.core.errors import CorruptRecordError
+from headwater.enumerators.postgres.split import LogTable
 from headwater.readers.kernels.arrays import ByteArray, Int32Array, Int64Array, address
 from headwater.readers.postgres import wal_layout as L
 from headwater.readers.postgres.relation import Relation, parse_relation
 from headwater.readers.postgres.wal_chunk import KERNEL, WalChunk
 
 _MOST_ROWS: Final = 65_536
+_MOST_VALUES: Final = 4 << 20
+"""Of rows that are made in one go, for the memory of wide tables."""
+_MOST_COLUMNS: Final = 1_664
+"""More the server has in no row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +52,7 @@ class Changes:
         has_old: whether ``old`` has a row.
         old: the values before; None where they were not asked for.
         has_unchanged: whether any value is `L.UNCHANGED`.
+        forms: which of `ChangeFramer.forms` the values of each row have.
     """
 
     kinds: ByteArray
@@ -58,22 +64,23 @@ class Changes:
     has_old: ByteArray
     old: Tuples | None
     has_unchanged: bool
+    forms: Int32Array
 
     def __len__(self) -> int:
         return len(self.kinds)
 
 
 class ChangeFramer:
-    """Makes changes of messages. Keeps the table's form and the open transaction from chunk to chunk.
+    """Makes changes of messages. Keeps the tables' forms and the open transaction from chunk to chunk.
 
     One range, one thread.
 
     Args:
         start: transactions before it are passed over.
         stop: transactions from there on, too.
-        table: the oid of the table.
-        columns: the names of its columns, as the rows are to have them.
-        key: of these, the columns that name a row where the replica identity is all columns.
+        tables: whose changes are wanted.
+        columns: the names of their columns, as the rows are to have them; None: each row has the columns that
+            its table has then.
         check: called with each form of the table, before the first row that has it.
         keeps_old: whether the values before are asked for.
         preimages: whether an update whose old row is known makes two changes.
@@ -83,31 +90,32 @@ class ChangeFramer:
         self,
         start: int,
         stop: int,
-        table: int,
+        tables: Sequence[LogTable],
         *,
-        columns: Sequence[str],
-        key: Sequence[str],
+        columns: Sequence[str] | None,
         check: Callable[[Relation], None],
         keeps_old: bool = False,
         preimages: bool = False,
     ) -> None:
-        self._columns = {name: at for at, name in enumerate(columns)}
-        self._key = frozenset(key)
+        self._columns = None if columns is None else {name: at for at, name in enumerate(columns)}
+        self._width = 0 if columns is None else len(columns)
         self._check = check
-        self._table = table
+        self._tables = {table.oid: (at, frozenset(table.key)) for at, table in enumerate(tables)}
         self._keeps_old = keeps_old
+        self.forms: list[Relation] = []
+        """Those of the tables so far."""
         state = np.zeros(L.FRAME_FIELDS, np.int64)
         state[L.START_LSN] = start
         state[L.STOP_LSN] = stop
-        state[L.TABLE] = table
-        state[L.MAP_COUNT] = -1
-        state[L.COLUMNS] = len(columns)
+        state[L.TABLE] = -1
+        state[L.TABLES] = len(tables)
         state[L.PREIMAGES] = preimages
         self._state = state
-        self._keys = np.zeros(max(1, len(columns)), np.int64)
-        self._old_tuple = np.zeros(2 * max(1, len(columns)), np.int64)
-        self._places = np.zeros(1, np.int64)
-        state[L.KEYS] = address(self._keys)
+        self._key_width = max(1, _MOST_COLUMNS if columns is None else len(columns))
+        self._old_tuple = np.zeros(2 * self._key_width, np.int64)
+        self._entries = np.array([[table.oid, 0, -1, 0, -1] for table in tables], np.int64)
+        self._places: dict[int, tuple[Int64Array, Int64Array]] = {}
+        state[L.FORMS] = address(self._entries.reshape(-1))
         state[L.OLD_TUPLE] = address(self._old_tuple)
 
     @property
@@ -132,25 +140,34 @@ class ChangeFramer:
         state[L.COUNT] = len(chunk.ends)
         state[L.AT] = 0
         while True:
-            room = min(_MOST_ROWS, 2 * (len(chunk.ends) - int(state[L.AT])) + 2)
+            most = min(_MOST_ROWS, _MOST_VALUES // max(1, self._width))
+            room = len(self._tables) + min(most, 2 * (len(chunk.ends) - int(state[L.AT]))) + 1
             memory = self._memory(room)
-            result = L.END_OF_MESSAGES
-            while True:
-                result = KERNEL(L.FUNCTION_FRAME, address(state))
-                if result != L.RELATION:
-                    break
-                self._take_form(parse_relation(chunk.message(int(state[L.AT]))))
-                state[L.AT] += 1
+            result = self._frame(chunk)
             if state[L.ROW]:
                 yield self._taken(chunk, memory)
-            if result == L.END_OF_ROOM:
+            if result in {L.END_OF_ROOM, L.RELATION}:
                 continue
             if result in {L.END_OF_MESSAGES, L.END_OF_RANGE}:
                 return
             raise self._corrupt(result, chunk.message(int(state[L.AT])))
 
+    def _frame(self, chunk: WalChunk) -> int:
+        """Make rows; return why no more are made: `L.RELATION` where the next ones have more columns."""
+        state = self._state
+        while True:
+            result = KERNEL(L.FUNCTION_FRAME, address(state))
+            if result != L.RELATION:
+                return result
+            relation = parse_relation(chunk.message(int(state[L.AT])))
+            if self._columns is None and len(relation.columns) > self._width:
+                self._width = len(relation.columns)
+                return result
+            self._take_form(relation)
+            state[L.AT] += 1
+
     def _memory(self, room: int) -> dict[str, npt.NDArray[Any]]:
-        columns = max(1, len(self._columns))
+        columns = max(1, self._width)
         memory: dict[str, npt.NDArray[Any]] = {
             "kinds": np.empty(room, np.uint8),
             "lsns": np.empty(room, np.int64),
@@ -160,8 +177,10 @@ class ChangeFramer:
             "starts": np.empty((columns, room), np.int64),
             "lengths": np.empty((columns, room), np.int32),
             "has_old": np.empty(room, np.uint8),
+            "forms": np.empty(room, np.int32),
         }
         state = self._state
+        state[L.COLUMNS] = self._width
         for name, field in _FIELDS.items():
             state[field] = address(memory[name].reshape(-1))
         state[L.OLD_STARTS] = 0
@@ -190,24 +209,33 @@ class ChangeFramer:
             has_old=memory["has_old"][:count],
             old=old,
             has_unchanged=bool(self._state[L.UNCHANGED_ROWS]),
+            forms=memory["forms"][:count],
         )
 
     def _take_form(self, relation: Relation) -> None:
-        if relation.oid != self._table:
+        if relation.oid not in self._tables:
             return
         self._check(relation)
+        at, key = self._tables[relation.oid]
         columns = relation.columns
-        places = [self._columns.get(column.name, -1) for column in columns]
-        self._places = np.array(places or [0], np.int64)
+        wanted = self._columns
+        places = [i if wanted is None else wanted.get(each.name, -1) for i, each in enumerate(columns)]
         # Of a full identity all columns are a part: then a row goes by the key of the table.
         is_full = relation.replica_identity == "f"
-        self._keys[:] = 0
+        keys = np.zeros(self._key_width, np.int64)
         for column, place in zip(columns, places, strict=True):
-            is_key = column.name in self._key if is_full else column.is_identity
+            is_key = column.name in key if is_full else column.is_identity
             if place >= 0 and is_key:
-                self._keys[place] = 1
-        self._state[L.MAP] = address(self._places)
-        self._state[L.MAP_COUNT] = len(columns)
+                keys[place] = 1
+        self._places[at] = np.array(places or [0], np.int64), keys
+        self._entries[at, 1:] = (
+            address(self._places[at][0]),
+            len(columns),
+            address(keys),
+            len(self.forms),
+        )
+        self.forms.append(relation)
+        self._state[L.TABLE] = -1
 
     def _corrupt(self, result: int, message: bytes) -> CorruptRecordError:
         what = "a change before the form of its table" if result == L.UNKNOWN_RELATION else "a message"
@@ -228,6 +256,7 @@ _FIELDS: Final = {
     "starts": L.STARTS,
     "lengths": L.LENGTHS,
     "has_old": L.HAS_OLD,
+    "forms": L.ROW_FORMS,
 }
 
 

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from headwater.core.emitter import RecordEmitter, SplitState
+from headwater.core.errors import SourceError
+from headwater.enumerators.postgres.settings import SOURCE
 from headwater.enumerators.postgres.split import WalSplit
 from headwater.readers.postgres.change_rows import ChangeRows, ChangeRule
 from headwater.readers.postgres.relation import Relation
@@ -54,14 +56,20 @@ class WalEmitter(RecordEmitter[WalChunk, WalSplit, int]):
     def _framer_of(self, state: SplitState[WalSplit, int]) -> ChangeFramer:
         """Return the framer of a range, which keeps the open transaction from chunk to chunk."""
         if self._framer is None or self._state is not state:
+            if state.split.others:
+                raise SourceError(
+                    f"the checkpoint has read {len(state.split.tables)} tables, and the query names one: set "
+                    "option tables, or start with a new checkpointLocation and a new slot",
+                    source=SOURCE,
+                    split=state.split.split_id,
+                )
             self._state = state
             self._rule = None if self._rule_of is None else self._rule_of(state.split)
             self._framer = ChangeFramer(
                 state.position,
                 state.stop,
-                state.split.table,
+                state.split.tables,
                 columns=[column.name for column in self._rows.columns],
-                key=state.split.key,
                 check=self._take_form,
                 keeps_old=self._rows.includes_before,
                 preimages=self._rows.has_preimages,

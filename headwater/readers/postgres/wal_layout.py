@@ -45,15 +45,17 @@ COMMIT_TIME: Final = 10
 SEQUENCE: Final = 11
 """The number of the next row in the transaction."""
 TABLE: Final = 12
-"""The oid of the table; changes of others are passed over."""
+"""The oid of the table of the last change; -1 where its entry in `FORMS` is to be looked at again."""
 MAP: Final = 13
-"""The address of an int64 for each column of the last Relation message: which column it is, or -1."""
+"""The address of an int64 for each column of its last Relation message: which column it is, or -1."""
 MAP_COUNT: Final = 14
-"""How many columns the last Relation message of the table had; -1 if there was none yet."""
+"""How many columns that message had; -1 if there was none yet."""
 COLUMNS: Final = 15
 """How many columns there are."""
 KEYS: Final = 16
 """The address of an int64 for each column: whether it is part of the key by which a move is noticed."""
+FORM: Final = 17
+"""The number of that message."""
 ROOM: Final = 18
 """For how many rows there is memory."""
 ROW: Final = 19
@@ -81,7 +83,15 @@ UNCHANGED_ROWS: Final = 31
 """How many rows have an `UNCHANGED` value."""
 OLD_TUPLE: Final = 32
 """The address of an int64 start and an int64 length for each column: room for one row."""
-FRAME_FIELDS: Final = 33
+FORMS: Final = 33
+"""The address of `FORM_FIELDS` int64 for each table: its oid, then its `MAP`, `MAP_COUNT`, `KEYS` and `FORM`.
+Changes of other tables are passed over."""
+TABLES: Final = 34
+"""How many tables there are."""
+ROW_FORMS: Final = 35
+"""The address of an int32 for each row: `FORM`."""
+FRAME_FIELDS: Final = 36
+FORM_FIELDS: Final = 5
 
 OP_INSERT: Final = 0
 OP_UPDATE: Final = 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import struct
+from collections.abc import Iterator
 from types import EllipsisType
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 from headwater.core.errors import CorruptRecordError
+from headwater.enumerators.postgres.split import LogTable
 from headwater.readers.postgres.relation import parse_relation
 from headwater.readers.postgres.wal_changes import ChangeFramer, widened
 from headwater.readers.postgres.wal_chunk import WalChunk, WalProgress
@@ -30,11 +32,11 @@ def _begin(lsn: int, xid: int = 7) -> bytes:
 COMMIT = _sent(b"C" + bytes(25))
 
 
-def _relation(*names: str, identity: str = "d", keys: tuple[str, ...] = ("id",)) -> bytes:
+def _relation(*names: str, identity: str = "d", keys: tuple[str, ...] = ("id",), table: int = TABLE) -> bytes:
     columns = b"".join(
         bytes([name in keys]) + name.encode() + b"\0" + struct.pack(">Ii", 25, -1) for name in names
     )
-    head = struct.pack(">I", TABLE) + b"public\0t\0" + identity.encode() + struct.pack(">H", len(names))
+    head = struct.pack(">I", table) + b"public\0t\0" + identity.encode() + struct.pack(">H", len(names))
     return _sent(b"R" + head + columns)
 
 
@@ -55,8 +57,9 @@ def _change(kind: bytes, *tuples: tuple[bytes, bytes], table: int = TABLE) -> by
 
 
 def _framer(*, start: int = 0, stop: int = 1_000, **options: Any) -> ChangeFramer:
-    chosen: dict[str, Any] = {"columns": ["id", "s"], "key": ["id"], "check": lambda _: None, **options}
-    return ChangeFramer(start, stop, TABLE, **chosen)
+    chosen: dict[str, Any] = {"columns": ["id", "s"], "check": lambda _: None, **options}
+    tables = chosen.pop("tables", [LogTable(TABLE, ("id",))])
+    return ChangeFramer(start, stop, tables, **chosen)
 
 
 def _rows(framer: ChangeFramer, *messages: bytes) -> list[tuple[Any, ...]]:
@@ -122,7 +125,7 @@ def test_an_old_row_that_is_sent_without_a_move_is_an_update() -> None:
     assert _rows(_framer(), *full, same) == [("u", 1, 0, "1", "large")]
     moved = _change(b"U", (b"O", _tuple("1", "large")), (b"N", _tuple("2", ...)))
     assert _rows(_framer(), *full, moved) == [("d", 1, 0, "1", "large"), ("c", 1, 1, "2", "large")]
-    assert _rows(_framer(key=[]), *full, moved) == [("u", 1, 0, "2", "large")]
+    assert _rows(_framer(tables=[LogTable(TABLE)]), *full, moved) == [("u", 1, 0, "2", "large")]
     images = _rows(_framer(preimages=True), *full, same)
     assert images == [("b", 1, 0, "1", "large"), ("u", 1, 1, "1", "large")]
     external = _change(b"U", (b"K", _tuple("1", None)), (b"N", _tuple(..., "b")))
@@ -198,3 +201,45 @@ def test_a_relation_message_says_names_types_and_identity() -> None:
         ("id", True, 25, -1),
         ("größe", False, 25, -1),
     ]
+
+
+@pytest.mark.parametrize("seed", [random.randrange(1 << 32) for _ in range(5)], ids=lambda _: "drawn")
+def test_changes_of_several_tables_are_those_of_each_in_the_order_of_the_log(seed: int) -> None:
+    print(f"seed {seed}")
+    chosen = random.Random(seed)
+    messages: list[bytes] = []
+    sent: list[int] = []
+    widths: dict[int, int] = {}
+    for lsn in range(10, 200, 10):
+        messages.append(_begin(lsn))
+        for _ in range(chosen.randrange(8)):
+            table = chosen.choice([1, 2, 3, 4])
+            if table not in widths or chosen.random() < 0.2:
+                widths[table] = chosen.randrange(1, 9)
+                names = ["id", *(f"c{at}" for at in range(1, widths[table]))]
+                messages.append(_relation(*names, table=table))
+            values = [chosen.choice(["a", "bc", None]) for _ in range(widths[table])]
+            messages.append(_change(b"I", (b"N", _tuple(*values)), table=table))
+            sent.append(table)
+        messages.append(COMMIT)
+    tables = [LogTable(1), LogTable(3), LogTable(4)]
+
+    def framed(*wanted: LogTable) -> Iterator[tuple[Any, ...]]:
+        framer = _framer(tables=wanted, columns=None)
+        for begin in range(0, len(messages), 13):
+            chunk = WalChunk.of(messages[begin : begin + 13], 1 << 33)
+            for changes in framer.changes(chunk):
+                for row, form in enumerate(changes.forms):
+                    width = len(framer.forms[form].columns)
+                    starts = changes.rows.starts[:width, row]
+                    lengths = changes.rows.lengths[:width, row]
+                    texts = [
+                        None if length < 0 else chunk.data[at : at + length].tobytes()
+                        for at, length in zip(starts, lengths, strict=True)
+                    ]
+                    yield framer.forms[form].oid, int(changes.lsns[row]), texts
+
+    rows = list(framed(*tables))
+    assert [row[0] for row in rows] == [table for table in sent if table != 2]
+    for each in tables:
+        assert [row for row in rows if row[0] == each.oid] == list(framed(each))

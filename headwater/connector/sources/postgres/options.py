@@ -29,8 +29,18 @@ TABLE: Final = Option(
     "table",
     text,
     None,
-    'Required: the table, as SQL has it: `orders`, `public.orders`, `"Shop"."Orders"`.',
-    needed_in=tuple(Boundedness),
+    'The table, as SQL has it: `orders`, `public.orders`, `"Shop"."Orders"`. Required, but for a stream with '
+    "`tables`.",
+    needed_in=(Boundedness.BOUNDED,),
+)
+TABLES: Final = Option(
+    "tables",
+    names,
+    None,
+    "Instead of `table`: several tables, named as that one, whose changes come in one stream in the order of "
+    "commits, each row of a table as JSON.",
+    only=Boundedness.CONTINUOUS_UNBOUNDED,
+    shown_default="",
 )
 COLUMNS: Final = Option(
     "columns",
@@ -120,6 +130,7 @@ POSTGRES_OPTIONS: Final = OptionTable(
     [
         *PostgresSettings.options(),
         TABLE,
+        TABLES,
         COLUMNS,
         TEXT_COLUMNS,
         SNAPSHOT_IDLE_TIMEOUT,

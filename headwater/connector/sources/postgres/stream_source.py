@@ -61,6 +61,11 @@ class PostgresStreamSource(PlannedSource[Any, WalSplit, int]):
         return Boundedness.CONTINUOUS_UNBOUNDED
 
     @property
+    def table_names(self) -> tuple[str, ...]:
+        """All tables that are read, as the user writes them."""
+        return (self.table,)
+
+    @property
     def reads(self) -> str:
         return self.table
 
@@ -80,7 +85,7 @@ class PostgresStreamSource(PlannedSource[Any, WalSplit, int]):
         def look() -> tuple[TableDescription, PublishedTable]:
             with connect(self.settings) as connection:
                 table = describe(connection, self.table)
-                return table, published(connection, table, self.stream)
+                return table, published(connection, [table], self.stream)[0]
 
         table, in_publication = retrying(
             look,
@@ -125,7 +130,7 @@ class PostgresStreamSource(PlannedSource[Any, WalSplit, int]):
             context,
             self.settings,
             self.stream,
-            self.table,
+            self.table_names,
             check=self.check_table,
             backoff=self.backoff,
         )

@@ -15,11 +15,13 @@ from headwater.connector.sources.postgres.options import (
     COLUMNS,
     MAX_BYTES,
     TABLE,
+    TABLES,
     TEXT_COLUMNS,
     ChunkOptions,
     PostgresPlanningHints,
 )
 from headwater.connector.sources.postgres.stream_source import PostgresStreamSource
+from headwater.connector.sources.postgres.tables_stream import tables_stream
 from headwater.connector.sources.source_options import RETRY_DEADLINE
 from headwater.core.enumerator import Checkpoint, PlannedSplitEnumerator, PlannedSplitEnumeratorContext
 from headwater.core.errors import OptionError
@@ -190,30 +192,38 @@ def configure_stream(parsed: ParsedOptions) -> ConfiguredPlannedSource:
     Raises:
         OptionError: an option is missing, or two do not go together.
     """
-    table = parsed.require(TABLE, ": such as public.orders")
     stream = parsed.of(StreamSettings)
+    if parsed[TABLES] is None:
+        parsed.require(TABLE, ": such as public.orders, or several in option tables")
     for name, hint in (("slot", "a name for this query alone"), ("publication", "the one with the table")):
         if not getattr(stream, name):
             raise stream.refusal(name, f"is required for a stream: {hint}")
+    source: PostgresStreamSource = (
+        _one_table(parsed, stream) if parsed[TABLES] is None else tables_stream(parsed, stream)
+    )
+    limits = ReadLimits(max_bytes=parsed[MAX_BYTES])
+    return ConfiguredPlannedSource(
+        source=source,
+        limits=limits,
+        hints=planning_hints(parsed, PostgresPlanningHints),
+        backoff=source.backoff,
+    )
+
+
+def _one_table(parsed: ParsedOptions, stream: StreamSettings) -> PostgresTableStream:
     if stream.change_columns is ChangeColumns.SPARK and stream.on_truncate is not Reaction.FAIL:
         raise stream.refusal(
             "change_columns",
             "has no word for a TRUNCATE: set option onTruncate=fail with it, or leave it out",
         )
-    chunks = _chunk_settings(parsed, stream)
-    backoff = Backoff(deadline_ms=parsed[RETRY_DEADLINE])
-    source = PostgresTableStream(
+    return PostgresTableStream(
         settings=parsed.of(PostgresSettings),
         stream=stream,
-        table=table,
+        table=parsed.require(TABLE),
         columns=parsed[COLUMNS],
         text_columns=parsed[TEXT_COLUMNS] or (),
-        backoff=backoff,
-        chunks=chunks,
-    )
-    limits = ReadLimits(max_bytes=parsed[MAX_BYTES])
-    return ConfiguredPlannedSource(
-        source=source, limits=limits, hints=planning_hints(parsed, PostgresPlanningHints), backoff=backoff
+        backoff=Backoff(deadline_ms=parsed[RETRY_DEADLINE]),
+        chunks=_chunk_settings(parsed, stream),
     )
 
 

@@ -99,7 +99,7 @@ def frame(state: int) -> int:
     at_message = get(state, L.AT)
     begin = get(ends, at_message - 1) if at_message > 0 else int64(0)
     while at_message < count:
-        if get(state, L.ROW) + 2 > get(state, L.ROOM):
+        if get(state, L.ROW) + 1 + get(state, L.TABLES) > get(state, L.ROOM):
             put(state, L.AT, at_message)
             return int64(L.END_OF_ROOM)
         end = data + get(ends, at_message)
@@ -157,11 +157,28 @@ def _truncate(state: int, at: int, end: int) -> int:
     if get(state, L.FINAL_LSN) < get(state, L.START_LSN):
         return int64(L.END_OF_MESSAGES)
     for i in range(_int32(at)):
-        if (_int32(at + 5 + 4 * i) & 0xFFFFFFFF) == get(state, L.TABLE):
+        if _is_read(state, _int32(at + 5 + 4 * i) & 0xFFFFFFFF):
+            if get(state, L.MAP_COUNT) < 0:
+                return int64(L.UNKNOWN_RELATION)
             row = get(state, L.ROW)
             _clear(state, row, get(state, L.STARTS), get(state, L.LENGTHS))
             _finish(state, row, L.OP_TRUNCATE, 0)
     return int64(L.END_OF_MESSAGES)
+
+
+@called
+def _is_read(state: int, table: int) -> bool:
+    """Make a table the one whose rows come; return False for one that is not read."""
+    forms = get(state, L.FORMS)
+    for i in range(get(state, L.TABLES)):
+        if get(forms, L.FORM_FIELDS * i) == table:
+            put(state, L.TABLE, table)
+            put(state, L.MAP, get(forms, L.FORM_FIELDS * i + 1))
+            put(state, L.MAP_COUNT, get(forms, L.FORM_FIELDS * i + 2))
+            put(state, L.KEYS, get(forms, L.FORM_FIELDS * i + 3))
+            put(state, L.FORM, get(forms, L.FORM_FIELDS * i + 4))
+            return True
+    return False
 
 
 @inlined
@@ -169,7 +186,8 @@ def _change(state: int, kind: int, at: int, end: int) -> int:
     """Make a row, or two, of an insert, an update or a delete."""
     if end < at + 5:
         return int64(L.MALFORMED)
-    if (_int32(at) & 0xFFFFFFFF) != get(state, L.TABLE):
+    table = _int32(at) & 0xFFFFFFFF
+    if table != get(state, L.TABLE) and not _is_read(state, table):
         return int64(L.END_OF_MESSAGES)
     if get(state, L.MAP_COUNT) < 0:
         return int64(L.UNKNOWN_RELATION)
@@ -287,6 +305,7 @@ def _finish(state: int, row: int, kind: int, has_old: int) -> None:
     store_int32(get(state, L.SEQUENCES) + 4 * row, get(state, L.SEQUENCE))
     put(get(state, L.XIDS), row, get(state, L.XID))
     put(get(state, L.TIMES), row, get(state, L.COMMIT_TIME))
+    store_int32(get(state, L.ROW_FORMS) + 4 * row, get(state, L.FORM))
     put(state, L.SEQUENCE, get(state, L.SEQUENCE) + 1)
     put(state, L.ROW, row + 1)
 

@@ -1,0 +1,47 @@
+"""Messages of the log to rows of several tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from headwater.core.emitter import RecordEmitter, SplitState
+from headwater.enumerators.postgres.split import WalSplit
+from headwater.readers.postgres.json_rows import JsonRows
+from headwater.readers.postgres.wal_changes import ChangeFramer
+from headwater.readers.postgres.wal_chunk import WalChunk
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class JsonEmitter(RecordEmitter[WalChunk, WalSplit, int]):
+    """Makes rows of the changes of a split's tables. A batch has rows of one chunk.
+
+    A table may change: each row has the columns of its time. The position is that of the transaction that the
+    last row is of: inside of one it stays.
+
+    Args:
+        rows: their form.
+    """
+
+    def __init__(self, rows: JsonRows) -> None:
+        self._rows = rows
+        self._state: SplitState[WalSplit, int] | None = None
+        self._framer: ChangeFramer | None = None
+
+    def emit(self, record: WalChunk, state: SplitState[WalSplit, int]) -> Iterator[pa.RecordBatch]:
+        if self._framer is None or self._state is not state:
+            self._state = state
+            self._framer = ChangeFramer(
+                state.position,
+                state.stop,
+                state.split.tables,
+                columns=None,
+                check=lambda _: None,
+                keeps_old=True,
+            )
+        for changes in self._framer.changes(record):
+            batch = self._rows.batch(changes, state.split, self._framer.forms)
+            state.position = int(changes.lsns[-1])
+            yield batch

@@ -1,0 +1,161 @@
+"""Rows of changes of several tables: each row of a table as JSON, with the texts that the server sends."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headwater.core.errors import SourceError
+from headwater.enumerators.postgres.settings import SOURCE
+from headwater.enumerators.postgres.split import WAL_PATH, WalSplit, lsn_text
+from headwater.enumerators.postgres.stream_settings import Reaction
+from headwater.readers.postgres import wal_layout as L
+from headwater.readers.postgres.change_rows import META, OPS, meta_columns, unchanged_names
+from headwater.readers.postgres.relation import Relation
+from headwater.readers.postgres.text_values import text_column
+from headwater.readers.postgres.wal_changes import Changes, Tuples
+
+TABLE: Final = "_table"
+BEFORE: Final = "before"
+AFTER: Final = "after"
+SCHEMA: Final = pa.schema([*META.items(), *((name, pa.string()) for name in (TABLE, BEFORE, AFTER))])
+"""Of all rows, whatever the tables are like."""
+
+_ESCAPED: Final = r'["\\\x00-\x1f]'
+_ESCAPES: Final = (
+    ("\\", "\\\\"),
+    ('"', '\\"'),
+    *((chr(code), json.dumps(chr(code))[1:-1]) for code in range(1, 0x20)),
+)
+"""What JSON does not have as it is in a text, the backslash first. The server has no character 0."""
+
+
+@dataclass(frozen=True)
+class JsonRows:
+    """The form of rows. Picklable.
+
+    Attributes:
+        on_truncate: the reaction to a TRUNCATE.
+        on_toast: the reaction to a value that the log does not have.
+    """
+
+    on_truncate: Reaction = Reaction.EMIT
+    on_toast: Reaction = Reaction.MARK
+
+    def batch(self, changes: Changes, split: WalSplit, forms: Sequence[Relation]) -> pa.RecordBatch:
+        """Return changes as rows, in their order.
+
+        Args:
+            changes: of tables.
+            split: they are of.
+            forms: of the tables; the changes say which.
+
+        Raises:
+            SourceError: there is a change that the user does not want.
+        """
+        self._check(changes, forms)
+        groups = []
+        places = []
+        for form in np.unique(changes.forms):
+            rows = np.flatnonzero(changes.forms == form)
+            groups.append(_of_one_form(changes, rows, forms[form]))
+            places.append(rows)
+        order: Any = pa.array(np.argsort(np.concatenate(places)))
+        bodies = [
+            arrays[0] if len(groups) == 1 else pa.concat_arrays(arrays).take(order)
+            for arrays in zip(*groups, strict=True)
+        ]
+        meta = meta_columns(changes, split, OPS, bodies[0])
+        return pa.RecordBatch.from_arrays([*meta, *bodies[1:]], schema=SCHEMA)
+
+    def _check(self, changes: Changes, forms: Sequence[Relation]) -> None:
+        if self.on_truncate is Reaction.FAIL:
+            at = np.flatnonzero(changes.kinds == L.OP_TRUNCATE)
+            if at.size:
+                table = forms[changes.forms[at[0]]].full_name
+                message = (
+                    f"table {table} was truncated, and option onTruncate=fail. Set onTruncate=emit to go on, "
+                    "or begin with a new checkpointLocation"
+                )
+                raise _refused(message, changes, int(at[0]))
+        if self.on_toast is Reaction.FAIL and changes.has_unchanged:
+            columns, rows = np.nonzero(changes.rows.lengths == L.UNCHANGED)
+            first = int(rows.argmin())
+            form = forms[changes.forms[rows[first]]]
+            message = (
+                f"table {form.full_name}, column {form.columns[columns[first]].name!r}: an update has not "
+                "changed a large value, which the log does not have then, and option onToast=fail. ALTER "
+                "TABLE ... REPLICA IDENTITY FULL logs it from now on; onToast=mark goes on"
+            )
+            raise _refused(message, changes, int(rows[first]))
+
+
+def _of_one_form(changes: Changes, rows: npt.NDArray[np.int64], form: Relation) -> tuple[pa.Array[Any], ...]:
+    """Return the last column of `META`, then `TABLE`, `BEFORE`, `AFTER`, of rows with the same columns."""
+    names = [column.name for column in form.columns]
+    kinds = changes.kinds[rows]
+    has_none = (kinds == L.OP_DELETE) | (kinds == L.OP_TRUNCATE)
+    new = _chosen(changes.rows, rows, range(len(names)))
+    after = _objects(new, names, has_none)
+    assert changes.old is not None, "it was asked for"
+    is_full = form.replica_identity == "f"
+    known = [at for at, column in enumerate(form.columns) if is_full or column.is_identity]
+    old = _chosen(changes.old, rows, known)
+    before = _objects(old, [names[at] for at in known], changes.has_old[rows] == 0)
+    marked = np.where(has_none, L.NULL, new.lengths)
+    table: pa.Array[Any] = pa.repeat(pa.scalar(form.full_name), len(rows))
+    return unchanged_names(marked, names), table, before, after
+
+
+def _chosen(tuples: Tuples, rows: npt.NDArray[np.int64], columns: Sequence[int]) -> Tuples:
+    at = np.ix_(np.asarray(columns, np.int64), rows)
+    return Tuples(tuples.data, tuples.starts[at], tuples.lengths[at])
+
+
+def _objects(tuples: Tuples, names: Sequence[str], is_missing: npt.NDArray[np.bool_]) -> pa.Array[Any]:
+    """Return rows as JSON objects: texts, and null for NULL; a value that was not sent has no field.
+
+    Args:
+        tuples: the values.
+        names: of their columns.
+        is_missing: the rows that are NULL as a whole.
+    """
+    kinds: Any = pc  # its functions take arrays and scalars alike, which its types do not say
+    fields = []
+    for at, name in enumerate(names):
+        starts = np.ascontiguousarray(tuples.starts[at])
+        lengths = np.ascontiguousarray(tuples.lengths[at])
+        key = json.dumps(name, ensure_ascii=False)
+        texts = _escaped(text_column(pa.string(), tuples.data, starts, lengths))
+        field = kinds.binary_join_element_wise(key + ':"', texts, '"', "")
+        field = kinds.coalesce(field, key + ":null")
+        is_unsent = lengths == L.UNCHANGED
+        fields.append(kinds.if_else(is_unsent, None, field) if is_unsent.any() else field)
+    inside: Any = pa.repeat(pa.scalar(""), len(is_missing))
+    if fields:
+        inside = kinds.binary_join_element_wise(*fields, ",", null_handling="skip")
+    whole = kinds.binary_join_element_wise("{", inside, "}", "")
+    objects: pa.Array[Any] = kinds.if_else(pa.array(is_missing), pa.scalar(None, pa.string()), whole)
+    return objects
+
+
+def _escaped(texts: pa.Array[Any]) -> Any:
+    kinds: Any = pc
+    if not kinds.any(kinds.match_substring_regex(texts, _ESCAPED)).as_py():
+        return texts
+    for character, escape in _ESCAPES:
+        texts = kinds.replace_substring(texts, character, escape)
+    return texts
+
+
+def _refused(message: str, changes: Changes, row: int) -> SourceError:
+    return SourceError(
+        message, source=SOURCE, split="-".join(WAL_PATH), position=lsn_text(int(changes.lsns[row]))
+    )
