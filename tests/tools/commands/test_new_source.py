@@ -14,20 +14,39 @@ from tests.patience import PATIENCE_S
 ROOT = Path(__file__).resolve().parents[3]
 
 
-def test_the_skeleton_passes_its_own_tests(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["new-source", "my-source", "--folder", str(tmp_path)]) == 0
+@pytest.mark.parametrize(("mode", "passed"), [("planned", 29), ("barrier", 31), ("staged", 36)])
+def test_the_project_of_each_mode_passes_its_own_tests(
+    mode: str, passed: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["new-source", "my-source", "--mode", mode, "--folder", str(tmp_path)]) == 0
     assert f"{tmp_path}/my-source is ready" in capsys.readouterr().out
     project = tmp_path / "my-source"
     assert 'my-source = "my_source:MySource"' in (project / "pyproject.toml").read_text()
-    assert '.option("source", "my-source")' in (project / "README.md").read_text()
+    readme = (project / "README.md").read_text()
+    assert '.option("source", "my-source")' in readme
+    assert f"{mode} mode" in readme or f"is {mode}" in readme
+    assert ('"stateLocation"' in readme) == (mode != "planned")
     assert "__pycache__/" in (project / ".gitignore").read_text()
+    for file in project.rglob("*.*"):
+        assert not file.is_file() or "$" not in file.read_text(), file
     environment = {"PYTHONPATH": str(ROOT), "PATH": ""}
     command = [sys.executable, "-m", "pytest", "-q", "-W", "error", "-p", "no:cacheprovider"]
     done = subprocess.run(
         command, cwd=project, env=environment, capture_output=True, text=True, timeout=PATIENCE_S, check=False
     )
     assert done.returncode == 0, done.stdout[-4_000:]
-    assert "29 passed" in done.stdout
+    assert f"{passed} passed" in done.stdout
+
+
+def test_the_project_without_a_mode_is_planned_and_other_modes_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["new-source", "one", "--folder", str(tmp_path)]) == 0
+    assert "def head(" in (tmp_path / "one" / "one.py").read_text()
+    with pytest.raises(SystemExit):
+        main(["new-source", "two", "--mode", "micro", "--folder", str(tmp_path)])
+    assert "planned, barrier, staged" in capsys.readouterr().err.replace("'", "")
+    assert not (tmp_path / "two").exists()
 
 
 @pytest.mark.parametrize("name", ["My-Source", "1st", "a--b", "import", "json", "../x", ""])
