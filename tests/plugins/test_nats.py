@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import random
 import ssl
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -341,3 +343,40 @@ def test_tls_and_logins_are_kept_and_refusals_named(
         batch(nats, name, password="secret-of-none", tlsCa=str(certificates.ca), username="none")
     with pytest.raises(SourceError, match=r"(?i)certificate"):
         batch(nats, name, username="all", password="secret-of-all")
+
+
+@pytest.mark.parametrize("count", [20, 600])
+def test_many_streams_are_planned_with_a_request_for_256_of_them(
+    nats: LocalNats, name: str, monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    """Bounded in requests, whatever a machine can do: ten thousand streams take forty."""
+    with nats.wire() as wire:
+        for number in range(count):
+            stream = f"{name}-{number}"
+            config = {"name": stream, "subjects": [f"{stream}.>"], "storage": "memory", "num_replicas": 1}
+            wire.demand(f"STREAM.CREATE.{stream}", {**config, "retention": "limits"})
+        there = wire.demand("STREAM.NAMES", {})["total"]
+    nats.publish((f"{name}-{number}.x", b"x") for number in range(count))
+    asked: list[str] = []
+    ask = NatsServer.ask
+
+    def counted(self: NatsServer, what: str, *more: Any) -> Any:
+        asked.append(what)
+        return ask(self, what, *more)
+
+    monkeypatch.setattr(NatsServer, "ask", counted)
+    whole = options(nats, f"{name}-*", startingPosition="earliest")
+    with closing(configured("nats", whole, STREAM).create_coordinator()) as coordinator:
+        start = coordinator.initial_offset()
+        first = len(asked)
+        end: Any = coordinator.plan_next(start, limited=True)
+        planned = coordinator.tasks(start, end)
+    assert len(end["positions"]) == count
+    assert planned
+    looks = math.ceil(there / 256)
+    assert set(asked) == {"STREAM.LIST"}
+    assert first <= 2 * looks
+    assert len(asked) - first <= 2 * looks
+    with nats.wire() as wire:
+        for number in range(count):
+            wire.demand(f"STREAM.DELETE.{name}-{number}")

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import random
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
+from redis import Redis as Client
+from redis.client import Pipeline
 
 from headwater.core.source import Boundedness
 from headwater.errors import (
@@ -352,3 +356,39 @@ def test_each_key_of_a_cluster_is_read_where_its_slot_is(key: str) -> None:
         assert sorted(row["key"] for row in rows) == sorted(itertools.chain(*found.values()))
         named = f"{found[0][0]},{found[1][0]}"
         assert len(batch(first, named, cluster="true")) == 2
+
+
+@pytest.mark.parametrize("count", [20, 2_500])
+def test_many_keys_are_planned_with_a_round_trip_for_a_thousand_of_them(
+    redis: LocalRedis, key: str, monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    """Bounded in round trips, whatever a machine can do: ten thousand keys take ten, and ten to find them."""
+    redis.add((f"{key}:{number}", {"value": b"x"}) for number in range(count))
+    with redis.wire() as wire:
+        there = wire.ask("DBSIZE")
+    trips: list[str] = []
+    execute, command = Pipeline.execute, Client.execute_command
+
+    def executed(self: Any, **more: Any) -> Any:
+        trips.append("pipeline")
+        return execute(self, **more)
+
+    def commanded(self: Any, name: str, *more: Any, **options: Any) -> Any:
+        trips.append(name)
+        return command(self, name, *more, **options)
+
+    monkeypatch.setattr(Pipeline, "execute", executed)
+    monkeypatch.setattr(Client, "execute_command", commanded)
+    whole = options(redis, f"{key}:*", startingPosition="earliest")
+    with closing(configured("redis", whole, STREAM).create_coordinator()) as coordinator:
+        start = coordinator.initial_offset()
+        first = len(trips)
+        end: Any = coordinator.plan_next(start, limited=True)
+        planned = coordinator.tasks(start, end)
+    assert len(end["positions"]) == count
+    assert planned
+    # A scan of N keys may take one trip more, and so may each of its thousands.
+    look = math.ceil(count / 1_000) + 2 * math.ceil(there / 1_000) + 1
+    assert set(trips) == {"SCAN", "pipeline"}
+    assert first <= 2 * look
+    assert len(trips) - first <= 2 * look
