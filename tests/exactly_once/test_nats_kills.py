@@ -7,7 +7,6 @@ finds, which asks the server for one message after the other.
 from __future__ import annotations
 
 import random
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,12 +16,10 @@ import pytest
 from local_nats import LocalNats
 from tests.exactly_once.barrier_job import BarrierJob
 from tests.exactly_once.growing_load import GrowingLoad
+from tests.exactly_once.server_kills import KILLED_IN_ROUNDS, keeps_every_row, master_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-ROUNDS = (1, pytest.param(7, marks=pytest.mark.long))
-"""Each kills a worker, with several an executor too, the server now and then, and at last the driver."""
 
 
 @pytest.fixture
@@ -34,7 +31,7 @@ def server() -> Iterator[LocalNats]:
 @pytest.mark.crash
 @pytest.mark.slow
 @pytest.mark.timeout(1_200)
-@pytest.mark.parametrize("rounds", ROUNDS)
+@KILLED_IN_ROUNDS
 def test_driver_workers_and_server_killed_at_seeded_points(
     server: LocalNats,
     spark: SparkSession,
@@ -49,22 +46,15 @@ def test_driver_workers_and_server_killed_at_seeded_points(
         "servers": server.url,
         "streams": "load-*",
         "startingPosition": "earliest",
-        "maxRowsPerTrigger": "500",
         "minPartitions": "6",
     }
     columns = ["stream", "sequence", "subject", "value"]
-    master = "local-cluster[1,2,512]" if rounds > 1 else "local[2,8]"
-    job = BarrierJob(spark, spark_conf, tmp_path, options, columns, master, is_planned=True)
+    job = BarrierJob(spark, spark_conf, tmp_path, options, columns, master_of(rounds), is_planned=True)
 
     def publish(entries: Sequence[tuple[str, bytes]]) -> int:
         return server.publish((f"{stream}.x", value) for stream, value in entries)
 
-    with GrowingLoad(server, server.create_stream, publish, rng) as load:
-        killed = job.kill_rounds(rounds, rng)
-    job.finish()
-    stored = Counter((stream, *message) for stream in load.streams for message in server.stored(stream))
-    written = Counter((row[0], row[1], row[2], bytes(row[3])) for row in job.rows(*columns))
-    lost, doubled = stored - written, written - stored
-    print(f"{stored.total()} messages, {len(load.streams)} streams, {killed}, {load.kills} servers")
-    assert load.kills
-    assert (lost.total(), doubled.total()) == (0, 0), (list(lost)[:3], list(doubled)[:3])
+    def stored(stream: str) -> list[tuple[object, ...]]:
+        return [(stream, *message) for message in server.stored(stream)]
+
+    keeps_every_row(job, GrowingLoad(server, server.create_stream, publish, rng), stored, rounds, rng)
