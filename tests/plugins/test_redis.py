@@ -367,7 +367,8 @@ def test_many_keys_are_planned_with_a_round_trip_for_a_thousand_of_them(
     with redis.wire() as wire:
         there = wire.ask("DBSIZE")
     trips: list[str] = []
-    execute, command = Pipeline.execute, Client.execute_command
+    execute: Any = Pipeline.execute
+    command: Any = Client.execute_command
 
     def executed(self: Any, **more: Any) -> Any:
         trips.append("pipeline")
