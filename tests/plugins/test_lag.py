@@ -19,32 +19,36 @@ from local_nats import LocalNats
 from local_redis import LocalRedis
 from tests.tools.monitoring.progress_reports import START_MS, reported, watched
 
-ROWS = {"lag-a": 10, "lag-b": 4}
+ROWS = (10, 4)
 
 
-def in_nats(nats: LocalNats, _: LocalRedis) -> Mapping[str, str]:
-    for name, rows in ROWS.items():
+def in_nats(nats: LocalNats, _: LocalRedis, streams: Mapping[str, int]) -> Mapping[str, str]:
+    for name, rows in streams.items():
         nats.create_stream(name)
         nats.publish((f"{name}.x", b"value") for _ in range(rows))
-    return {"source": "nats", "servers": nats.url, "streams": "lag-*"}
+    return {"source": "nats", "servers": nats.url, "streams": ",".join(streams)}
 
 
-def in_redis(_: LocalNats, redis: LocalRedis) -> Mapping[str, str]:
-    redis.add((name, {"value": b"value"}) for name, rows in ROWS.items() for _ in range(rows))
-    return {"source": "redis", "url": redis.url, "keys": "lag-*"}
+def in_redis(_: LocalNats, redis: LocalRedis, streams: Mapping[str, int]) -> Mapping[str, str]:
+    redis.add((name, {"value": b"value"}) for name, rows in streams.items() for _ in range(rows))
+    return {"source": "redis", "url": redis.url, "keys": ",".join(streams)}
 
 
 @pytest.mark.parametrize("fill", [in_nats, in_redis])
 def test_the_lag_of_each_stream_is_what_a_limited_batch_has_left(
-    fill: Callable[[LocalNats, LocalRedis], Mapping[str, str]], nats: LocalNats, redis: LocalRedis
+    fill: Callable[[LocalNats, LocalRedis, Mapping[str, int]], Mapping[str, str]],
+    nats: LocalNats,
+    redis: LocalRedis,
+    topic: str,
 ) -> None:
-    options = dict(fill(nats, redis))
+    streams = {f"{topic}-{number}": rows for number, rows in enumerate(ROWS)}
+    options = dict(fill(nats, redis, streams))
     name = options.pop("source")
     column = "stream" if name == "nats" else "key"
     whole = {**options, "startingPosition": "earliest", "maxRowsPerTrigger": "6"}
     listener = LagListener()
     histories, watcher = watched()
-    left = Counter(ROWS)
+    left = Counter(streams)
     made: Any = configured(name, whole, Boundedness.CONTINUOUS_UNBOUNDED)
     with closing(made.create_coordinator()) as coordinator:
         start = coordinator.initial_offset()
@@ -60,8 +64,8 @@ def test_the_lag_of_each_stream_is_what_a_limited_batch_has_left(
             assert (lag["splits"], lag["lag"]) == (left, left.total())
             view: Any = board_view(histories, ViewRequest(), {}, START_MS)
             (shown,) = view["queries"]
-            assert (shown["lag"], shown["splits"]) == (left.total(), len(ROWS))
-            assert batch or left.total() >= sum(ROWS.values()) - 6
+            assert (shown["lag"], shown["splits"]) == (left.total(), len(streams))
+            assert batch or left.total() >= sum(ROWS) - 6
             start = end
     assert left.total() == 0
 
