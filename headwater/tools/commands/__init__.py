@@ -21,6 +21,7 @@
 * `offset_log`: the text of one entry of Spark's offset log, in each layout of `OFFSET_LOG_LAYOUTS`;
 * `peek`: ``headwater peek SOURCE -o key=value``: the splits and first rows of a source, without Spark;
 * `projects`: the projects that ``headwater new-source`` writes, one for each mode;
+* `slots`: ``headwater slots URL``: the replication slots of a PostgreSQL server, and the WAL that they keep;
 * `spark_checkpoint`: a checkpoint of Spark: which batches it holds, and how entries of its offset log are
   replaced;
 * `text_table`: rows as a table of text, for a terminal;
