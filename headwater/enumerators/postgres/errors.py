@@ -18,6 +18,8 @@ _TRANSIENT_CLASSES: Final = ("08", "40", "53", "57")
 _LASTING: Final = frozenset({"57014", "57P04", "53100"})
 """Among these: a query that was cancelled, a database that was dropped, a disk that is full."""
 
+_NEEDS_REPLICATION: Final = "have the permission granted: ALTER ROLE <role> REPLICATION"
+
 _BY_CODE: Final[dict[str, tuple[type[SourceError], str]]] = {
     "28P01": (AuthenticationError, "check the options username and password"),
     "28000": (AuthenticationError, "check option username, and the server's pg_hba.conf"),
@@ -62,7 +64,7 @@ _SAID: Final = (
     _Said(
         ("permission denied to start WAL sender", "replication role to start walsender"),
         AuthorizationError,
-        "have the permission granted: ALTER ROLE <role> REPLICATION",
+        _NEEDS_REPLICATION,
     ),
     _Said(
         ("password authentication failed", "no password supplied", "SCRAM", "authentication failed"),
@@ -128,6 +130,8 @@ def server_error(sqlstate: str | None, message: str, what: str, *, split: str | 
     known = _BY_CODE.get(code)
     if known is not None:
         kind, remedy = known
+        if "replication slots" in said and kind is AuthorizationError:
+            remedy = _NEEDS_REPLICATION
         return kind(f"{what}: {said} (SQLSTATE {code}); {remedy}", source=SOURCE, split=split)
     if code[:2] in _TRANSIENT_CLASSES and code not in _LASTING:
         return TransientSourceError(f"{what}: {said} (SQLSTATE {code})", source=SOURCE, split=split)
