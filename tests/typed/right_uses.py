@@ -53,6 +53,9 @@ streams: list[DataFrame] = [
     hw.read_stream.postgres(
         spark, url="postgresql://localhost/shop", table="orders", slot="hw_orders", publication="hw"
     ),
+    hw.read_stream.postgres(
+        spark, url="postgresql://localhost/shop", tables=["orders", "people"], slot="hw", publication="hw"
+    ),
 ]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from pyspark.sql import Row, SparkSession
+from pyspark.sql import Row, SparkSession, functions
 
 import headwater as hw
 from local_postgres import LocalPostgres
@@ -160,3 +160,40 @@ def test_the_changes_of_a_table_are_a_stream(
     told = [(row["_op"], row["id"], row["text"], row["_seq"], row["_unchanged"]) for row in rows.collect()]
     assert told == [("c", 1, "a", 0, []), ("c", 2, "b", 1, []), ("d", 1, None, 0, [])]
     database.execute("SELECT pg_drop_replication_slot('slot_changing')")
+
+
+def test_the_changes_of_several_tables_are_one_stream_whose_rows_are_read_as_maps(
+    spark: SparkSession, database: Any, postgres: LocalPostgres, tmp_path: Path
+) -> None:
+    database.execute(
+        "CREATE TABLE carts (id bigint PRIMARY KEY); CREATE TABLE people (code text PRIMARY KEY)"
+    )
+    changes = hw.read_stream.postgres(
+        spark,
+        url=postgres.conninfo.replace("dbname=postgres", "dbname=typed_rows"),
+        tables=["public.carts", "public.people"],
+        slot="slot_several",
+        publication="pub_several",
+        create_publication=True,
+    )
+    writer = changes.writeStream.format("parquet").option("checkpointLocation", str(tmp_path / "log"))
+    for statement in (
+        None,
+        "INSERT INTO people VALUES ('a'); INSERT INTO carts VALUES (1); DELETE FROM people",
+    ):
+        if statement is not None:
+            database.execute(statement)
+        query = writer.trigger(availableNow=True).start(str(tmp_path / "rows"))
+        query.awaitTermination(PATIENCE_S)
+        assert query.exception() is None
+    rows = spark.read.parquet(str(tmp_path / "rows")).orderBy("_lsn", "_seq")
+    told = [(row["_op"], row["_table"], row["before"], row["after"]) for row in rows.collect()]
+    assert told == [
+        ("c", "public.people", None, '{"code":"a"}'),
+        ("c", "public.carts", None, '{"id":"1"}'),
+        ("d", "public.people", '{"code":"a"}', None),
+    ]
+    row = functions.from_json("after", "map<string,string>")
+    carts = rows.where("_table = 'public.carts'").select("_op", row["id"].cast("long").alias("id"))
+    assert carts.collect() == [Row(_op="c", id=1)]
+    database.execute("SELECT pg_drop_replication_slot('slot_several')")
