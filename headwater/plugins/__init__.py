@@ -6,6 +6,7 @@ They import nothing of headwater but ``headwater`` itself and its public modules
 * `kinesis_records`: what is packed into its records;
 * `kinesis_server`: its client;
 * `nats`: NATS JetStream: streams as splits, sequences as positions;
+* `nats_client`: nats-py's client, which takes many messages at once;
 * `nats_server`: its connections, and pages of messages;
 * `redis`: Redis Streams: keys as splits, ids as positions;
 * `redis_server`: its connections.

@@ -21,19 +21,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import headwater as hw
-from headwater.plugins.nats_server import (
-    ACK_DOTS,
-    NO_MESSAGE,
-    NO_STREAM,
-    NatsMessage,
-    NatsServer,
-    NatsSettings,
-    as_ours,
-)
+from headwater.plugins.nats_client import ACK_DOTS, NatsMessage
+from headwater.plugins.nats_server import NO_MESSAGE, NO_STREAM, NatsServer, NatsSettings, as_ours
 
 T = TypeVar("T")
 
-_PAGE_ROWS: Final = 5_000
+_PAGE_ROWS: Final = 10_000
 _HEADERS: Final = pa.list_(pa.struct((("key", pa.string()), ("value", pa.binary()))))
 _SCHEMA: Final = pa.schema(
     (

@@ -1,19 +1,15 @@
-"""A connection of `headwater.plugins.nats`: JetStream's API, and pages of a consumer's messages, by nats-py.
-
-nats-py makes a message object, and a turn of its event loop, for each message. `_client_class` takes messages
-where its parser has them, as bytes: three times as many in a second.
-"""
+"""A connection of `headwater.plugins.nats`: JetStream's API, and pages of a consumer's messages."""
 
 from __future__ import annotations
 
 import asyncio
-import functools
 import json
 from collections.abc import Coroutine, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeVar
 
 import headwater as hw
+from headwater.plugins.nats_client import NatsMessage, client_class, is_last
 
 T = TypeVar("T")
 
@@ -30,8 +26,6 @@ _PASSING: Final = (408, 500, 503)
 _FULL: Final = "409"
 _ENDS: Final = ("404", "408", _FULL)
 """Statuses that end a request: no messages, time is over, the next message is too large for it."""
-ACK_DOTS: Final = 8
-"""So many has a reply subject; more where it names the domain and the account."""
 
 
 def _servers(raw: str) -> tuple[str, ...]:
@@ -78,10 +72,6 @@ class NatsSettings(hw.options.Spec):
         return f"$JS.{self.domain}.API." if self.domain else "$JS.API."
 
 
-NatsMessage: TypeAlias = tuple[bytes, bytes, bytes, bytes | None]
-"""Subject, reply subject, payload, headers."""
-
-
 class NatsServer:
     """A connection, and the event loop that nats-py needs. It turns only while something is waited for."""
 
@@ -95,7 +85,7 @@ class NatsServer:
         self._wanted = 0
 
     def connect(self) -> None:
-        self._client = _client_class()()
+        self._client = client_class()()
         settings = self._settings
         secrets = {
             name: hw.options.kept_secret(written, f"option {name!r}")
@@ -217,55 +207,7 @@ class NatsServer:
             raise ConnectionError(f"the consumer ended: {' '.join(status)}")
         taken = client.taken
         has_more = len(taken) >= self._wanted or (status is not None and status[0] == _FULL)
-        return taken, has_more and not (taken and _is_last(taken[-1][1]))
-
-
-def _is_last(reply: bytes) -> bool:
-    """Whether a consumer had no further message when it sent this one."""
-    return reply.endswith(b".0") or (reply.count(b".") > ACK_DOTS and reply.split(b".")[10] == b"0")
-
-
-@functools.cache
-def _client_class() -> Any:
-    """Return nats-py's client, which keeps the messages of consumers as they come off the wire."""
-    try:
-        from nats.aio.client import Client
-    except ImportError as error:
-        raise hw.errors.MissingDependencyError(
-            "nats-py", needed_for="the nats source", extra="nats"
-        ) from error
-
-    class PullClient(Client):
-        def __init__(self) -> None:
-            super().__init__()
-            self.begin(0)
-
-        def begin(self, rows: int) -> None:
-            self.taken: list[NatsMessage] = []
-            self.status: tuple[str, str] | None = None
-            self.is_over = False
-            self.arrived = asyncio.Event()
-            self._rows = rows
-
-        async def take_status(self, message: Any) -> None:
-            header = message.headers or {}
-            if header.get("Status") != "100":  # that one only says that all is well
-                self.status = (header.get("Status", ""), header.get("Description", ""))
-                self.is_over = True
-                self.arrived.set()
-
-        async def _process_msg(
-            self, sid: int, subject: bytes, reply: bytes, data: bytes, headers: Any
-        ) -> None:
-            if not reply.startswith(b"$JS.ACK."):
-                await super()._process_msg(sid, subject, reply, data, headers)
-                return
-            self.taken.append((subject, reply, data, headers))
-            if len(self.taken) >= self._rows or _is_last(reply):
-                self.is_over = True
-                self.arrived.set()
-
-    return PullClient
+        return taken, has_more and not (taken and is_last(taken[-1][1]))
 
 
 @contextmanager
