@@ -6,7 +6,8 @@ The table has 8 columns (long, int, decimal, double, boolean, two texts, a time)
 inserts, 40 % updates and 20 % deletes, in transactions of 100. *decoded* takes the messages from memory and
 makes Arrow rows of them: changes by processor time, of a log with new rows alone, and of one with old ones
 too (REPLICA IDENTITY FULL, includeBefore). *read* is a range of a slot through reader and emitter, *taken*
-the same without the emitter: the limit is the server's sender, on the other core. With ``--spark`` also how
+the same without the emitter: the limit is the server's sender, on the other core. *received* is the slot read
+into files (transport=staged) and *read from files* what a task then does. With ``--spark`` also how
 long a change takes from its commit to the sink of a stream, at 1,000 changes a second.
 """
 
@@ -79,6 +80,8 @@ def main() -> None:
         sql.execute(TABLE.encode())
         sql.execute(f"CREATE ROLE {ROLE} SUPERUSER LOGIN REPLICATION PASSWORD '{ROLE}'".encode())
         compare(server, sql, given.changes, given.rounds)
+        with tempfile.TemporaryDirectory() as folder:
+            by_way_of_files(server, sql, given.changes, given.rounds, folder)
         if given.spark:
             with tempfile.TemporaryDirectory() as folder:
                 latency(server, Path(folder))
@@ -112,6 +115,31 @@ def compare(server: LocalPostgres, sql: psycopg.Connection[Any], changes: int, r
             measures = [measured(partial(work, source, whole, chunks)) for _ in range(rounds)]
             tell(f"{what}, {images}, by the clock", [each[0] / each[1] for each in measures])
             tell(f"{what}, {images}, by processor time", [each[0] / each[2] for each in measures])
+
+
+def by_way_of_files(
+    server: LocalPostgres, sql: psycopg.Connection[Any], changes: int, rounds: int, folder: str
+) -> None:
+    """Print how fast a slot is received into files, and these are read."""
+    chosen = options(server, slot="files", transport="staged", stateLocation=folder)
+    sql.execute("ALTER TABLE load REPLICA IDENTITY DEFAULT")
+    sql.execute("TRUNCATE load")
+    engine = MicroBatchEngine.of("postgres", chosen)
+    engine.run()
+    sql.execute((FILL % (changes // 100 - 1)).encode())
+    start = json.loads(engine.offsets[-1])
+    stream = configured("postgres", chosen, Boundedness.CONTINUOUS_UNBOUNDED)
+    with closing(stream.create_coordinator()) as coordinator:
+        coordinator.prepare_for_available_now()
+        _, seconds, used = measured(lambda: len(coordinator.plan_next(start, limited=True)))
+        end: Any = coordinator.plan_next(start, limited=True)
+        split = WalSplit.from_json(end["splits"]["wal"])
+        whole = SplitRange(split, start["positions"]["wal"], end["positions"]["wal"])
+        measures = [measured(partial(read, stream.source, whole, [])) for _ in range(rounds)]
+        count = measures[0][0]
+        tell("received into files, one image, by the clock", [count / seconds])
+        tell("received into files, one image, by processor time", [count / used])
+        tell("read from files, one image, by the clock", [each[0] / each[1] for each in measures])
 
 
 def measured(work: Callable[[], int]) -> tuple[int, float, float]:

@@ -1791,6 +1791,7 @@ def postgres(
     text_columns: str | Sequence[str] | None = None,
     create_publication: bool | None = None,
     starting_position: Literal["latest", "slot", "initial"] | None = None,
+    transport: Literal["direct", "staged"] | None = None,
     change_columns: Literal["headwater", "spark"] | None = None,
     include_before: bool | None = None,
     on_truncate: Literal["emit", "fail"] | None = None,
@@ -1838,6 +1839,9 @@ def postgres(
         starting_position: Where a query without a checkpoint begins: `latest`, with what is committed
             from now on; `slot`, with what the slot has kept; or `initial`, with all rows that are there,
             then every later change. Default: `latest`. (``startingPosition``)
+        transport: How changes come to tasks: `direct`, each task reads its range from the slot; or
+            `staged`, the driver reads the slot without a pause into files in `stateLocation`, and tasks
+            read these. Default: `direct`.
         change_columns: How changes are described: `headwater` (`_op`, `_lsn`, `_commit_ts`), or `spark`,
             as the changelogs of Spark name it (`_change_type`, `_commit_version`, `_commit_timestamp`).
             Default: `headwater`. (``changeColumns``)
@@ -1853,9 +1857,9 @@ def postgres(
             Changed types fail. Default: `fail`. (``onSchemaChange``)
         max_bytes_per_trigger: No batch goes further in the log than this, counted in bytes of WAL, but
             for one transaction; a transaction is never cut. (``maxBytesPerTrigger``)
-        state_location: Required with `startingPosition=initial`: a folder that the driver and all
-            executors reach: an absolute local path, or `s3://`, `gs://`, `abfs://`. Rows of the table are
-            there until their batch is committed. (``stateLocation``)
+        state_location: Required with `startingPosition=initial` or `transport=staged`: a folder that the
+            driver and all executors reach: an absolute local path, or `s3://`, `gs://`, `abfs://`. Rows
+            and changes of the table are there until their batch is committed. (``stateLocation``)
         state_storage_options: JSON: settings of the fsspec file system behind `stateLocation`.
             (``stateStorageOptions``)
         chunk_rows: About how many rows a task reads at a time, in one transaction, with

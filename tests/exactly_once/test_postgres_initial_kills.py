@@ -30,8 +30,14 @@ def server() -> Iterator[LocalPostgres]:
         yield running
 
 
-@pytest.fixture
-def job(server: LocalPostgres, spark: SparkSession, spark_conf: dict[str, Any], tmp_path: Path) -> BarrierJob:
+@pytest.fixture(params=["direct", pytest.param("staged", marks=pytest.mark.long)])
+def job(
+    server: LocalPostgres,
+    spark: SparkSession,
+    spark_conf: dict[str, Any],
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+) -> BarrierJob:
     """A query over a table of accounts that has rows already."""
     with psycopg.connect(server.conninfo, autocommit=True) as sql:
         sql.execute(TABLES.encode())
@@ -47,6 +53,7 @@ def job(server: LocalPostgres, spark: SparkSession, spark_conf: dict[str, Any], 
         "chunkRows": "4",
         "snapshotTasks": "2",
         "maxBytesPerTrigger": "400000",
+        "transport": request.param,
     }
     return BarrierJob(spark, spark_conf, tmp_path, options, ["_op", "_lsn", "_seq", "id", "amount"])
 

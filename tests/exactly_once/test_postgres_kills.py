@@ -118,12 +118,15 @@ def server() -> Iterator[LocalPostgres]:
 @pytest.mark.crash
 @pytest.mark.slow
 @pytest.mark.timeout(600 + 120 * ROUNDS)
+@pytest.mark.parametrize("transport", ["direct", pytest.param("staged", marks=pytest.mark.long)])
 def test_each_change_is_written_once_in_its_place_whatever_is_killed(
     server: LocalPostgres,
     spark: SparkSession,
     spark_conf: dict[str, Any],
     rng: random.Random,
     tmp_path: Path,
+    *,
+    transport: str,
 ) -> None:
     with psycopg.connect(server.conninfo, autocommit=True) as sql:
         sql.execute(TABLES.encode())
@@ -135,7 +138,10 @@ def test_each_change_is_written_once_in_its_place_whatever_is_killed(
         "publication": "hw_accounts",
         "createPublication": "true",
         "maxBytesPerTrigger": "400000",
+        "transport": transport,
     }
+    if transport == "staged":
+        options["stateLocation"] = str(tmp_path / "state")
     columns = ["_op", "_lsn", "_seq", "_xid", "id", "amount"]
     job = ChangesJob(spark, spark_conf, tmp_path, options, columns)
     job.finish()  # it makes the slot, from which on each change counts

@@ -20,6 +20,7 @@ Its connections, `settings`, `connection`, and its errors, `errors`, serve tasks
 * `snapshot`: one snapshot for all tasks of a batch read: a process of its own holds it;
 * `snapshot_holder`: that process;
 * `split`: the log of a database as a split, whose positions are LSNs;
+* `staged_log`: what a slot gives, kept in the state location: the contract of its writer;
 * `stream_settings`: the user's settings of a stream of changes;
 * `table`: a table in the catalogue: its columns and its key;
 * `table_parts`: the parts of a table that can be read by themselves, and their files;

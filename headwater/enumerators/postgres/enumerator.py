@@ -29,11 +29,19 @@ from headwater.enumerators.postgres.publication import (
 )
 from headwater.enumerators.postgres.replication import SlotReading, first_transaction
 from headwater.enumerators.postgres.settings import SOURCE, PostgresSettings
-from headwater.enumerators.postgres.slot import ServerView, check_kept, check_usable, create_slot, look
+from headwater.enumerators.postgres.slot import (
+    ServerView,
+    check_kept,
+    check_same_log,
+    check_usable,
+    create_slot,
+    look,
+)
 from headwater.enumerators.postgres.split import WAL_PATH, LogTable, WalSplit
+from headwater.enumerators.postgres.staged_log import LogEnd, StagedLog, check_transport
 from headwater.enumerators.postgres.stream_settings import StartingPosition, StreamSettings
 from headwater.enumerators.postgres.table import TableDescription, describe
-from headwater.enumerators.postgres.timeline import followed, timeline_end
+from headwater.enumerators.postgres.timeline import followed, on_timeline, timeline_end
 
 log = logger_of(__name__)
 
@@ -76,11 +84,15 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
     * That question confirms the position to the server, as each reading task does. Both come when everything
       before it is committed. So the slot of a query without changes follows too.
 
+    * With a log in the state location the slot is asked nothing: the head is the end of that log. A
+      query that read the slot itself begins a log where it is.
+
     Args:
         context: the coordinator's.
         settings: of the server.
         stream: the changes that are read.
         tables: their names, as the user writes them.
+        log: what the slot gives, in the state location; None to read the slot itself.
         check: raises if rows of the table do not fit the query's schema. On the worker thread.
         backoff: how long to wait for a slot that is in use.
         clock: time.
@@ -92,6 +104,7 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
         settings: PostgresSettings,
         stream: StreamSettings,
         tables: Sequence[str],
+        log: StagedLog | None = None,
         *,
         check: Callable[[TableDescription, PublishedTable], object],
         backoff: Backoff,
@@ -101,6 +114,7 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
         self._settings = settings
         self._stream = stream
         self._tables = tables
+        self._log = log
         self._check = check
         self._backoff = backoff
         self._clock = clock or SystemClock()
@@ -131,6 +145,7 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
                     f"is {self._stream.slot!r}, and the checkpoint has read slot {split.slot!r}: another one "
                     "has kept other changes. Go back to that one, or start with a new checkpointLocation",
                 )
+            check_transport(split, self._log)
             position = checkpoint.positions[WAL_PATH]
             self._context.call_async(
                 lambda: self._look(split, position),
@@ -146,6 +161,9 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
         if self._split is None or view is None:
             return
         position = self._position
+        if self._log is not None:
+            self._plan_of_log(self._log, request)
+            return
         found = self._found
         if found is not None and found.first is not None and found.first < position:
             found = self._found = None  # it was read
@@ -171,8 +189,21 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
     def bounds(self) -> Mapping[SplitPath, int] | None:
         return None if self._bound is None else {WAL_PATH: self._bound}
 
+    def notify_checkpoint_complete(self, checkpoint: Checkpoint[WalSplit, int]) -> None:
+        """Let the slot be confirmed once an offset names the log, and delete segments that are read."""
+        staged = self._log
+        split = checkpoint.splits.get(WAL_PATH)
+        if staged is not None and split is not None and split.log:
+            staged.confirm()
+            position = checkpoint.positions[WAL_PATH]
+            self._context.call_async(
+                lambda: staged.release(position), lambda _: None, what="deleting segments that are read"
+            )
+
     def close(self) -> None:
         self._cancelled.set()
+        if self._log is not None:
+            self._log.close()
         if self._connection is not None:
             self._connection.close()
 
@@ -213,6 +244,8 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
             others=tuple(others),
         )
         check_kept(view, split, position)
+        if self._log is not None:
+            split = replace(split, log=self._log.start(split, position))
         return split, position, view
 
     def _first_position(
@@ -249,13 +282,32 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
         connection = self._connected()
         view = look(connection, split.slot)
         check_usable(view, split.slot)
-        if view.timeline > split.timeline and view.system_id == split.system_id:
+        if self._log is not None:
+            split = self._with_log(self._log, split, position, view)
+        elif view.timeline > split.timeline and view.system_id == split.system_id:
             with closing(connect(self._settings, replication=True)) as asking:
                 end = timeline_end(asking, view.timeline, split.timeline)
             split = followed(view, split, position, position, end)
-        check_kept(view, split, position)
+        if self._log is None:
+            check_kept(view, split, position)
         self._check_tables(connection, split)
         return split, view
+
+    def _with_log(self, staged: StagedLog, split: WalSplit, position: int, view: ServerView) -> WalSplit:
+        """Return the split with its log, which is received from now on.
+
+        The slot is checked whenever the receiver connects: what it has to keep is what the log does not have.
+        """
+        if not split.log:
+            check_kept(view, split, position)
+            return replace(split, log=staged.start(split, position))
+        staged.start(split, position)
+        timeline = staged.end().timeline
+        if timeline != split.timeline:
+            split = on_timeline(split, timeline, position)
+        if view.timeline == timeline:
+            check_same_log(view, split, position)
+        return split
 
     def _check_tables(self, connection: PostgresConnection, split: WalSplit) -> None:
         """Look now and then whether the tables are still the same ones, and published."""
@@ -349,6 +401,32 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
         self._split = split
         self._position = position
         self._view = view
+
+    def _plan_of_log(self, staged: StagedLog, request: SplitRequest) -> None:
+        """Let the batch go to the end of the log, if there is a transaction in it, or much without one."""
+        position = self._position
+        self._bound = None
+        if not request.ends and request.max_bytes is None:
+            self._take_log(position, staged.end(), None)
+            return
+        view = self._view
+        assert view is not None, "it was looked at"
+        self._bound = None if request.max_bytes is None else position + request.max_bytes
+
+        def asked() -> tuple[LogEnd, int | None]:
+            end = staged.reach(view.flush_lsn) if request.ends else staged.end()
+            return end, None if request.max_bytes is None else staged.first(position)
+
+        self._context.call_async(
+            asked, lambda answer: self._take_log(position, *answer), what="the end of what the slot gave"
+        )
+
+    def _take_log(self, position: int, end: LogEnd, first: int | None) -> None:
+        self._head = position
+        if end.last >= position or end.until - position >= EMPTY_BYTES:
+            self._head = max(position, end.until)
+        if self._bound is not None and first is not None:
+            self._bound = max(self._bound, first + 1)
 
     def _ask(self, since: int, until: int) -> None:
         split = self._split

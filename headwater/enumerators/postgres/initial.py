@@ -21,6 +21,7 @@ from headwater.enumerators.postgres.enumerator import WalEnumerator
 from headwater.enumerators.postgres.initial_questions import ChunkSettings, InitialQuestions
 from headwater.enumerators.postgres.initial_state import InitialState, Phase, TableSplits
 from headwater.enumerators.postgres.split import WAL_PATH, WalSplit
+from headwater.enumerators.postgres.staged_log import StagedLog, check_transport
 
 _LEAST_CHUNK_BYTES = 8 << 20
 """A chunk is planned as at least so many bytes: a transaction of its own is worth a task of its own."""
@@ -45,6 +46,8 @@ class InitialEnumerator(PlannedSplitEnumerator[TableSplits, int]):
         chunks: how the table is cut.
         questions: asks the server.
         make_log: makes the enumerator of the log.
+        staged: what the slot gives, in the state location, from the first chunk on; None to read the slot
+            itself.
     """
 
     def __init__(
@@ -53,11 +56,13 @@ class InitialEnumerator(PlannedSplitEnumerator[TableSplits, int]):
         chunks: ChunkSettings,
         questions: InitialQuestions,
         make_log: Callable[[], WalEnumerator],
+        staged: StagedLog | None = None,
     ) -> None:
         self._context = context
         self._chunks = chunks
         self._ask = questions
         self._make_log = make_log
+        self._staged = staged
         self._log: WalEnumerator | None = None
         self._state: InitialState | None = None
         self._checkpoint: Checkpoint[TableSplits, int] | None = None
@@ -87,6 +92,7 @@ class InitialEnumerator(PlannedSplitEnumerator[TableSplits, int]):
                 what="transactions that were running",
             )
         elif state.phase is Phase.CHUNKS:
+            check_transport(state.wal, self._staged)
             chunks = {path: each for path, each in checkpoint.splits.items() if isinstance(each, ChunkSplit)}
             self._context.call_async(
                 self._ask.asking(partial(self._ask.noted, state, chunks, dict(self._notes))),
@@ -129,6 +135,12 @@ class InitialEnumerator(PlannedSplitEnumerator[TableSplits, int]):
     def notify_checkpoint_complete(self, checkpoint: Checkpoint[TableSplits, int]) -> None:
         """Delete rules that no offset names any more: those of this one are those of its state."""
         state = InitialState.from_json(checkpoint.state)
+        split = checkpoint.splits.get(WAL_PATH)
+        if self._log is not None and isinstance(split, WalSplit):
+            position = checkpoint.positions[WAL_PATH]
+            self._log.notify_checkpoint_complete(Checkpoint({WAL_PATH: split}, {WAL_PATH: position}, None))
+        if self._staged is not None and (state.wal.log or (isinstance(split, WalSplit) and split.log)):
+            self._staged.confirm()
         needed = state.rules if state.phase is not Phase.DONE else None
         if needed != self._pruned:
             self._pruned = needed
@@ -140,6 +152,8 @@ class InitialEnumerator(PlannedSplitEnumerator[TableSplits, int]):
     def close(self) -> None:
         if self._log is not None:
             self._log.close()
+        if self._staged is not None:
+            self._staged.close()
         self._ask.close()
 
     def _take(self, state: InitialState) -> None:

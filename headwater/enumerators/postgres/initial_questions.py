@@ -31,8 +31,16 @@ from headwater.enumerators.postgres.publication import (
     published,
 )
 from headwater.enumerators.postgres.settings import SOURCE, PostgresSettings
-from headwater.enumerators.postgres.slot import ServerView, check_kept, check_usable, create_slot, look
+from headwater.enumerators.postgres.slot import (
+    ServerView,
+    check_kept,
+    check_same_log,
+    check_usable,
+    create_slot,
+    look,
+)
 from headwater.enumerators.postgres.split import WalSplit
+from headwater.enumerators.postgres.staged_log import StagedLog
 from headwater.enumerators.postgres.stream_settings import StreamSettings
 from headwater.enumerators.postgres.table import TableDescription, describe
 
@@ -69,6 +77,7 @@ class InitialQuestions:
         table: its name, as the user writes it.
         check: raises if rows of the table do not fit the schema that the query plans with.
         native: returns the columns that the query reads with their own types.
+        staged: what the slot gives, in the state location; None to read the slot itself.
     """
 
     def __init__(
@@ -80,6 +89,7 @@ class InitialQuestions:
         *,
         check: Callable[[TableDescription, PublishedTable], object],
         native: Callable[[TableDescription], Collection[str]],
+        staged: StagedLog | None = None,
     ) -> None:
         self._settings = settings
         self._stream = stream
@@ -87,6 +97,7 @@ class InitialQuestions:
         self._table = table
         self._check = check
         self._native = native
+        self._staged = staged
         self._connection: PostgresConnection | None = None
         self._rules: tuple[str, ChunkRules] | None = None
 
@@ -186,7 +197,7 @@ class InitialQuestions:
         notes: Mapping[SplitPath, JsonValue],
     ) -> InitialState:
         """Return the state after the chunks of a batch: their rules are stored."""
-        self._looked_at_log(state)
+        state = self._looked_at_log(state)
         if not chunks:
             return state
         store = RulesStore(self._chunks.store)
@@ -216,10 +227,23 @@ class InitialQuestions:
             bounds.append(low)
         return bounds
 
-    def _looked_at_log(self, state: InitialState) -> None:
-        """Make sure that the slot still keeps all that the stream is going to read."""
+    def _looked_at_log(self, state: InitialState) -> InitialState:
+        """Make sure that the slot still keeps all that the stream is going to read, or that the log has it.
+
+        A log is received from the first chunk on: however long chunks take, the server keeps no WAL for them.
+        """
         view = self._looked(self._connected())
-        check_kept(view, state.wal, state.table.start)
+        wal, start = state.wal, state.table.start
+        if self._staged is None or not wal.log:
+            check_kept(view, wal, start)
+        if self._staged is None:
+            return state
+        log_folder = self._staged.start(wal, start)
+        if not wal.log:
+            return replace(state, wal=replace(wal, log=log_folder))
+        self._staged.end()
+        check_same_log(view, wal, start)
+        return state
 
     def _looked(self, connection: PostgresConnection) -> ServerView:
         view = look(connection, self._stream.slot)

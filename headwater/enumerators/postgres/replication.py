@@ -110,6 +110,14 @@ class ReplicationStream:
         """Everything before is sent, as far as the server has told it."""
         self._tell(asks=True)
 
+    def confirm(self, lsn: int) -> None:
+        """Let the server forget what is before a position, within a second. It never goes back.
+
+        Args:
+            lsn: everything before is kept elsewhere, durable.
+        """
+        self._confirmed = max(self._confirmed, lsn)
+
     def read(self, most_bytes: int, stop: int, woken: threading.Event) -> list[memoryview]:
         """Return the next XLogData messages; none where the server has sent everything before ``stop``.
 
@@ -252,6 +260,7 @@ class SlotReading:
         *,
         start: int | None = None,
         read_until: int | None = None,
+        name: str | None = None,
         cancelled: threading.Event,
     ) -> tuple[ReplicationStream, ServerView]:
         """Return a conversation, and the server's answer about itself before.
@@ -262,6 +271,7 @@ class SlotReading:
             start: where to begin; None for ``position``.
             read_until: as far as anything may have been read, so that a server that took over must have it;
                 None for ``stop``.
+            name: of the connection; None for one that names the range.
             cancelled: ends the waiting.
 
         Raises:
@@ -269,7 +279,7 @@ class SlotReading:
             DeadlineError: somebody else holds the slot.
             SourceError: the server refuses.
         """
-        name = f"{APPLICATION} {position:X}-{stop:X}"
+        name = name or f"{APPLICATION} {position:X}-{stop:X}"
         read_until = stop if read_until is None else read_until
         retry = Retry(self._backoff, self._clock, f"slot {self._split.slot!r}")
         retry.begin()

@@ -153,15 +153,12 @@ def check_usable(view: ServerView, slot: str) -> None:
         )
 
 
-def check_kept(view: ServerView, split: WalSplit, position: int) -> None:
-    """Make sure that the slot still has every transaction from a position on, before anything is read there.
-
-    A server begins later without a word if a slot was confirmed beyond the position.
+def check_same_log(view: ServerView, split: WalSplit, position: int) -> None:
+    """Make sure that a server's log is the one that was read: of the same system, and the same timeline.
 
     Raises:
-        LostSlotError: changes are gone, or it cannot be known that none is.
+        LostSlotError: it is another one.
     """
-    own = view.slot
     if view.system_id != split.system_id:
         _lose(
             f"this is another database system ({view.system_id}, not {split.system_id}): its log has other "
@@ -177,6 +174,18 @@ def check_kept(view: ServerView, split: WalSplit, position: int) -> None:
             split,
             position,
         )
+
+
+def check_kept(view: ServerView, split: WalSplit, position: int) -> None:
+    """Make sure that the slot still has every transaction from a position on, before anything is read there.
+
+    A server begins later without a word if a slot was confirmed beyond the position.
+
+    Raises:
+        LostSlotError: changes are gone, or it cannot be known that none is.
+    """
+    own = view.slot
+    check_same_log(view, split, position)
     if own is None:
         _lose(
             f"slot {split.slot!r} does not exist any more. The WAL since {lsn_text(position)} "

@@ -54,6 +54,8 @@ class WalSplit(Split):
         rules: the sights of the table's chunks, by name (`ChunkRules`); None: no chunk holds any change.
         membership: of the first table, as in `LogTable`.
         others: the tables beside the first one.
+        log: the folder of the durable log that has what the slot gave (`staged_log.StagedLog`); empty where
+            the slot itself is read.
     """
 
     slot: str
@@ -65,6 +67,7 @@ class WalSplit(Split):
     rules: str | None = None
     membership: str = ""
     others: tuple[LogTable, ...] = ()
+    log: str = ""
 
     @property
     def tables(self) -> tuple[LogTable, ...]:
@@ -86,6 +89,7 @@ class WalSplit(Split):
             **({"rules": self.rules} if self.rules else {}),
             **({"membership": self.membership} if self.membership else {}),
             **({"others": [each.to_json() for each in self.others]} if self.others else {}),
+            **({"log": self.log} if self.log else {}),
         }
 
     @staticmethod
@@ -107,6 +111,7 @@ class WalSplit(Split):
                 rules=fields.get("rules"),
                 membership=str(fields.get("membership", "")),
                 others=tuple(LogTable.from_json(each) for each in fields.get("others", ())),
+                log=str(fields.get("log", "")),
             )
         except (TypeError, KeyError, ValueError) as error:
             raise OffsetError(

@@ -30,6 +30,13 @@ class Reaction(StrEnum):
     MARK = "mark"
 
 
+class SlotTransport(StrEnum):
+    """The way of changes from the server to tasks."""
+
+    DIRECT = "direct"
+    STAGED = "staged"
+
+
 class ChangeColumns(StrEnum):
     """How the columns are named that describe a change."""
 
@@ -85,6 +92,15 @@ class StreamSettings(Spec):
         parse=one_of(*StartingPosition),
         only=_STREAM,
         shown_default="`latest`",
+    )
+    transport: SlotTransport = option(
+        "transport",
+        "How changes come to tasks: `direct`, each task reads its range from the slot; or `staged`, the "
+        "driver reads the slot without a pause into files in `stateLocation`, and tasks read these.",
+        default=SlotTransport.DIRECT,
+        parse=one_of(*SlotTransport),
+        only=_STREAM,
+        shown_default="`direct`",
     )
     change_columns: ChangeColumns = option(
         "changeColumns",

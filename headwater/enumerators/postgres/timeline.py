@@ -78,12 +78,7 @@ def followed(view: ServerView, split: WalSplit, position: int, until: int, end: 
             split,
             position,
         )
-    if split.rules is not None:
-        raise lost(
-            f"{where}, and rows of chunks may hold transactions of timeline {split.timeline} that are undone",
-            split,
-            position,
-        )
+    split_on = on_timeline(split, view.timeline, position)
     log.warning(
         "slot %r: another server has taken over: timeline %d ended at %s, behind what was read, and the "
         "query goes on with timeline %d",
@@ -92,4 +87,25 @@ def followed(view: ServerView, split: WalSplit, position: int, until: int, end: 
         lsn_text(end),
         view.timeline,
     )
-    return replace(split, timeline=view.timeline)
+    return split_on
+
+
+def on_timeline(split: WalSplit, timeline: int, position: int) -> WalSplit:
+    """Return the split on a later timeline, whose log is the same up to where it was read.
+
+    Args:
+        split: as it was logged.
+        timeline: the later one.
+        position: of the query, for errors.
+
+    Raises:
+        LostSlotError: chunks may have seen what is undone.
+    """
+    if split.rules is not None:
+        raise lost(
+            f"the server is on timeline {timeline} now, after a failover or a restore, and rows of chunks "
+            f"may hold transactions of timeline {split.timeline} that are undone",
+            split,
+            position,
+        )
+    return replace(split, timeline=timeline)

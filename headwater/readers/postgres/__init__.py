@@ -15,6 +15,7 @@
 * `merge_rule`: the merge rule on columns: which changes of a batch the chunks hold already;
 * `relation`: Relation messages of pgoutput: the form of a table from there on in the log;
 * `snapshot_and_log`: the rows that were there and the changes after them, through one reader and one emitter;
+* `staged_wal_reader`: reads a range of the log from durable segments;
 * `table_form`: the form of a table in the log beside the columns of the query;
 * `text_values`: columns of Arrow of values in text;
 * `types`: types of PostgreSQL as types of Arrow;
@@ -22,5 +23,7 @@
 * `wal_chunk`: messages of a replication stream as one piece of bytes, and how far a reader has come in them;
 * `wal_emitter`: messages of the log to rows;
 * `wal_layout`: numbers that the kernels of the log share with Python;
-* `wal_reader`: reads a range of the log.
+* `wal_reader`: reads a range of the log from its slot;
+* `wal_receiver`: receives what a slot gives into durable segments;
+* `wal_segments`: segments of a durable log, and how one is found by its position.
 """

@@ -12,6 +12,7 @@ from headwater.core.reader import LossReporter, RecordsWithSplitIds, SplitReader
 from headwater.core.split import SplitPath, SplitRange
 from headwater.enumerators.postgres.chunks import ChunkSplit
 from headwater.enumerators.postgres.initial_state import TableSplits
+from headwater.enumerators.postgres.split import WalSplit
 from headwater.enumerators.postgres.stream_settings import ChangeColumns
 from headwater.readers.postgres.binary_values import binary_columns
 from headwater.readers.postgres.change_rows import LSN, META, OP, SEQ, SYNC, UNCHANGED, ChangeRows
@@ -19,7 +20,6 @@ from headwater.readers.postgres.chunk_reader import ChunkReader
 from headwater.readers.postgres.copy_emitter import CopiedRows
 from headwater.readers.postgres.wal_chunk import WalChunk
 from headwater.readers.postgres.wal_emitter import WalEmitter
-from headwater.readers.postgres.wal_reader import WalReader
 
 _READ: Final = {ChangeColumns.HEADWATER: "r", ChangeColumns.SPARK: "insert"}
 """What a row is that was there: Spark's changelogs know no other word."""
@@ -35,7 +35,7 @@ class SnapshotAndLogReader(SplitReader[Any, TableSplits, int]):
         log: reads the others.
     """
 
-    def __init__(self, chunks: ChunkReader, log: WalReader) -> None:
+    def __init__(self, chunks: ChunkReader, log: SplitReader[WalChunk, WalSplit, int]) -> None:
         self._chunks = chunks
         self._log = log
         self._unread: set[SplitPath] = set()

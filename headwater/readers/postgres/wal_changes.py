@@ -116,6 +116,7 @@ class ChangeFramer:
         self._entries = np.array([[table.oid, 0, -1, 0, -1] for table in tables], np.int64)
         self._places: dict[int, tuple[Int64Array, Int64Array]] = {}
         state[L.FORMS] = address(self._entries.reshape(-1))
+        self._unused: dict[int, Relation] = {}
         state[L.OLD_TUPLE] = address(self._old_tuple)
 
     @property
@@ -157,14 +158,18 @@ class ChangeFramer:
         state = self._state
         while True:
             result = KERNEL(L.FUNCTION_FRAME, address(state))
-            if result != L.RELATION:
+            unused = self._unused.get(int(state[L.TABLE])) if result == L.UNKNOWN_RELATION else None
+            if result != L.RELATION and unused is None:
                 return result
-            relation = parse_relation(chunk.message(int(state[L.AT])))
+            relation = unused or parse_relation(chunk.message(int(state[L.AT])))
             if self._columns is None and len(relation.columns) > self._width:
                 self._width = len(relation.columns)
-                return result
-            self._take_form(relation)
-            state[L.AT] += 1
+                return L.RELATION
+            if unused is not None:
+                self._take_form(unused)
+            else:
+                self._note_form(relation)
+                state[L.AT] += 1
 
     def _memory(self, room: int) -> dict[str, npt.NDArray[Any]]:
         columns = max(1, self._width)
@@ -212,9 +217,19 @@ class ChangeFramer:
             forms=memory["forms"][:count],
         )
 
-    def _take_form(self, relation: Relation) -> None:
+    def _note_form(self, relation: Relation) -> None:
+        """Take a form, or keep it for the first row of the range: those before it are not asked for."""
         if relation.oid not in self._tables:
             return
+        if self._state[L.FINAL_LSN] >= self._state[L.START_LSN]:
+            self._take_form(relation)
+            return
+        self._unused[relation.oid] = relation
+        self._entries[self._tables[relation.oid][0], 2] = -1
+        self._state[L.TABLE] = -1
+
+    def _take_form(self, relation: Relation) -> None:
+        self._unused.pop(relation.oid, None)
         self._check(relation)
         at, key = self._tables[relation.oid]
         columns = relation.columns

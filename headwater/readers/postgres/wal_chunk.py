@@ -99,6 +99,21 @@ class WalProgress:
         state[L.COUNT] = len(chunk.ends)
         return KERNEL(L.FUNCTION_SCAN, address(state))
 
+    def pass_over(self, lsn: int) -> None:
+        """Go on at a position before which there is nothing more. No transaction is open."""
+        self._state[L.FINAL_LSN] = lsn - 1
+
+    def go_on_in(self, final_lsn: int, changes: int) -> None:
+        """Go on inside of a transaction, of which some changes were taken."""
+        self._state[L.FINAL_LSN] = final_lsn
+        self._state[L.SINCE_BEGIN] = changes
+        self._state[L.HAS_ENDED] = 0
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a transaction has begun and is not over."""
+        return not self._state[L.HAS_ENDED]
+
     @property
     def lsn(self) -> int:
         """Where a stream goes on that was broken off: with the last transaction, if it is not over."""

@@ -243,3 +243,23 @@ def test_changes_of_several_tables_are_those_of_each_in_the_order_of_the_log(see
     assert [row[0] for row in rows] == [table for table in sent if table != 2]
     for each in tables:
         assert [row for row in rows if row[0] == each.oid] == list(framed(each))
+
+
+def test_a_form_from_before_the_range_counts_from_the_first_row_and_a_truncate_of_two_tables_comes_once() -> (
+    None
+):
+    checked: list[int] = []
+    framer = ChangeFramer(
+        20,
+        1_000,
+        [LogTable(TABLE, ("id",)), LogTable(7, ("id",))],
+        columns=["id"],
+        check=lambda relation: checked.append(relation.oid),
+    )
+    other = _relation("id").replace(struct.pack(">I", TABLE), struct.pack(">I", 7))
+    before = [_begin(10), _relation("gone"), _relation("id"), other, COMMIT]
+    assert _rows(framer, *before) == []
+    assert checked == []
+    truncate = _sent(b"T" + struct.pack(">IBII", 2, 0, TABLE, 7))
+    assert _rows(framer, _begin(20), truncate, COMMIT) == [("t", 20, 0, None), ("t", 20, 1, None)]
+    assert checked == [TABLE, 7]

@@ -95,9 +95,9 @@ class ChunkOptions(Spec):
 
     state_location: str | None = option(
         "stateLocation",
-        "Required with `startingPosition=initial`: a folder that the driver and all executors reach: an "
-        "absolute local path, or `s3://`, `gs://`, `abfs://`. Rows of the table are there until their batch "
-        "is committed.",
+        "Required with `startingPosition=initial` or `transport=staged`: a folder that the driver and all "
+        "executors reach: an absolute local path, or `s3://`, `gs://`, `abfs://`. Rows and changes of the "
+        "table are there until their batch is committed.",
         default=None,
         parse=state_location,
         only=_STREAM,

@@ -20,6 +20,7 @@ from headwater.enumerators.postgres.enumerator import WalEnumerator
 from headwater.enumerators.postgres.publication import PublishedTable, published
 from headwater.enumerators.postgres.settings import SOURCE, PostgresSettings
 from headwater.enumerators.postgres.split import WalSplit
+from headwater.enumerators.postgres.staged_log import StagedLog
 from headwater.enumerators.postgres.stream_settings import ChangeColumns, Reaction, StreamSettings
 from headwater.enumerators.postgres.table import TableDescription, describe
 
@@ -125,12 +126,15 @@ class PostgresStreamSource(PlannedSource[Any, WalSplit, int]):
     ) -> PlannedSplitEnumerator[WalSplit, int]:
         return self._log_enumerator(context)
 
-    def _log_enumerator(self, context: PlannedSplitEnumeratorContext[Any, int]) -> WalEnumerator:
+    def _log_enumerator(
+        self, context: PlannedSplitEnumeratorContext[Any, int], log: StagedLog | None = None
+    ) -> WalEnumerator:
         return WalEnumerator(
             context,
             self.settings,
             self.stream,
             self.table_names,
+            log,
             check=self.check_table,
             backoff=self.backoff,
         )

@@ -23,6 +23,7 @@ from headwater.connector.sources.postgres.options import (
 from headwater.connector.sources.postgres.stream_source import PostgresStreamSource
 from headwater.connector.sources.postgres.tables_stream import tables_stream
 from headwater.connector.sources.source_options import RETRY_DEADLINE
+from headwater.core.clock import SystemClock
 from headwater.core.enumerator import Checkpoint, PlannedSplitEnumerator, PlannedSplitEnumeratorContext
 from headwater.core.errors import OptionError
 from headwater.core.imports import importing
@@ -39,9 +40,11 @@ from headwater.enumerators.postgres.initial_questions import ChunkSettings, Init
 from headwater.enumerators.postgres.initial_state import TableSplits
 from headwater.enumerators.postgres.settings import PostgresSettings
 from headwater.enumerators.postgres.split import WAL_PATH, WalSplit
+from headwater.enumerators.postgres.staged_log import StagedLog
 from headwater.enumerators.postgres.stream_settings import (
     ChangeColumns,
     Reaction,
+    SlotTransport,
     StartingPosition,
     StreamSettings,
 )
@@ -84,19 +87,24 @@ class PostgresTableStream(PostgresStreamSource):
 
     def create_enumerator(self, context: PlannedSplitEnumeratorContext[Any, int]) -> Any:
         is_initial = self.stream.starting_position is StartingPosition.INITIAL
-        return self._initial(context) if is_initial else self._log_enumerator(context)
+        return self._initial(context) if is_initial else self._log_enumerator(context, self._staged_log())
 
     def restore_enumerator(
         self, context: PlannedSplitEnumeratorContext[Any, int], checkpoint: Checkpoint[Any, int]
     ) -> PlannedSplitEnumerator[Any, int]:
-        return self._log_enumerator(context) if checkpoint.state is None else self._initial(context)
+        if checkpoint.state is not None:
+            return self._initial(context)
+        return self._log_enumerator(context, self._staged_log())
 
     def create_reader(self) -> Any:
         with importing("the postgres source", extra="postgres"):
             from headwater.readers.postgres.chunk_reader import ChunkReader
             from headwater.readers.postgres.snapshot_and_log import SnapshotAndLogReader
+            from headwater.readers.postgres.staged_wal_reader import StagedWalReader
         chunks = ChunkReader(self.settings, self.table, self._chunk_columns, self.backoff)
-        reader: SnapshotAndLogReader = SnapshotAndLogReader(chunks, super().create_reader())
+        is_staged = self.stream.transport is SlotTransport.STAGED
+        log = StagedWalReader(self._settings_of_chunks().store) if is_staged else super().create_reader()
+        reader: SnapshotAndLogReader = SnapshotAndLogReader(chunks, log)
         return reader
 
     def create_emitter(self) -> Any:
@@ -135,10 +143,25 @@ class PostgresTableStream(PostgresStreamSource):
 
     def _initial(self, context: PlannedSplitEnumeratorContext[Any, int]) -> InitialEnumerator:
         chunks = self._settings_of_chunks()
+        log = self._staged_log()
         questions = InitialQuestions(
-            self.settings, self.stream, chunks, self.table, check=self.check_table, native=self._native
+            self.settings,
+            self.stream,
+            chunks,
+            self.table,
+            check=self.check_table,
+            native=self._native,
+            staged=log,
         )
-        return InitialEnumerator(context, chunks, questions, lambda: self._log_enumerator(context))
+        return InitialEnumerator(context, chunks, questions, lambda: self._log_enumerator(context, log), log)
+
+    def _staged_log(self) -> StagedLog | None:
+        if self.stream.transport is SlotTransport.DIRECT:
+            return None
+        with importing("the postgres source", extra="postgres"):
+            from headwater.readers.postgres.wal_receiver import WalReceiver
+        store = self._settings_of_chunks().store
+        return WalReceiver(store, self.settings, self.stream.publication, self.backoff, SystemClock())
 
     def _settings_of_chunks(self) -> ChunkSettings:
         if self.chunks is None:
@@ -236,6 +259,12 @@ def _chunk_settings(parsed: ParsedOptions, stream: StreamSettings) -> ChunkSetti
     """
     given = parsed.of(ChunkOptions)
     if given.state_location is None:
+        if stream.transport is SlotTransport.STAGED:
+            raise given.refusal(
+                "state_location",
+                "is required with transport=staged: a folder that driver and executors reach, where changes "
+                "are until their batch is committed",
+            )
         if stream.starting_position is StartingPosition.INITIAL:
             raise given.refusal(
                 "state_location",

@@ -21,6 +21,7 @@ from headwater.enumerators.postgres.settings import PostgresSettings
 from headwater.enumerators.postgres.stream_settings import (
     ChangeColumns,
     Reaction,
+    SlotTransport,
     StartingPosition,
     StreamSettings,
 )
@@ -127,6 +128,8 @@ def tables_stream(parsed: ParsedOptions, stream: StreamSettings) -> PostgresTabl
         raise stream.refusal(
             "starting_position", f"=initial {_OF_ONE_TABLE}. With several, read their rows by spark.read"
         )
+    if stream.transport is SlotTransport.STAGED:
+        raise stream.refusal("transport", f"=staged {_OF_ONE_TABLE}: leave it out")
     if stream.change_columns is ChangeColumns.SPARK:
         raise stream.refusal(
             "change_columns", f"=spark {_OF_ONE_TABLE}: rows of several have before and after"

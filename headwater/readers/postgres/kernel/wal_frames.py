@@ -156,10 +156,12 @@ def _truncate(state: int, at: int, end: int) -> int:
         return int64(L.MALFORMED)
     if get(state, L.FINAL_LSN) < get(state, L.START_LSN):
         return int64(L.END_OF_MESSAGES)
+    # Before the first row: a message is read again once the form is known.
+    for i in range(_int32(at)):
+        if _is_read(state, _int32(at + 5 + 4 * i) & 0xFFFFFFFF) and get(state, L.MAP_COUNT) < 0:
+            return int64(L.UNKNOWN_RELATION)
     for i in range(_int32(at)):
         if _is_read(state, _int32(at + 5 + 4 * i) & 0xFFFFFFFF):
-            if get(state, L.MAP_COUNT) < 0:
-                return int64(L.UNKNOWN_RELATION)
             row = get(state, L.ROW)
             _clear(state, row, get(state, L.STARTS), get(state, L.LENGTHS))
             _finish(state, row, L.OP_TRUNCATE, 0)

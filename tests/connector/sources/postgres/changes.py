@@ -73,9 +73,9 @@ class ChangedTable:
         self._seen += len(new)
         return new
 
-    def drop_slot(self) -> None:
-        """Remove the slot, whoever reads it."""
-        named = f"FROM pg_replication_slots WHERE slot_name = 'slot_{self.name}'"
+    def drop_slot(self, slot: str = "") -> None:
+        """Remove the slot, or another one, whoever reads it."""
+        named = f"FROM pg_replication_slots WHERE slot_name = '{slot or f'slot_{self.name}'}'"
         self.execute(
             f"SELECT pg_terminate_backend(active_pid, 20000) {named} AND active_pid IS NOT NULL",
             f"SELECT pg_drop_replication_slot(slot_name) {named}",

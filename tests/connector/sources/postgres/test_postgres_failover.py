@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -27,9 +28,11 @@ VERSION = 18
 class _Pair:
     """A server with a table that is read, and a standby that copies its slots."""
 
-    def __init__(self, stack: ExitStack, name: str) -> None:
+    def __init__(self, stack: ExitStack, name: str, **options: str) -> None:
         self.primary = stack.enter_context(LocalPostgres(version=VERSION))
-        self.table = ChangedTable(self.primary, name, "id int PRIMARY KEY, s text", retryDeadline="60s")
+        self.table = ChangedTable(
+            self.primary, name, "id int PRIMARY KEY, s text", retryDeadline="60s", **options
+        )
         stack.callback(self.table.sql.close)
         self.name = name
         self.table.execute("SELECT pg_create_physical_replication_slot('of_standby', true)")
@@ -74,11 +77,19 @@ class _Pair:
 
 
 @pytest.fixture
-def pair(request: pytest.FixtureRequest) -> Iterator[_Pair]:
+def pair(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[_Pair]:
+    is_staged = getattr(request, "param", "direct") == "staged"
+    options = {"transport": "staged", "stateLocation": str(tmp_path)} if is_staged else {}
     with ExitStack() as stack:
-        yield _Pair(stack, f"pair_{request.node.name.split('_')[1]}")
+        yield _Pair(stack, f"pair_{request.node.name.split('_')[1]}", **options)
 
 
+by_transport = pytest.mark.parametrize(
+    "pair", ["direct", pytest.param("staged", marks=pytest.mark.long)], indirect=True
+)
+
+
+@by_transport
 def test_changes_go_on_at_the_server_that_took_over_each_once(pair: _Pair) -> None:
     table = pair.table
     assert table.rows() == []
@@ -123,6 +134,7 @@ def test_what_no_standby_had_and_nobody_has_read_never_comes(
     assert looked_at
 
 
+@by_transport
 def test_what_was_read_and_no_standby_had_is_a_loss_that_counts_its_bytes(pair: _Pair) -> None:
     table = pair.table
     assert table.rows() == []

@@ -7,6 +7,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -24,14 +25,20 @@ _NUMBERS = itertools.count()
 Make = Callable[..., ChangedTable]
 
 
+@pytest.fixture(params=["direct", pytest.param("staged", marks=pytest.mark.long)])
+def transport(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, str]:
+    """The options of one way from the slot to tasks."""
+    return {} if request.param == "direct" else {"transport": "staged", "stateLocation": str(tmp_path)}
+
+
 @pytest.fixture
-def make(postgres: LocalPostgres) -> Iterator[Make]:
+def make(postgres: LocalPostgres, transport: dict[str, str]) -> Iterator[Make]:
     """Makes tables whose changes are read from now on."""
     with ExitStack() as tables:
 
         def made(columns: str = "id int PRIMARY KEY, s text", **options: str) -> ChangedTable:
             name = f"changes_{next(_NUMBERS)}"
-            table = tables.enter_context(changed_table(postgres, name, columns, **options))
+            table = tables.enter_context(changed_table(postgres, name, columns, **transport, **options))
             assert table.rows() == []
             return table
 
@@ -85,6 +92,7 @@ def test_the_newest_server_sends_the_same() -> None:
                 table.rows()
 
 
+@pytest.mark.parametrize("transport", ["direct"], indirect=True)
 def test_what_a_batch_leaves_behind_is_reported_in_bytes_of_log(make: Make) -> None:
     table = make(maxBytesPerTrigger="1000")
     for number in range(3):
@@ -110,6 +118,16 @@ def test_a_crash_anywhere_neither_loses_nor_doubles_a_change(make: Make, step: S
             table.engine.run(crash_after=step, in_batch=len(table.engine.offsets))
     table.engine.run()
     assert told(table.engine.rows, "id") == expected
+
+
+def test_between_two_runs_nothing_is_connected(make: Make) -> None:
+    table = make()
+    table.execute(f"INSERT INTO {table.name} VALUES (1, 'a')")
+    assert len(table.rows()) == 1
+    others = "FROM pg_stat_activity WHERE application_name LIKE 'headwater%'"
+    deadline_s = time.monotonic() + PATIENCE_S
+    while table.ask(f"SELECT count(*) {others}"):
+        assert time.monotonic() < deadline_s, table.ask(f"SELECT string_agg(application_name, ', ') {others}")
 
 
 def test_rows_of_one_copy_and_of_one_transaction_have_one_lsn_and_numbers(make: Make) -> None:
@@ -375,6 +393,7 @@ def test_log_of_other_tables_makes_no_batches_until_there_is_much_of_it(make: Ma
     table.execute(f"DROP TABLE beside_{table.name}")
 
 
+@pytest.mark.parametrize("transport", ["direct"], indirect=True)
 def test_the_slot_is_confirmed_up_to_what_is_committed_and_no_further(make: Make) -> None:
     table = make()
     confirmed = (
@@ -406,6 +425,7 @@ def test_a_limit_of_bytes_ends_batches_between_transactions_and_each_batch_has_o
     assert all(size and size % 50 == 0 for size in sizes), sizes
 
 
+@pytest.mark.parametrize("transport", ["direct"], indirect=True)
 def test_a_slot_that_somebody_has_moved_on_is_a_loss_and_no_later_start(make: Make) -> None:
     table = make()
     table.execute(f"INSERT INTO {table.name} VALUES (1, 'a')")
