@@ -35,10 +35,11 @@ class ReshardingLoad:
         changes: splits and merges.
     """
 
-    def __init__(self, server: LocalKinesis, stream: str, rng: random.Random) -> None:
+    def __init__(self, server: LocalKinesis, stream: str, rng: random.Random, rounds: int) -> None:
         self._server = server
         self._stream = stream
         self._rng = rng
+        self._rounds = rounds
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run_until_stopped)
         self._failure: BaseException | None = None
@@ -70,7 +71,8 @@ class ReshardingLoad:
                 number += 1
                 records.append((self._rng.choice(KEYS), b"%d" % number))
             self._server.put(self._stream, records)
-            if self._rng.random() < 0.04:
+            # Each is a generation, which is a batch or two of its own when the rest is read.
+            if self._rng.random() < 0.04 / self._rounds:
                 self._reshard()
             if self._rng.random() < 0.01:
                 self._server.kill()
@@ -117,7 +119,7 @@ def test_driver_workers_and_server_killed_while_shards_are_split_and_merged(
     columns = ["shardId", "sequenceNumber", "partitionKey", "value"]
     master = "local-cluster[1,2,512]" if rounds > 1 else "local[2,8]"
     job = BarrierJob(spark, spark_conf, tmp_path, options, columns, master)
-    with ReshardingLoad(server, "load", rng) as load:
+    with ReshardingLoad(server, "load", rng, rounds) as load:
         killed = replace(job, options={**options, "barrierRows": "300"}).kill_rounds(rounds, rng)
     # Without the limit: on a slow machine a long load would leave many small batches.
     job.finish()
