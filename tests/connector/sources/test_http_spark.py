@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.errors import StreamingQueryException
+from pyspark.errors import AnalysisException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col, window
 
@@ -211,18 +211,17 @@ def test_scans_of_one_epoch_that_are_shared_on_a_host_ask_the_outside_once(job: 
 
 def test_a_state_location_that_cannot_be_used_is_named(job: Job, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
+    kept = {name: value for name, value in job.options.items() if name != "stateLocation"}
+    reader = job.spark.readStream.format("headwater").option("source", "http").options(**kept)
     for location, message in (
         (None, "option 'stateLocation': is required"),
         (f"{tmp_path}/file/x", "cannot be used from here"),
-        ("memory://x", "atomic"),
     ):
-        given = {"stateLocation": location} if location else {}
-        kept = {name: value for name, value in job.options.items() if name != "stateLocation"}
-        frame = (
-            job.spark.readStream.format("headwater").option("source", "http").options(**kept, **given).load()
-        )
+        frame = (reader if location is None else reader.option("stateLocation", location)).load()
         with pytest.raises(StreamingQueryException, match=message):
             job.run(frame, name="refused")
+    with pytest.raises(AnalysisException, match=r"option 'stateLocation': .* atomic put-if-absent"):
+        reader.option("stateLocation", "memory://x").load()
 
 
 def test_no_secret_is_in_plans_offsets_or_progress(
