@@ -163,7 +163,11 @@ def test_wal_without_changes_is_noted_and_read_as_nothing(rng: random.Random) ->
     store = MemoryStateStore()
     log = _drawn(rng)
     writer = _write(store, log, rng)
+    log.append((log[-1][0] + 1, FIRST_XID + 50, [(TABLE, "y")]))
+    writer.connected(1, FIRST_XID + 50)
+    writer.append(WalChunk.of(_connection(log[-1:], 0), 0))
     writer.mark(1 << 20)
+    # This connection has sent the table's form: a server does not send it again.
     later = [((1 << 20) + 5, FIRST_XID + 60, [(TABLE, "z")])]
     writer.append(WalChunk.of(_connection(later, 0)[:1] + _connection(later, 0)[2:], 0))
     assert writer.end.until == (1 << 20) + 6
