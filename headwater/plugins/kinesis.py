@@ -28,6 +28,8 @@ _PAUSE_MS: Final = 200
 """A shard may be read five times a second, by all that read it."""
 _MOST_EMPTY: Final = 2
 """After so many answers without records, and nothing behind them, there is nothing more now."""
+_MOST_REFUSED: Final = 25
+"""So often a reading asks again by itself, which is 5 s; then others can be read meanwhile."""
 _DAY_MS: Final = 24 * 3_600_000
 """No stream keeps records for a shorter time."""
 _GONE: Final = "records that were read before are gone"
@@ -181,9 +183,14 @@ class Kinesis(hw.SimpleSource, hw.OrdersSplits, hw.Retires):
         server = self._connected()
         iterator, not_before = self._iterator(server, split, position)
         empty = 0
+        refused = 0
         while position != stop and empty < _MOST_EMPTY:
             left_ms = int((not_before - time.monotonic()) * 1000)
-            if left_ms > 0:
+            if left_ms > 0 and empty and refused < _MOST_REFUSED:
+                # Waited for here: two answers without records are one reading, and each reading would be
+                # refused the second one, if one began as soon as it may.
+                time.sleep(left_ms / 1000)
+            elif left_ms > 0:
                 self._iterators[split.name] = position, iterator, not_before
                 return hw.AskAgain(left_ms)
             asked = time.monotonic()
@@ -191,6 +198,7 @@ class Kinesis(hw.SimpleSource, hw.OrdersSplits, hw.Retires):
                 answer = server.records(iterator, _MOST_ROWS)
             except BusyError:
                 # Iterators are limited, too: this one is kept.
+                refused += 1
                 not_before = asked + _PAUSE_MS / 1000
                 continue
             if answer is None:
