@@ -122,6 +122,14 @@ class NatsWire:
     def __init__(self, port: int, login: Mapping[str, str], tls: ssl.SSLContext | None) -> None:
         self._socket = socket.create_connection(("127.0.0.1", port), TIMEOUT_S)
         self._file = self._socket.makefile("rb")
+        try:
+            self._greet(login, tls)
+        except BaseException:
+            # A server that is killed just now ends the connection.
+            self.close()
+            raise
+
+    def _greet(self, login: Mapping[str, str], tls: ssl.SSLContext | None) -> None:
         line = self._file.readline()
         if not line.startswith(b"INFO "):
             raise OSError(f"no server of NATS: {line!r}")
@@ -135,6 +143,9 @@ class NatsWire:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
         self._file.close()
         self._socket.close()
 
