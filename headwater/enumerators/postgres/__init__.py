@@ -11,11 +11,13 @@ Its connections, `settings`, `connection`, and its errors, `errors`, serve tasks
 * `initial`: the enumerator of a stream that begins with the rows that are there;
 * `initial_questions`: the questions of that enumerator to the server, on the worker thread;
 * `initial_state`: how far such a query is, as offsets have it;
+* `published_tables`: the tables of a stream: whether they are still the same ones, and published;
 * `publication`: a publication's part of a table, and all that stands in the way of a stream;
-* `replication`: one conversation with the server's sender of logical replication, and the wait for a slot;
+* `replication`: one conversation with the server's sender of logical replication;
 * `preflight`: the obstacles that keep a role from reading a table: all findings at once;
 * `settings`: how a server is reached, as the user says;
 * `slot`: the state of a replication slot, and whether everything after a position is there;
+* `slot_reading`: opens such conversations: checks the slot first, and waits for one that is in use;
 * `slots`: all slots of a server: the WAL that each keeps, who reads it, and how one is dropped;
 * `snapshot`: one snapshot for all tasks of a batch read: a process of its own holds it;
 * `snapshot_holder`: that process;

@@ -15,7 +15,6 @@ from headwater.core.enumerator import (
     PlannedSplitEnumeratorContext,
     SplitRequest,
 )
-from headwater.core.errors import DataLossError, SourceError, TransientSourceError
 from headwater.core.redaction import logger_of
 from headwater.core.retry import Backoff
 from headwater.core.split import SplitPath
@@ -23,12 +22,10 @@ from headwater.enumerators.postgres.connection import PostgresConnection, connec
 from headwater.enumerators.postgres.publication import (
     PublishedTable,
     create_publication,
-    is_newer,
-    membership,
-    published,
 )
-from headwater.enumerators.postgres.replication import SlotReading, first_transaction
-from headwater.enumerators.postgres.settings import SOURCE, PostgresSettings
+from headwater.enumerators.postgres.published_tables import PublishedTables
+from headwater.enumerators.postgres.replication import first_transaction
+from headwater.enumerators.postgres.settings import PostgresSettings
 from headwater.enumerators.postgres.slot import (
     ServerView,
     check_kept,
@@ -37,10 +34,11 @@ from headwater.enumerators.postgres.slot import (
     create_slot,
     look,
 )
-from headwater.enumerators.postgres.split import WAL_PATH, LogTable, WalSplit
+from headwater.enumerators.postgres.slot_reading import SlotReading
+from headwater.enumerators.postgres.split import WAL_PATH, WalSplit
 from headwater.enumerators.postgres.staged_log import LogEnd, StagedLog, check_transport
-from headwater.enumerators.postgres.stream_settings import StartingPosition, StreamSettings
-from headwater.enumerators.postgres.table import TableDescription, describe
+from headwater.enumerators.postgres.stream_settings import StreamSettings
+from headwater.enumerators.postgres.table import TableDescription
 from headwater.enumerators.postgres.timeline import followed, on_timeline, timeline_end
 
 log = logger_of(__name__)
@@ -51,8 +49,6 @@ _TRUST_MS: Final = 1_000
 """For so long after a change was found a batch is planned without a look for more."""
 _TRUST_TIMES: Final = 10
 """Or for so many times the time that the look took."""
-_TABLE_MS: Final = 10_000
-"""How often the table and its publication are looked at again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,16 +109,13 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
         self._context = context
         self._settings = settings
         self._stream = stream
-        self._tables = tables
         self._log = log
-        self._check = check
         self._backoff = backoff
         self._clock = clock or SystemClock()
+        self._tables = PublishedTables(tables, stream, check, self._clock)
         self._cancelled = threading.Event()
         # Of the worker thread.
         self._connection: PostgresConnection | None = None
-        self._table_seen_ms: int | None = None
-        self._waits_for: int | None = None
         # Of the coordinator's.
         self._split: WalSplit | None = None
         self._position = 0
@@ -212,7 +205,7 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
     def _begin(self) -> tuple[WalSplit, int, ServerView]:
         """Make slot and publication where they are missing, and find the first position."""
         connection = self._connected()
-        tables = self._described(connection)
+        tables = self._tables.described(connection)
         slot = self._stream.slot
         view = look(connection, slot)
         check_usable(view, slot)
@@ -221,9 +214,7 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
             named = ", ".join(table.full_name for table in tables)
             log.info("publication %r was made for table %s", name, named)
         # Before the position is found: a later change of the publication is noticed then.
-        first, *others = (
-            LogTable(table.oid, table.key, membership(connection, name, table)) for table in tables
-        )
+        first, *others = self._tables.published_now(connection, tables)
         view = look(connection, slot)
         if view.slot is None:
             # After the publication: a slot begins with transactions that began when it was there already.
@@ -233,7 +224,7 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
             assert view.slot is not None, "it was made"
             position = view.slot.confirmed or 0
         else:
-            position = self._first_position(connection, tables, view)
+            position = self._tables.first_position(connection, tables, view)
         split = WalSplit(
             slot,
             view.system_id,
@@ -248,49 +239,19 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
             split = replace(split, log=self._log.start(split, position))
         return split, position, view
 
-    def _first_position(
-        self, connection: PostgresConnection, tables: Sequence[TableDescription], view: ServerView
-    ) -> int:
-        """Return where a query begins whose slot is there already."""
-        slot = self._stream.slot
-        newer = any(is_newer(connection, self._stream.publication, table, slot) for table in tables)
-        if self._stream.starting_position is StartingPosition.SLOT:
-            if newer:
-                raise SourceError(
-                    f"publication {self._stream.publication!r} was made or changed after slot {slot!r}: "
-                    f"what the slot "
-                    "has kept from before is not published. Use option startingPosition=latest, or drop "
-                    "the slot, "
-                    f"which is then made anew: SELECT pg_drop_replication_slot('{slot}')",
-                    source=SOURCE,
-                )
-            assert view.slot is not None, "the caller has seen it"
-            return view.slot.confirmed or 0
-        if newer:
-            # A transaction that wrote to the table before it was published comes in part.
-            if self._waits_for is None:
-                self._waits_for = view.next_xid
-            if view.oldest_xid < self._waits_for:
-                raise TransientSourceError(
-                    "waiting for transactions that were running when the publication was made or changed: "
-                    "their changes from before are not published (pg_stat_activity, column backend_xid)",
-                    source=SOURCE,
-                )
-        return view.flush_lsn
-
     def _look(self, split: WalSplit, position: int) -> tuple[WalSplit, ServerView]:
         connection = self._connected()
         view = look(connection, split.slot)
         check_usable(view, split.slot)
         if self._log is not None:
             split = self._with_log(self._log, split, position, view)
-        elif view.timeline > split.timeline and view.system_id == split.system_id:
-            with closing(connect(self._settings, replication=True)) as asking:
-                end = timeline_end(asking, view.timeline, split.timeline)
-            split = followed(view, split, position, position, end)
-        if self._log is None:
+        else:
+            if view.timeline > split.timeline and view.system_id == split.system_id:
+                with closing(connect(self._settings, replication=True)) as asking:
+                    end = timeline_end(asking, view.timeline, split.timeline)
+                split = followed(view, split, position, position, end)
             check_kept(view, split, position)
-        self._check_tables(connection, split)
+        self._tables.check(connection, split)
         return split, view
 
     def _with_log(self, staged: StagedLog, split: WalSplit, position: int, view: ServerView) -> WalSplit:
@@ -308,46 +269,6 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
         if view.timeline == timeline:
             check_same_log(view, split, position)
         return split
-
-    def _check_tables(self, connection: PostgresConnection, split: WalSplit) -> None:
-        """Look now and then whether the tables are still the same ones, and published."""
-        now_ms = self._clock.monotonic_ms()
-        if self._table_seen_ms is not None and now_ms - self._table_seen_ms < _TABLE_MS:
-            return
-        logged = {each.oid: each for each in split.tables}
-        for name, table in zip(self._tables, self._described(connection), strict=True):
-            if table.oid not in logged:
-                is_new = ", or option 'tables' has not named it before" if len(self._tables) > 1 else ""
-                raise SourceError(
-                    f"table {name} was dropped and made anew, or another one has its name now{is_new}: it is "
-                    "not the table of the checkpoint. Start with a new checkpointLocation",
-                    source=SOURCE,
-                    split=split.split_id,
-                )
-            was = logged.pop(table.oid).membership
-            if was not in {"", membership(connection, self._stream.publication, table)}:
-                raise DataLossError(
-                    f"publication {self._stream.publication!r} was changed since the query began: table "
-                    f"{table.full_name} left it and came back, or its columns, rows or operations are "
-                    "others. The log has nothing of what was not published meanwhile. Start with a new "
-                    "checkpointLocation, and read the table itself for what changed (spark.read)",
-                    source=SOURCE,
-                    split=split.split_id,
-                )
-        if logged:
-            raise SourceError(
-                f"the checkpoint has read {len(split.tables)} tables, and the query names {len(self._tables)}"
-                " of them: name them all, or start with a new checkpointLocation and a new slot",
-                source=SOURCE,
-                split=split.split_id,
-            )
-        self._table_seen_ms = now_ms
-
-    def _described(self, connection: PostgresConnection) -> list[TableDescription]:
-        tables = [describe(connection, name) for name in self._tables]
-        for table, in_publication in zip(tables, published(connection, tables, self._stream), strict=True):
-            self._check(table, in_publication)
-        return tables
 
     def _peek(self, split: WalSplit, position: int, since: int, until: int) -> _Found:
         """Ask the slot for the first transaction, and confirm the position.

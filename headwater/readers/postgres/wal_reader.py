@@ -11,8 +11,9 @@ from headwater.core.errors import DeadlineError, TransientSourceError
 from headwater.core.reader import RecordsWithSplitIds, SplitReader
 from headwater.core.retry import Backoff, Retry
 from headwater.core.split import SplitRange
-from headwater.enumerators.postgres.replication import ReplicationStream, SlotReading
+from headwater.enumerators.postgres.replication import ReplicationStream
 from headwater.enumerators.postgres.settings import PostgresSettings
+from headwater.enumerators.postgres.slot_reading import SlotReading
 from headwater.enumerators.postgres.split import WalSplit
 from headwater.readers.postgres.wal_chunk import WalChunk, WalProgress
 

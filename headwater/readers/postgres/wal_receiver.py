@@ -15,8 +15,9 @@ from headwater.core.redaction import logger_of
 from headwater.core.retry import Backoff, Retry
 from headwater.core.state_location import check_state_store
 from headwater.core.state_store import StateStore
-from headwater.enumerators.postgres.replication import APPLICATION, ReplicationStream, SlotReading
+from headwater.enumerators.postgres.replication import ReplicationStream
 from headwater.enumerators.postgres.settings import SOURCE, PostgresSettings
+from headwater.enumerators.postgres.slot_reading import APPLICATION, SlotReading
 from headwater.enumerators.postgres.split import WalSplit
 from headwater.enumerators.postgres.staged_log import LogEnd, StagedLog
 from headwater.readers.postgres.wal_chunk import WalChunk, WalProgress
@@ -183,7 +184,7 @@ class WalReceiver(StagedLog):
             except DeadlineError:
                 raise  # of the slot: it was asked for long enough
             except TransientSourceError:
-                continue  # woken: to close, or to confirm
+                continue  # the waiting was ended, to close
             try:
                 # A receiver that was fenced may not confirm: its connection is newer than the other's.
                 writing.segments.check()

@@ -13,8 +13,8 @@ import psycopg
 import pytest
 
 from headwater.core.errors import LostSlotError
-from headwater.enumerators.postgres.replication import SlotReading
 from headwater.enumerators.postgres.slot import ServerView
+from headwater.enumerators.postgres.slot_reading import SlotReading
 from headwater.enumerators.postgres.split import WalSplit, lsn_of
 from headwater.enumerators.postgres.timeline import end_in, followed
 from headwater.testing.engine import Step

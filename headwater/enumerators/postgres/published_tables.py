@@ -1,0 +1,134 @@
+"""The tables whose changes a query reads: since when they are published, and if they are the same still."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from headwater.core.clock import Clock
+from headwater.core.errors import DataLossError, SourceError, TransientSourceError
+from headwater.enumerators.postgres.connection import PostgresConnection
+from headwater.enumerators.postgres.publication import PublishedTable, is_newer, membership, published
+from headwater.enumerators.postgres.settings import SOURCE
+from headwater.enumerators.postgres.slot import ServerView
+from headwater.enumerators.postgres.split import LogTable, WalSplit
+from headwater.enumerators.postgres.stream_settings import StartingPosition, StreamSettings
+from headwater.enumerators.postgres.table import TableDescription, describe
+
+_LOOK_MS: Final = 10_000
+"""How often the tables and their publication are looked at again."""
+
+
+class PublishedTables:
+    """Looks at tables and their publication. Belongs to one thread, that of the worker: every method blocks.
+
+    Args:
+        names: of the tables, as the user writes them.
+        stream: the changes that are read.
+        check: raises if rows of a table do not fit the query's schema.
+        clock: time.
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        stream: StreamSettings,
+        check: Callable[[TableDescription, PublishedTable], object],
+        clock: Clock,
+    ) -> None:
+        self._names = names
+        self._stream = stream
+        self._check = check
+        self._clock = clock
+        self._seen_ms: int | None = None
+        self._waits_for: int | None = None
+
+    def described(self, connection: PostgresConnection) -> list[TableDescription]:
+        """Return what the catalogue says about the tables.
+
+        Raises:
+            SourceError: a table is not there or cannot be read; it names everything that is in the way.
+        """
+        tables = [describe(connection, name) for name in self._names]
+        for table, in_publication in zip(tables, published(connection, tables, self._stream), strict=True):
+            self._check(table, in_publication)
+        return tables
+
+    def published_now(
+        self, connection: PostgresConnection, tables: Sequence[TableDescription]
+    ) -> list[LogTable]:
+        """Return the tables as a split has them, with their part in the publication."""
+        name = self._stream.publication
+        return [LogTable(table.oid, table.key, membership(connection, name, table)) for table in tables]
+
+    def first_position(
+        self, connection: PostgresConnection, tables: Sequence[TableDescription], view: ServerView
+    ) -> int:
+        """Return where a query begins whose slot is there already.
+
+        Raises:
+            SourceError: the slot has kept changes from before they were published.
+            TransientSourceError: a transaction is running that began before its changes were published.
+        """
+        slot = self._stream.slot
+        newer = any(is_newer(connection, self._stream.publication, table, slot) for table in tables)
+        if self._stream.starting_position is StartingPosition.SLOT:
+            if newer:
+                raise SourceError(
+                    f"publication {self._stream.publication!r} was made or changed after slot {slot!r}: what "
+                    "the slot has kept from before is not published. Use option startingPosition=latest, or "
+                    f"drop the slot, which is then made anew: SELECT pg_drop_replication_slot('{slot}')",
+                    source=SOURCE,
+                )
+            assert view.slot is not None, "the caller has seen it"
+            return view.slot.confirmed or 0
+        if newer:
+            # A transaction that wrote to the table before it was published comes in part.
+            if self._waits_for is None:
+                self._waits_for = view.next_xid
+            if view.oldest_xid < self._waits_for:
+                raise TransientSourceError(
+                    "waiting for transactions that were running when the publication was made or changed: "
+                    "their changes from before are not published (pg_stat_activity, column backend_xid)",
+                    source=SOURCE,
+                )
+        return view.flush_lsn
+
+    def check(self, connection: PostgresConnection, split: WalSplit) -> None:
+        """Make sure, now and then, that a split's tables are the same ones, and published as they were.
+
+        Raises:
+            DataLossError: what happened meanwhile is not in the log.
+            SourceError: the query has other tables.
+        """
+        now_ms = self._clock.monotonic_ms()
+        if self._seen_ms is not None and now_ms - self._seen_ms < _LOOK_MS:
+            return
+        logged = {each.oid: each for each in split.tables}
+        for name, table in zip(self._names, self.described(connection), strict=True):
+            if table.oid not in logged:
+                is_new = ", or option 'tables' has not named it before" if len(self._names) > 1 else ""
+                raise SourceError(
+                    f"table {name} was dropped and made anew, or another one has its name now{is_new}: it is "
+                    "not the table of the checkpoint. Start with a new checkpointLocation",
+                    source=SOURCE,
+                    split=split.split_id,
+                )
+            was = logged.pop(table.oid).membership
+            if was not in {"", membership(connection, self._stream.publication, table)}:
+                raise DataLossError(
+                    f"publication {self._stream.publication!r} was changed since the query began: table "
+                    f"{table.full_name} left it and came back, or its columns, rows or operations are "
+                    "others. The log has nothing of what was not published meanwhile. Start with a new "
+                    "checkpointLocation, and read the table itself for what changed (spark.read)",
+                    source=SOURCE,
+                    split=split.split_id,
+                )
+        if logged:
+            raise SourceError(
+                f"the checkpoint has read {len(split.tables)} tables, and the query names {len(self._names)}"
+                " of them: name them all, or start with a new checkpointLocation and a new slot",
+                source=SOURCE,
+                split=split.split_id,
+            )
+        self._seen_ms = now_ms
