@@ -8,10 +8,11 @@ from contextlib import contextmanager
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from headwater.core.errors import TransientSourceError
 from headwater.core.imports import importing
 from headwater.core.secrets import kept_secret, resolved_secret
 from headwater.enumerators.postgres.errors import connection_error, server_error
-from headwater.enumerators.postgres.settings import PostgresSettings
+from headwater.enumerators.postgres.settings import SOURCE, PostgresSettings
 
 if TYPE_CHECKING:
     import psycopg
@@ -95,6 +96,46 @@ def connect(
 
 _TRANSACTION_TIMEOUT: Final = 170_000
 """The first version that has this setting; an earlier one refuses it."""
+
+
+class LastingConnection:
+    """An ordinary connection that is opened for the first question, and lasts for later ones.
+
+    `get` belongs to the worker thread. `close` may come on another one.
+
+    Args:
+        settings: of the user.
+    """
+
+    def __init__(self, settings: PostgresSettings) -> None:
+        self._settings = settings
+        self._connection: PostgresConnection | None = None
+        self._is_closed = False
+
+    def get(self) -> PostgresConnection:
+        """Return the connection, opened where there is none or it was lost. Blocks.
+
+        Raises:
+            SourceError: as by `connect`.
+            TransientSourceError: `close` was called: the query ends.
+        """
+        if not self._is_closed and (self._connection is None or self._connection.closed):
+            self._connection = connect(self._settings)
+        # Behind the assignment: if `close` came while the connection was opened, it may not have seen it.
+        if self._is_closed or self._connection is None:
+            self.close()
+            raise TransientSourceError("the query ends", source=SOURCE)
+        return self._connection
+
+    def drop(self) -> None:
+        """Close the connection; the next question opens one. Belongs to the worker thread, too."""
+        if self._connection is not None:
+            self._connection.close()
+
+    def close(self) -> None:
+        """Close the connection for good. Idempotent."""
+        self._is_closed = True
+        self.drop()
 
 
 def is_readable(descriptor: int, timeout_s: float) -> bool:

@@ -18,7 +18,7 @@ from headwater.core.enumerator import (
 from headwater.core.redaction import logger_of
 from headwater.core.retry import Backoff
 from headwater.core.split import SplitPath
-from headwater.enumerators.postgres.connection import PostgresConnection, connect
+from headwater.enumerators.postgres.connection import LastingConnection, connect
 from headwater.enumerators.postgres.publication import (
     PublishedTable,
     create_publication,
@@ -79,7 +79,6 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
       come together. In the first moments after a change nobody is asked: the next one is likely.
     * That question confirms the position to the server, as each reading task does. Both come when everything
       before it is committed. So the slot of a query without changes follows too.
-
     * With a log in the state location the slot is asked nothing: the head is the end of that log. A
       query that read the slot itself begins a log where it is.
 
@@ -114,8 +113,7 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
         self._clock = clock or SystemClock()
         self._tables = PublishedTables(tables, stream, check, self._clock)
         self._cancelled = threading.Event()
-        # Of the worker thread.
-        self._connection: PostgresConnection | None = None
+        self._connection = LastingConnection(settings)
         # Of the coordinator's.
         self._split: WalSplit | None = None
         self._position = 0
@@ -197,14 +195,13 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
         self._cancelled.set()
         if self._log is not None:
             self._log.close()
-        if self._connection is not None:
-            self._connection.close()
+        self._connection.close()
 
     # On the worker thread.
 
     def _begin(self) -> tuple[WalSplit, int, ServerView]:
         """Make slot and publication where they are missing, and find the first position."""
-        connection = self._connected()
+        connection = self._connection.get()
         tables = self._tables.described(connection)
         slot = self._stream.slot
         view = look(connection, slot)
@@ -240,7 +237,7 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
         return split, position, view
 
     def _look(self, split: WalSplit, position: int) -> tuple[WalSplit, ServerView]:
-        connection = self._connected()
+        connection = self._connection.get()
         view = look(connection, split.slot)
         check_usable(view, split.slot)
         if self._log is not None:
@@ -296,11 +293,6 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
             found = self._peek(split, position, position, view.flush_lsn)
             return replace(found, seen=found.seen or (split, view))
         return _Found(until, first, self._clock.monotonic_ms() - began_ms)
-
-    def _connected(self) -> PostgresConnection:
-        if self._connection is None or self._connection.closed:
-            self._connection = connect(self._settings)
-        return self._connection
 
     # On the coordinator's thread.
 

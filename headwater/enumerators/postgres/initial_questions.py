@@ -22,7 +22,7 @@ from headwater.enumerators.postgres.chunks import (
     row_bytes,
     row_filter,
 )
-from headwater.enumerators.postgres.connection import PostgresConnection, connect
+from headwater.enumerators.postgres.connection import LastingConnection, PostgresConnection
 from headwater.enumerators.postgres.initial_state import InitialState, Phase, rules_with
 from headwater.enumerators.postgres.publication import (
     PublishedTable,
@@ -98,7 +98,7 @@ class InitialQuestions:
         self._check = check
         self._native = native
         self._staged = staged
-        self._connection: PostgresConnection | None = None
+        self._connection = LastingConnection(settings)
         self._rules: tuple[str, ChunkRules] | None = None
 
     def asking(self, work: Callable[[], T]) -> Callable[[], T]:
@@ -108,7 +108,7 @@ class InitialQuestions:
             try:
                 return work()
             except TransientSourceError:
-                self.close()
+                self._connection.drop()
                 raise
 
         return asked
@@ -116,7 +116,7 @@ class InitialQuestions:
     def begin(self) -> InitialState:
         """Make slot and publication where they are missing, and find where the stream begins."""
         check_state_store(self._chunks.store)
-        connection = self._connected()
+        connection = self._connection.get()
         table, in_publication = self._described(connection)
         slot = self._stream.slot
         view = self._looked(connection)
@@ -169,7 +169,7 @@ class InitialQuestions:
             state: that waits, or not.
             fails: whether to fail for the moment if transactions still run.
         """
-        connection = self._connected()
+        connection = self._connection.get()
         while state.waits:
             view = self._looked(connection)
             if view.oldest_xid < state.waits_for:
@@ -216,7 +216,7 @@ class InitialQuestions:
 
     def bounds(self, state: InitialState, count: int) -> list[tuple[str, ...] | None]:
         """Return where the next chunks end; None, behind the last one, is the end of the table."""
-        connection = self._connected()
+        connection = self._connection.get()
         table = describe(connection, self._table)
         self._check_same(table, state.table.oid)
         bounds: list[tuple[str, ...] | None] = []
@@ -232,7 +232,7 @@ class InitialQuestions:
 
         A log is received from the first chunk on: however long chunks take, the server keeps no WAL for them.
         """
-        view = self._looked(self._connected())
+        view = self._looked(self._connection.get())
         wal, start = state.wal, state.table.start
         if self._staged is None or not wal.log:
             check_kept(view, wal, start)
@@ -265,13 +265,6 @@ class InitialQuestions:
                 split=table.full_name,
             )
 
-    def _connected(self) -> PostgresConnection:
-        if self._connection is None or self._connection.closed:
-            self._connection = connect(self._settings)
-        return self._connection
-
     def close(self) -> None:
-        """Close the connection; the next question opens one."""
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+        """Close the connection; a later question is refused."""
+        self._connection.close()

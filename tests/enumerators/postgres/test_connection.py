@@ -24,7 +24,8 @@ from headwater.core.errors import (
     UnknownSplitError,
 )
 from headwater.core.source import Boundedness
-from headwater.enumerators.postgres.connection import connect
+from headwater.enumerators.postgres import connection
+from headwater.enumerators.postgres.connection import LastingConnection, PostgresConnection, connect
 from headwater.enumerators.postgres.errors import connection_error
 from headwater.enumerators.postgres.settings import PostgresSettings
 from local_kafka_config import free_port
@@ -250,3 +251,28 @@ def test_the_settings_of_a_session_are_the_same_whatever_the_role_has_set(
             name: connection.execute(f"SHOW {name}").fetchone() for name in ("datestyle", "statement_timeout")
         }
     assert shown == {"datestyle": ("ISO, MDY",), "statement_timeout": ("0",)}
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_connection_that_comes_while_the_query_ends_does_not_stay_open(
+    postgres: LocalPostgres, monkeypatch: pytest.MonkeyPatch, *, is_first: bool
+) -> None:
+    lasting = LastingConnection(PostgresSettings(url=postgres.conninfo))
+    opened: list[PostgresConnection] = []
+
+    def slow(settings: PostgresSettings) -> PostgresConnection:
+        opened.append(connect(settings))
+        if is_first or len(opened) > 1:
+            lasting.close()
+        return opened[-1]
+
+    monkeypatch.setattr(connection, "connect", slow)
+    if not is_first:
+        assert lasting.get() is opened[0] is lasting.get()
+        lasting.drop()
+    with pytest.raises(TransientSourceError, match="the query ends"):
+        lasting.get()
+    with pytest.raises(TransientSourceError, match="the query ends"):
+        lasting.get()
+    assert len(opened) == (1 if is_first else 2)
+    assert all(each.closed for each in opened)
