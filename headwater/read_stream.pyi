@@ -1796,7 +1796,7 @@ def postgres(
     include_before: bool | None = None,
     on_truncate: Literal["emit", "fail"] | None = None,
     on_toast: Literal["mark", "fail"] | None = None,
-    on_schema_change: Literal["fail", "ignore"] | None = None,
+    on_schema_change: Literal["fail", "ignore", "rescue"] | None = None,
     max_bytes_per_trigger: int | None = None,
     state_location: str | None = None,
     state_storage_options: str | Mapping[str, Any] | None = None,
@@ -1853,8 +1853,9 @@ def postgres(
             send it: `mark`, NULL and its name in `_unchanged`, or `fail`, which demands REPLICA IDENTITY
             FULL. Default: `mark`. (``onToast``)
         on_schema_change: What happens when the table has a column that the query does not have: `fail`,
-            and a restart reads it; or `ignore`, go on without it, and with NULL in columns that are lost.
-            Changed types fail. Default: `fail`. (``onSchemaChange``)
+            and a restart reads it; `ignore`, go on without it, and with NULL in columns that are lost; or
+            `rescue`, the same, with new columns as JSON in the column `_rescued_data`. Changed types
+            fail. Default: `fail`. (``onSchemaChange``)
         max_bytes_per_trigger: No batch goes further in the log than this, counted in bytes of WAL, but
             for one transaction; a transaction is never cut. (``maxBytesPerTrigger``)
         state_location: Required with `startingPosition=initial` or `transport=staged`: a folder that the

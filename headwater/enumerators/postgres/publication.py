@@ -127,7 +127,7 @@ def _published(
         settings: of the stream.
         row: of the publication in the catalogue; None if there is none.
     """
-    names = _names(connection, table, settings)
+    names = published_columns(connection, table, settings)
     identity: Any = connection.execute(_IDENTITY, [table.oid, table.replica_identity]).fetchone()
     toasts: Any = connection.execute(_TOASTS, [table.oid]).fetchone()
     findings = _table_findings(table)
@@ -158,6 +158,20 @@ def create_publication(connection: PostgresConnection, tables: Sequence[TableDes
             "WITH (publish_via_partition_root = true)".encode()
         )
     return True
+
+
+def published_columns(
+    connection: PostgresConnection, table: TableDescription, settings: StreamSettings
+) -> Sequence[str] | None:
+    """Return the columns that are published; None if the table is not."""
+    has_lists = connection.info.server_version >= _LISTS
+    sql = _TABLE.format(attnames="attnames::text[]" if has_lists else "NULL")
+    row = connection.execute(sql.encode(), [settings.publication, table.schema, table.name]).fetchone()
+    if row is None:
+        return None
+    sends_generated = connection.info.server_version >= _GENERATED
+    names = [each.name for each in table.columns if sends_generated or not each.generated]
+    return names if row[0] is None else [name for name in names if name in row[0]]
 
 
 def membership(connection: PostgresConnection, publication: str, table: TableDescription) -> str:
@@ -195,20 +209,6 @@ def is_newer(connection: PostgresConnection, publication: str, table: TableDescr
         values = {"name": publication, "table": table.oid, "horizon": horizon[0]}
         newest: Any = connection.execute(_NEWEST, values).fetchone()
     return newest[0] is not None
-
-
-def _names(
-    connection: PostgresConnection, table: TableDescription, settings: StreamSettings
-) -> Sequence[str] | None:
-    """Return the columns that are published; None if the table is not."""
-    has_lists = connection.info.server_version >= _LISTS
-    sql = _TABLE.format(attnames="attnames::text[]" if has_lists else "NULL")
-    row = connection.execute(sql.encode(), [settings.publication, table.schema, table.name]).fetchone()
-    if row is None:
-        return None
-    sends_generated = connection.info.server_version >= _GENERATED
-    names = [each.name for each in table.columns if sends_generated or not each.generated]
-    return names if row[0] is None else [name for name in names if name in row[0]]
 
 
 def _server_findings(connection: PostgresConnection) -> list[str]:

@@ -28,6 +28,7 @@ class Reaction(StrEnum):
     IGNORE = "ignore"
     EMIT = "emit"
     MARK = "mark"
+    RESCUE = "rescue"
 
 
 class SlotTransport(StrEnum):
@@ -138,9 +139,10 @@ class StreamSettings(Spec):
     on_schema_change: Reaction = option(
         "onSchemaChange",
         "What happens when the table has a column that the query does not have: `fail`, and a restart reads "
-        "it; or `ignore`, go on without it, and with NULL in columns that are lost. Changed types fail.",
+        "it; `ignore`, go on without it, and with NULL in columns that are lost; or `rescue`, the same, with "
+        "new columns as JSON in the column `_rescued_data`. Changed types fail.",
         default=Reaction.FAIL,
-        parse=one_of(Reaction.FAIL, Reaction.IGNORE),
+        parse=one_of(Reaction.FAIL, Reaction.IGNORE, Reaction.RESCUE),
         only=_STREAM,
         shown_default="`fail`",
     )

@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
-from headwater.readers.files.drift import json_objects
 from headwater.readers.formats.csv.csv_decoder import CsvDecoder
 from headwater.readers.formats.csv.csv_settings import CsvDialect
 from headwater.readers.formats.format import FormatOptions, Spans
 from headwater.readers.kernels.arrays import Int64Array
+from headwater.readers.rescued import json_objects
 
 compute: Any = pyarrow.compute
 _MOST_COLUMNS: Final = 4_096

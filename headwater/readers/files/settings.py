@@ -29,9 +29,6 @@ and are rescued only if there is a column for that.
 
 EVOLUTION_MODES: Final[tuple[EvolutionMode, ...]] = ("addNewColumns", "rescue", "fail", "none")
 
-RESCUED_COLUMN: Final = "_rescued_data"
-"""The name of the column for rescued data if the user gives none."""
-
 
 class KnownFileFormat(NamedTuple):
     """A file format that a user can name, by its abilities.

@@ -20,6 +20,7 @@ from headwater.readers.postgres.binary_values import misfit_error
 from headwater.readers.postgres.text_values import MisfitTextError, text_column
 from headwater.readers.postgres.types import PostgresColumn
 from headwater.readers.postgres.wal_changes import Changes, Tuples
+from headwater.readers.rescued import RESCUED_COLUMN, json_objects
 
 OP: Final = "_op"
 LSN: Final = "_lsn"
@@ -77,6 +78,7 @@ class ChangeRows:
         includes_before: whether the last column is `BEFORE`.
         on_truncate: the reaction to a TRUNCATE.
         on_toast: the reaction to a value that the log does not have.
+        rescues: whether a column behind those of the table, `RESCUED_COLUMN`, has all others as JSON.
     """
 
     columns: tuple[PostgresColumn, ...]
@@ -84,6 +86,7 @@ class ChangeRows:
     includes_before: bool = False
     on_truncate: Reaction = Reaction.EMIT
     on_toast: Reaction = Reaction.MARK
+    rescues: bool = False
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -92,7 +95,18 @@ class ChangeRows:
         Raises:
             OptionError: a column of the table has the name of another column.
         """
-        return change_schema(self.columns, self.names, includes_before=self.includes_before)
+        renamed = _SPARK_NAMES if self.names is ChangeColumns.SPARK else {}
+        fields = [pa.field(renamed.get(name, name), kind) for name, kind in META.items()]
+        fields += self._fields
+        if self.includes_before:
+            fields.append(pa.field(BEFORE, pa.struct(self._fields)))
+        _check_names([field.name for field in fields])
+        return pa.schema(fields)
+
+    @property
+    def _fields(self) -> list[pa.Field[Any]]:
+        fields = [pa.field(each.name, each.arrow_type) for each in self.columns]
+        return [*fields, pa.field(RESCUED_COLUMN, pa.string())] if self.rescues else fields
 
     @property
     def has_preimages(self) -> bool:
@@ -118,7 +132,7 @@ class ChangeRows:
         if rule is not None:
             meta = self._meta(changes, split, OPS)
             known = pa.RecordBatch.from_arrays(
-                [*meta, *values], names=[*META, *(each.name for each in self.columns)]
+                [*meta, *values], names=[*META, *(field.name for field in self._fields)]
             )
             mask = rule(known)
         arrays = self._meta(changes, split, _SPARK_OPS if self.has_preimages else OPS)
@@ -143,7 +157,7 @@ class ChangeRows:
             columns, rows = np.nonzero(changes.rows.lengths == L.UNCHANGED)
             first = int(rows.argmin())
             raise self._refused(
-                f"table {table}, column {self.columns[columns[first]].name!r}: an update has not changed "
+                f"table {table}, column {self._names(changes)[columns[first]]!r}: an update has not changed "
                 f"a large "
                 "value, which the log does not have then, and option onToast=fail. ALTER TABLE ... REPLICA "
                 "IDENTITY FULL logs it from now on; onToast=mark goes on",
@@ -151,27 +165,48 @@ class ChangeRows:
                 int(rows[first]),
             )
 
+    def values(self, known: Mapping[str, pa.Array[Any]], rows: int) -> list[pa.Array[Any]]:
+        """Return the columns of the table, and the one of those that the query does not have.
+
+        Args:
+            known: values by the names of their columns. A column without any is NULL.
+            rows: how many there are.
+        """
+        arrays = [
+            known[each.name] if each.name in known else pa.nulls(rows, each.arrow_type)
+            for each in self.columns
+        ]
+        if self.rescues:
+            # By their names: the order of places is that of a range, and a row is the same in each.
+            others = sorted(known.keys() - {each.name for each in self.columns})
+            arrays.append(json_objects({name: known[name] for name in others}, rows))
+        return arrays
+
     def _values(self, changes: Changes, tuples: Tuples, table: str) -> list[pa.Array[Any]]:
-        arrays = []
-        for at, column in enumerate(self.columns):
+        types = [each.arrow_type for each in self.columns] + [pa.string()] * len(changes.others)
+        arrays = {}
+        for at, (name, kind) in enumerate(zip(self._names(changes), types, strict=True)):
             starts = np.ascontiguousarray(tuples.starts[at])
             lengths = np.ascontiguousarray(tuples.lengths[at])
             try:
-                arrays.append(text_column(column.arrow_type, tuples.data, starts, lengths))
+                arrays[name] = text_column(kind, tuples.data, starts, lengths)
             except MisfitTextError as error:
-                message = misfit_error(f"the value {error.text}", column, table).message
+                message = misfit_error(f"the value {error.text}", self.columns[at], table).message
                 raise self._refused(message, changes, error.row) from None
-        return arrays
+        return self.values(arrays, len(changes))
+
+    def _names(self, changes: Changes) -> list[str]:
+        return [*(each.name for each in self.columns), *changes.others]
 
     def _meta(self, changes: Changes, split: WalSplit, ops: tuple[str, ...]) -> list[pa.Array[Any]]:
-        names = [each.name for each in self.columns] if changes.has_unchanged else []
+        names = self._names(changes) if changes.has_unchanged else []
         return meta_columns(changes, split, ops, unchanged_names(changes.rows.lengths[: len(names)], names))
 
     def _before(self, changes: Changes, table: str) -> pa.Array[Any]:
         assert changes.old is not None, "it was asked for"
         arrays = self._values(changes, changes.old, table)
         is_unknown = pa.array(changes.has_old == 0)
-        return pa.StructArray.from_arrays(arrays, fields=_fields(self.columns), mask=is_unknown)
+        return pa.StructArray.from_arrays(arrays, fields=self._fields, mask=is_unknown)
 
     def _refused(self, message: str, changes: Changes, row: int) -> SourceError:
         return SourceError(message, source=SOURCE, split="wal", position=lsn_text(int(changes.lsns[row])))
@@ -216,30 +251,22 @@ def unchanged_names(lengths: npt.NDArray[np.int32], names: Sequence[str]) -> pa.
     return unchanged
 
 
-def change_schema(
-    columns: tuple[PostgresColumn, ...], names: ChangeColumns, *, includes_before: bool
-) -> pa.Schema:
-    """Return the schema of changes of a table with these columns.
+def _check_names(taken: Sequence[str]) -> None:
+    """Refuse a table whose columns have the names of others.
 
     Raises:
-        OptionError: a column of the table has the name of another column.
+        OptionError: it says which.
     """
-    renamed = _SPARK_NAMES if names is ChangeColumns.SPARK else {}
-    fields = [pa.field(renamed.get(name, name), kind) for name, kind in META.items()]
-    fields += _fields(columns)
-    if includes_before:
-        fields.append(pa.field(BEFORE, pa.struct(_fields(columns))))
-    taken = [field.name for field in fields]
     twice = sorted({name for name in taken if [each.lower() for each in taken].count(name.lower()) > 1})
+    if any(name.lower() == RESCUED_COLUMN for name in twice):
+        raise OptionError(
+            f"=rescue adds a column {RESCUED_COLUMN}, and the table has one: rename that one, or set "
+            "onSchemaChange=fail or ignore",
+            option="onSchemaChange",
+        )
     if twice:
         raise OptionError(
             f"leaves no room for a column of the table: {', '.join(twice)} would come twice. Choose other "
-            f"names "
-            "of the columns that describe a change, or leave the table's out (option columns)",
+            "names of the columns that describe a change, or leave the table's out (option columns)",
             option="includeBefore" if twice == [BEFORE] else "changeColumns",
         )
-    return pa.schema(fields)
-
-
-def _fields(columns: tuple[PostgresColumn, ...]) -> list[pa.Field[Any]]:
-    return [pa.field(each.name, each.arrow_type) for each in columns]

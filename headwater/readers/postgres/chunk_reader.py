@@ -50,7 +50,7 @@ class ChunkReader(SplitReader[CopiedRows, ChunkSplit, int]):
     Args:
         settings: of the server.
         table: its name, as the user writes it.
-        columns: returns how its columns are read.
+        columns: returns how its columns are read. Called in the transaction of a chunk.
         backoff: how long to go on asking a server that is away.
         clock: time.
     """
@@ -59,7 +59,7 @@ class ChunkReader(SplitReader[CopiedRows, ChunkSplit, int]):
         self,
         settings: PostgresSettings,
         table: str,
-        columns: Callable[[TableDescription], Sequence[PostgresColumn]],
+        columns: Callable[[PostgresConnection, TableDescription], Sequence[PostgresColumn]],
         backoff: Backoff,
         clock: Clock | None = None,
     ) -> None:
@@ -141,7 +141,7 @@ class ChunkReader(SplitReader[CopiedRows, ChunkSplit, int]):
                 source=SOURCE,
                 split=chunk.split_id,
             )
-        self._columns = self._columns_of(table)
+        self._columns = self._columns_of(connection, table)
         rows_of = f"{'ONLY ' if chunk.table.only else ''}{table.sql} t"
         if not is_as_seen(connection, table, rows_of):
             raise TransientSourceError(

@@ -97,7 +97,9 @@ class SnapshotAndLogEmitter(RecordEmitter[Any, TableSplits, int]):
         }
         scalars: list[Any] = [pa.scalar(known.get(name), kind) for name, kind in META.items()]
         arrays: list[pa.Array[Any]] = [pa.repeat(each, count) for each in scalars]
-        arrays += binary_columns(record.rows, record.columns, chunk.split_id)
+        values = binary_columns(record.rows, record.columns, chunk.split_id)
+        names = (column.name for column in record.columns)
+        arrays += self._rows.values(dict(zip(names, values, strict=True)), count)
         if self._rows.includes_before:
             arrays.append(pa.nulls(count, self._schema.field(len(self._schema) - 1).type))
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)

@@ -16,6 +16,7 @@ from headwater.enumerators.postgres.stream_settings import Reaction
 from headwater.enumerators.postgres.table import TableColumn, TableDescription
 from headwater.readers.postgres.relation import Relation, RelationColumn
 from headwater.readers.postgres.types import column_of
+from headwater.readers.rescued import RESCUED_COLUMN
 
 log = logger_of(__name__)
 
@@ -28,8 +29,8 @@ class TableForm:
 
     The log says what the rows that follow have. A form that differs may be an older one, from before the
     query learnt its columns: its rows have NULL where they lack a column, and what is not there any more is
-    left out. Or it is a newer one: then the query fails, or goes on without what is new. The catalogue
-    tells which it is.
+    left out or rescued. Or it is a newer one: then the query fails, or does the same with what is new. The
+    catalogue tells which it is.
 
     Args:
         columns: of the query, by their names.
@@ -87,10 +88,12 @@ class TableForm:
         if what not in self._told:
             self._told.add(what)
             log.warning(
-                "table %s %s, from %s on: new ones are left out, lost ones are NULL (onSchemaChange=ignore)",
+                "table %s %s, from %s on: new ones are %s, lost ones are NULL (onSchemaChange=%s)",
                 relation.full_name,
                 what,
                 lsn_text(lsn),
+                f"in {RESCUED_COLUMN}" if self._reaction is Reaction.RESCUE else "left out",
+                self._reaction.value,
             )
 
     def _has_changed(self, column: RelationColumn) -> bool:
@@ -119,10 +122,8 @@ class TableForm:
     def _fail(self, relation: Relation, lsn: int, what: str) -> NoReturn:
         raise SourceError(
             f"table {relation.full_name}: {what}, which this query does not know. Start it again: it "
-            f"learns the "
-            "columns anew, and reads the batch again, with NULL where earlier rows lack a column. New "
-            "columns "
-            "alone can be left out: option onSchemaChange=ignore",
+            "learns the columns anew, and reads the batch again, with NULL where earlier rows lack a column. "
+            "Columns that are new or lost need not stop it: option onSchemaChange=ignore, or rescue",
             source=SOURCE,
             split="-".join(WAL_PATH),
             position=lsn_text(lsn),

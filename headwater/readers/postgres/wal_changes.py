@@ -53,6 +53,7 @@ class Changes:
         old: the values before; None where they were not asked for.
         has_unchanged: whether any value is `L.UNCHANGED`.
         forms: which of `ChangeFramer.forms` the values of each row have.
+        others: the names of columns that nobody asked for by name: the last ones of ``rows`` and ``old``.
     """
 
     kinds: ByteArray
@@ -65,6 +66,7 @@ class Changes:
     old: Tuples | None
     has_unchanged: bool
     forms: Int32Array
+    others: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.kinds)
@@ -84,6 +86,8 @@ class ChangeFramer:
         check: called with each form of the table, before the first row that has it.
         keeps_old: whether the values before are asked for.
         preimages: whether an update whose old row is known makes two changes.
+        keeps_others: whether columns of the table that ``columns`` does not name are kept, behind those. For
+            one table.
     """
 
     def __init__(
@@ -96,8 +100,12 @@ class ChangeFramer:
         check: Callable[[Relation], None],
         keeps_old: bool = False,
         preimages: bool = False,
+        keeps_others: bool = False,
     ) -> None:
         self._columns = None if columns is None else {name: at for at, name in enumerate(columns)}
+        self._asked = 0 if columns is None else len(columns)
+        self._keeps_others = keeps_others
+        self._others: tuple[str, ...] = ()
         self._width = 0 if columns is None else len(columns)
         self._check = check
         self._tables = {table.oid: (at, frozenset(table.key)) for at, table in enumerate(tables)}
@@ -111,8 +119,9 @@ class ChangeFramer:
         state[L.TABLES] = len(tables)
         state[L.PREIMAGES] = preimages
         self._state = state
-        self._key_width = max(1, _MOST_COLUMNS if columns is None else len(columns))
-        self._old_tuple = np.zeros(2 * self._key_width, np.int64)
+        has_others = columns is None or keeps_others
+        self._most_width = max(1, self._asked + (_MOST_COLUMNS if has_others else 0))
+        self._old_tuple = np.zeros(2 * self._most_width, np.int64)
         self._entries = np.array([[table.oid, 0, -1, 0, -1] for table in tables], np.int64)
         self._places: dict[int, tuple[Int64Array, Int64Array]] = {}
         state[L.FORMS] = address(self._entries.reshape(-1))
@@ -162,14 +171,31 @@ class ChangeFramer:
             if result != L.RELATION and unused is None:
                 return result
             relation = unused or parse_relation(chunk.message(int(state[L.AT])))
-            if self._columns is None and len(relation.columns) > self._width:
-                self._width = len(relation.columns)
+            if self._makes_places(relation):
                 return L.RELATION
             if unused is not None:
                 self._take_form(unused)
             else:
                 self._note_form(relation)
                 state[L.AT] += 1
+
+    def _makes_places(self, relation: Relation) -> bool:
+        """Give each column of a form its place; return whether rows before it need to be taken first."""
+        names = [column.name for column in relation.columns]
+        if self._columns is None:
+            if len(names) <= self._width:
+                return False
+            self._width = len(names)
+            return True
+        if not self._keeps_others or relation.oid not in self._tables or self._columns.keys() >= set(names):
+            return False
+        known = list(self._columns)
+        if len({*known, *names}) > self._most_width:
+            # So many have come and gone in this range: their places are free again.
+            known = known[: self._asked]
+        self._columns = {name: at for at, name in enumerate(dict.fromkeys([*known, *names]))}
+        self._width = len(self._columns)
+        return True
 
     def _memory(self, room: int) -> dict[str, npt.NDArray[Any]]:
         columns = max(1, self._width)
@@ -184,6 +210,7 @@ class ChangeFramer:
             "has_old": np.empty(room, np.uint8),
             "forms": np.empty(room, np.int32),
         }
+        self._others = tuple(self._columns or ())[self._asked :]
         state = self._state
         state[L.COLUMNS] = self._width
         for name, field in _FIELDS.items():
@@ -215,6 +242,7 @@ class ChangeFramer:
             old=old,
             has_unchanged=bool(self._state[L.UNCHANGED_ROWS]),
             forms=memory["forms"][:count],
+            others=self._others,
         )
 
     def _note_form(self, relation: Relation) -> None:
@@ -237,7 +265,7 @@ class ChangeFramer:
         places = [i if wanted is None else wanted.get(each.name, -1) for i, each in enumerate(columns)]
         # Of a full identity all columns are a part: then a row goes by the key of the table.
         is_full = relation.replica_identity == "f"
-        keys = np.zeros(self._key_width, np.int64)
+        keys = np.zeros(self._most_width, np.int64)
         for column, place in zip(columns, places, strict=True):
             is_key = column.name in key if is_full else column.is_identity
             if place >= 0 and is_key:

@@ -73,6 +73,7 @@ class WalEmitter(RecordEmitter[WalChunk, WalSplit, int]):
                 check=self._take_form,
                 keeps_old=self._rows.includes_before,
                 preimages=self._rows.has_preimages,
+                keeps_others=self._rows.rescues,
             )
         return self._framer
 

@@ -14,8 +14,9 @@ import pytest
 
 from headwater.core.errors import CorruptRecordError
 from headwater.enumerators.postgres.split import LogTable
+from headwater.readers.postgres import wal_changes
 from headwater.readers.postgres.relation import parse_relation
-from headwater.readers.postgres.wal_changes import ChangeFramer, widened
+from headwater.readers.postgres.wal_changes import ChangeFramer, Tuples, widened
 from headwater.readers.postgres.wal_chunk import WalChunk, WalProgress
 
 TABLE = 4_000_000_000
@@ -67,15 +68,17 @@ def _rows(framer: ChangeFramer, *messages: bytes) -> list[tuple[Any, ...]]:
     rows = []
     for changes in framer.changes(WalChunk.of(messages, 1 << 33)):
         for at in range(len(changes)):
-            values: list[Any] = []
-            for column in range(changes.rows.starts.shape[0]):
-                begin, length = int(changes.rows.starts[column, at]), int(changes.rows.lengths[column, at])
-                text = changes.rows.data[begin : begin + max(length, 0)].tobytes().decode()
-                values.append({-1: None, -2: ...}.get(length, text))
+            values = [_text(changes.rows, column, at) for column in range(changes.rows.starts.shape[0])]
             rows.append(
                 ("cudtb"[changes.kinds[at]], int(changes.lsns[at]), int(changes.sequences[at]), *values)
             )
     return rows
+
+
+def _text(rows: Tuples, column: int, row: int) -> Any:
+    begin, length = int(rows.starts[column, row]), int(rows.lengths[column, row])
+    text = rows.data[begin : begin + max(length, 0)].tobytes().decode()
+    return {-1: None, -2: ...}.get(length, text)
 
 
 STREAM = (
@@ -142,6 +145,27 @@ def test_a_form_counts_from_its_message_on_and_columns_go_by_their_names() -> No
         _change(b"I", (b"N", _tuple("9", "a", "2"))),
     )
     assert changes == [("c", 1, 0, "1", None), ("c", 1, 1, "2", "a")]
+
+
+@pytest.mark.parametrize("most", [1_664, 3])
+def test_columns_that_nobody_asked_for_have_places_behind_the_others_as_long_as_there_is_room(
+    monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    """However many names come and go: no row has more columns than the server allows."""
+    monkeypatch.setattr(wal_changes, "_MOST_COLUMNS", most)
+    framer = _framer(keeps_others=True)
+    forms = [("id", "s"), ("a", "id", "s"), ("id", "b", "s"), ("c", "id"), ("d", "e", "id"), ("id", "s")]
+    messages = [_begin(1)]
+    for names in forms:
+        messages += [_relation(*names), _change(b"I", (b"N", _tuple(*(f"{names} {name}" for name in names))))]
+    found = []
+    for changes in framer.changes(WalChunk.of(messages, 1 << 33)):
+        names = ["id", "s", *changes.others]
+        assert len(names) <= 2 + most
+        for row in range(len(changes)):
+            texts = [_text(changes.rows, at, row) for at in range(len(names))]
+            found.append({name: text for name, text in zip(names, texts, strict=True) if text is not None})
+    assert found == [{name: f"{names} {name}" for name in names} for names in forms]
 
 
 def test_a_stream_that_begins_again_leaves_out_what_was_taken_of_its_transaction() -> None:

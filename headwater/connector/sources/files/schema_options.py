@@ -24,7 +24,6 @@ from headwater.readers.files.settings import (
     EVOLUTION_MODES,
     METADATA_COLUMN,
     METADATA_TYPE,
-    RESCUED_COLUMN,
     DriftSettings,
     EvolutionMode,
     KnownFileFormat,
@@ -32,6 +31,7 @@ from headwater.readers.files.settings import (
     is_metadata,
 )
 from headwater.readers.files.text_settings import RecordSettings
+from headwater.readers.rescued import RESCUED_COLUMN
 
 
 def _schema_name(raw: str) -> str:

@@ -107,13 +107,17 @@ class PostgresStreamSource(PlannedSource[Any, WalSplit, int]):
             OptionError: the user's columns are not those of the table, or a schema was given that differs.
         """
         assert self.planned is not None, "Spark plans with a schema"
-        ignores = self.stream.on_schema_change is Reaction.IGNORE and self.columns is None
         chosen = self._chosen(table, in_publication)
-        if ignores:
-            # Columns that came since then are left out: that is what the user wants.
+        if self._may_change:
+            # Columns that came since then are left out or rescued: that is what the user wants.
             chosen = [each for each in chosen if each.name in self.planned.names]
         wanted = self._rows(chosen).schema
-        fitting = all(field in self.planned for field in wanted) if ignores else self.planned.equals(wanted)
+        fitting = self.planned.equals(wanted)
+        if self._may_change:
+            # Some may be lost since then: those that are planned have their order.
+            fitting = all(field in self.planned for field in wanted) and self.planned.equals(
+                self._rows(self._planned_columns()).schema
+            )
         if not fitting:
             differing = [field for field in wanted if field not in self.planned] or list(self.planned)
             raise OptionError(
@@ -199,7 +203,17 @@ class PostgresStreamSource(PlannedSource[Any, WalSplit, int]):
             self.stream.includes_before,
             self.stream.on_truncate,
             self.stream.on_toast,
+            self._rescues,
         )
+
+    @property
+    def _rescues(self) -> bool:
+        return self.stream.on_schema_change is Reaction.RESCUE
+
+    @property
+    def _may_change(self) -> bool:
+        """Whether the table may have other columns than the query: some more, and some that are lost."""
+        return self.stream.on_schema_change is not Reaction.FAIL and self.columns is None
 
     def _planned_columns(self) -> list[PostgresColumn]:
         """Return the columns of the table in the schema that Spark plans with."""
@@ -208,8 +222,9 @@ class PostgresStreamSource(PlannedSource[Any, WalSplit, int]):
         from headwater.readers.postgres.types import PostgresColumn
 
         fields = list(self.schema())[len(META) :]
-        if self.stream.includes_before:
-            fields.pop()
+        behind = self.stream.includes_before + self._rescues
+        if behind:
+            del fields[-behind:]
         return [PostgresColumn(each.name, each.type, layout.TEXT, True, str(each.type)) for each in fields]
 
     def _described(self) -> TableDescription:
@@ -224,7 +239,7 @@ class PostgresStreamSource(PlannedSource[Any, WalSplit, int]):
         """
         from headwater.readers.postgres.types import column_of
 
-        as_text = {self._found(table, name, "textColumns") for name in self.text_columns}
+        as_text = self._as_text(table)
         names = in_publication.columns
         if self.columns is not None:
             names = tuple(self._found(table, name, "columns") for name in self.columns)
@@ -242,6 +257,13 @@ class PostgresStreamSource(PlannedSource[Any, WalSplit, int]):
                 )
         by_name = {column.name: column for column in table.columns}
         return [column_of(by_name[name], as_text=name in as_text) for name in names]
+
+    def _as_text(self, table: TableDescription) -> set[str]:
+        """Return the columns of a table that are read as text. One that is lost meanwhile is none of them."""
+        planned = self.planned.names if self._may_change and self.planned is not None else []
+        lost = {name.lower() for name in planned} - {each.name.lower() for each in table.columns}
+        names = [name for name in self.text_columns if name.lower() not in lost]
+        return {self._found(table, name, "textColumns") for name in names}
 
     def _found(self, table: TableDescription, name: str, option: str) -> str:
         column = table.column(name)

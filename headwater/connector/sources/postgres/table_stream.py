@@ -35,9 +35,11 @@ from headwater.core.state_location import open_state_store
 from headwater.core.state_store import StateStore
 from headwater.enumerators.postgres.chunk_rules import RulesStore
 from headwater.enumerators.postgres.chunks import ChunkSplit, chunk_from_json, chunks_to_json
+from headwater.enumerators.postgres.connection import PostgresConnection
 from headwater.enumerators.postgres.initial import InitialEnumerator
 from headwater.enumerators.postgres.initial_questions import ChunkSettings, InitialQuestions
 from headwater.enumerators.postgres.initial_state import TableSplits
+from headwater.enumerators.postgres.publication import published_columns
 from headwater.enumerators.postgres.settings import PostgresSettings
 from headwater.enumerators.postgres.split import WAL_PATH, WalSplit
 from headwater.enumerators.postgres.staged_log import StagedLog
@@ -174,9 +176,22 @@ class PostgresTableStream(PostgresStreamSource):
         return self.chunks
 
     def _native(self, table: TableDescription) -> Collection[str]:
-        return {each.name for each in self._chunk_columns(table) if each.is_native}
+        return {each.name for each in self._known_columns(table) if each.is_native}
 
-    def _chunk_columns(self, table: TableDescription) -> Sequence[PostgresColumn]:
+    def _chunk_columns(
+        self, connection: PostgresConnection, table: TableDescription
+    ) -> Sequence[PostgresColumn]:
+        """Return how the rows of a chunk are read: the columns that the query knows, then those to rescue."""
+        from headwater.readers.postgres.types import column_of
+
+        known = self._known_columns(table)
+        if not self._rescues:
+            return known
+        names = set(published_columns(connection, table, self.stream) or ())
+        others = names - {each.name for each in known}
+        return [*known, *(column_of(each, as_text=True) for each in table.columns if each.name in others)]
+
+    def _known_columns(self, table: TableDescription) -> list[PostgresColumn]:
         """Return how the columns of the planned schema are read from the table itself.
 
         Raises:
@@ -184,12 +199,18 @@ class PostgresTableStream(PostgresStreamSource):
         """
         from headwater.readers.postgres.types import column_of
 
-        as_text = {self._found(table, name, "textColumns") for name in self.text_columns}
+        as_text = self._as_text(table)
+        there = {each.name: each for each in table.columns}
         columns = []
         for planned in self._planned_columns():
-            name = self._found(table, planned.name, "columns")
-            column = next(each for each in table.columns if each.name == name)
-            found = column_of(column, as_text=name in as_text)
+            name = planned.name
+            if name not in there:
+                if self._may_change:
+                    continue
+                raise OptionError(
+                    f"the query plans with column {name!r}, which {table.full_name} has lost: start it again"
+                )
+            found = column_of(there[name], as_text=name in as_text)
             if not found.arrow_type.equals(planned.arrow_type):
                 raise OptionError(
                     f"the query plans with column {name!r} as {planned.arrow_type}; in {table.full_name} it "
@@ -238,6 +259,10 @@ def _one_table(parsed: ParsedOptions, stream: StreamSettings) -> PostgresTableSt
         raise stream.refusal(
             "change_columns",
             "has no word for a TRUNCATE: set option onTruncate=fail with it, or leave it out",
+        )
+    if stream.on_schema_change is Reaction.RESCUE and parsed[COLUMNS]:
+        raise stream.refusal(
+            "on_schema_change", "=rescue has all columns of the table: leave out option columns"
         )
     return PostgresTableStream(
         settings=parsed.of(PostgresSettings),

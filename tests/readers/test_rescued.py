@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.readers.files.drift import json_objects
+from headwater.readers.rescued import json_objects
 
 NESTED = pa.struct([("a", pa.int64()), ("b", pa.list_(pa.string()))])
 nested = st.one_of(
