@@ -607,6 +607,8 @@ def kafka(
         "csv",
         "debezium-avro",
         "debezium-json",
+        "glue-avro",
+        "glue-json",
         "json",
         "protobuf",
         "text",
@@ -640,6 +642,8 @@ def kafka(
         "csv",
         "debezium-avro",
         "debezium-json",
+        "glue-avro",
+        "glue-json",
         "json",
         "protobuf",
         "text",
@@ -672,6 +676,14 @@ def kafka(
     schema_registry_ssl_certificate_location: str | None = None,
     schema_registry_ssl_key_location: str | None = None,
     schema_registry_deadline_ms: str | int | timedelta | None = None,
+    glue_registry_name: str | None = None,
+    glue_region: str | None = None,
+    glue_endpoint_url: str | None = None,
+    glue_access_key_id: str | None = None,
+    glue_secret_access_key: str | None = None,
+    glue_session_token: str | None = None,
+    glue_tls_ca: str | None = None,
+    glue_deadline_ms: str | int | timedelta | None = None,
     bad_records_path: str | None = None,
     bad_records_storage_options: str | Mapping[str, Any] | None = None,
     fail_on_data_loss: bool | None = None,
@@ -745,8 +757,8 @@ def kafka(
             Default: `false`. (``valueEnumsAsInts``)
         value_upcast_unsigned: Whether unsigned integers of Protobuf become the next larger type
             (`upcast.unsigned.ints` of Spark). Default: `false`. (``valueUpcastUnsigned``)
-        value_subject: The subject in the schema registry whose schema the columns are made of. Default:
-            as `valueSubjectStrategy` says. (``valueSubject``)
+        value_subject: The subject in the schema registry whose schema the columns are made of; with Glue
+            the schema. Default: as `valueSubjectStrategy` says; with Glue the topic. (``valueSubject``)
         value_subject_strategy: How producers name subjects: `topic` (`orders-value`), `record`
             (`com.acme.Order`) or `topic-record` (`orders-com.acme.Order`), the record as `valueMessage`
             names it. Default: `topic`. (``valueSubjectStrategy``)
@@ -777,7 +789,8 @@ def kafka(
         key_emit_defaults: As `valueEmitDefaults`, for keys. Default: `false`. (``keyEmitDefaults``)
         key_enums_as_ints: As `valueEnumsAsInts`, for keys. Default: `false`. (``keyEnumsAsInts``)
         key_upcast_unsigned: As `valueUpcastUnsigned`, for keys. Default: `false`. (``keyUpcastUnsigned``)
-        key_subject: As `valueSubject`, for keys. Default: as `keySubjectStrategy` says. (``keySubject``)
+        key_subject: As `valueSubject`, for keys. Default: as `keySubjectStrategy` says; with Glue the
+            topic. (``keySubject``)
         key_subject_strategy: As `valueSubjectStrategy`, for keys. Default: `topic`.
             (``keySubjectStrategy``)
         key_schema_version: As `schemaVersion`, for keys. Default: `latest`. (``keySchemaVersion``)
@@ -809,6 +822,22 @@ def kafka(
             file. (``schema.registry.ssl.key.location``)
         schema_registry_deadline_ms: For how long a registry that is away, or does not know an id yet, is
             asked again. Default: `120000`. (``schema.registry.deadlineMs``)
+        glue_registry_name: The registry of AWS Glue in which the schemas for the columns are looked for.
+            Default: `default-registry`. (``glue.registryName``)
+        glue_region: The region of the registry, such as `eu-west-1`. Default: that of the AWS settings.
+            (``glue.region``)
+        glue_endpoint_url: An endpoint of one's own, such as `https://vpce-1.example`.
+            (``glue.endpointUrl``)
+        glue_access_key_id: The id of an access key. Default: what boto3 finds: environment, profile,
+            role. (``glue.accessKeyId``)
+        glue_secret_access_key: The secret of it. It may be `env:NAME`, an environment variable, or
+            `file:PATH`, on the driver and every executor. (``glue.secretAccessKey``)
+        glue_session_token: A session token. It may be `env:NAME`, an environment variable, or
+            `file:PATH`, on the driver and every executor. (``glue.sessionToken``)
+        glue_tls_ca: The certificates to trust: a PEM file on every host that connects. Default: those of
+            boto3. (``glue.tlsCa``)
+        glue_deadline_ms: For how long a registry that is away, or does not know a schema yet, is asked
+            again. Default: `120000`. (``glue.deadlineMs``)
         bad_records_path: A folder, on any file system of fsspec, for records whose key or value cannot be
             decoded: they are not in the output, whatever `mode` says. See formats.md.
             (``badRecordsPath``)
@@ -870,6 +899,8 @@ def kinesis(
         "csv",
         "debezium-avro",
         "debezium-json",
+        "glue-avro",
+        "glue-json",
         "json",
         "protobuf",
         "text",
@@ -902,6 +933,14 @@ def kinesis(
     schema_registry_ssl_certificate_location: str | None = None,
     schema_registry_ssl_key_location: str | None = None,
     schema_registry_deadline_ms: str | int | timedelta | None = None,
+    glue_registry_name: str | None = None,
+    glue_region: str | None = None,
+    glue_endpoint_url: str | None = None,
+    glue_access_key_id: str | None = None,
+    glue_secret_access_key: str | None = None,
+    glue_session_token: str | None = None,
+    glue_tls_ca: str | None = None,
+    glue_deadline_ms: str | int | timedelta | None = None,
     bad_records_path: str | None = None,
     bad_records_storage_options: str | Mapping[str, Any] | None = None,
     read_timeout: str | int | timedelta | None = None,
@@ -968,8 +1007,8 @@ def kinesis(
             Default: `false`. (``valueEnumsAsInts``)
         value_upcast_unsigned: Whether unsigned integers of Protobuf become the next larger type
             (`upcast.unsigned.ints` of Spark). Default: `false`. (``valueUpcastUnsigned``)
-        value_subject: The subject in the schema registry whose schema the columns are made of. Default:
-            as `valueSubjectStrategy` says. (``valueSubject``)
+        value_subject: The subject in the schema registry whose schema the columns are made of; with Glue
+            the schema. Default: as `valueSubjectStrategy` says; with Glue the topic. (``valueSubject``)
         value_subject_strategy: How producers name subjects: `topic` (`orders-value`), `record`
             (`com.acme.Order`) or `topic-record` (`orders-com.acme.Order`), the record as `valueMessage`
             names it. Default: `topic`. (``valueSubjectStrategy``)
@@ -1007,6 +1046,22 @@ def kinesis(
             file. (``schema.registry.ssl.key.location``)
         schema_registry_deadline_ms: For how long a registry that is away, or does not know an id yet, is
             asked again. Default: `120000`. (``schema.registry.deadlineMs``)
+        glue_registry_name: The registry of AWS Glue in which the schemas for the columns are looked for.
+            Default: `default-registry`. (``glue.registryName``)
+        glue_region: The region of the registry, such as `eu-west-1`. Default: that of the AWS settings.
+            (``glue.region``)
+        glue_endpoint_url: An endpoint of one's own, such as `https://vpce-1.example`.
+            (``glue.endpointUrl``)
+        glue_access_key_id: The id of an access key. Default: what boto3 finds: environment, profile,
+            role. (``glue.accessKeyId``)
+        glue_secret_access_key: The secret of it. It may be `env:NAME`, an environment variable, or
+            `file:PATH`, on the driver and every executor. (``glue.secretAccessKey``)
+        glue_session_token: A session token. It may be `env:NAME`, an environment variable, or
+            `file:PATH`, on the driver and every executor. (``glue.sessionToken``)
+        glue_tls_ca: The certificates to trust: a PEM file on every host that connects. Default: those of
+            boto3. (``glue.tlsCa``)
+        glue_deadline_ms: For how long a registry that is away, or does not know a schema yet, is asked
+            again. Default: `120000`. (``glue.deadlineMs``)
         bad_records_path: With `valueFormat`: a folder, on any file system of fsspec, for rows whose
             `value` cannot be decoded: they are not in the output, whatever `mode` says. See formats.md.
             (``badRecordsPath``)
@@ -1081,6 +1136,8 @@ def mqtt(
         "csv",
         "debezium-avro",
         "debezium-json",
+        "glue-avro",
+        "glue-json",
         "json",
         "protobuf",
         "text",
@@ -1113,6 +1170,14 @@ def mqtt(
     schema_registry_ssl_certificate_location: str | None = None,
     schema_registry_ssl_key_location: str | None = None,
     schema_registry_deadline_ms: str | int | timedelta | None = None,
+    glue_registry_name: str | None = None,
+    glue_region: str | None = None,
+    glue_endpoint_url: str | None = None,
+    glue_access_key_id: str | None = None,
+    glue_secret_access_key: str | None = None,
+    glue_session_token: str | None = None,
+    glue_tls_ca: str | None = None,
+    glue_deadline_ms: str | int | timedelta | None = None,
     bad_records_path: str | None = None,
     bad_records_storage_options: str | Mapping[str, Any] | None = None,
     max_buffered_bytes: int | None = None,
@@ -1188,8 +1253,8 @@ def mqtt(
             Default: `false`. (``valueEnumsAsInts``)
         value_upcast_unsigned: Whether unsigned integers of Protobuf become the next larger type
             (`upcast.unsigned.ints` of Spark). Default: `false`. (``valueUpcastUnsigned``)
-        value_subject: The subject in the schema registry whose schema the columns are made of. Default:
-            as `valueSubjectStrategy` says. (``valueSubject``)
+        value_subject: The subject in the schema registry whose schema the columns are made of; with Glue
+            the schema. Default: as `valueSubjectStrategy` says; with Glue the topic. (``valueSubject``)
         value_subject_strategy: How producers name subjects: `topic` (`orders-value`), `record`
             (`com.acme.Order`) or `topic-record` (`orders-com.acme.Order`), the record as `valueMessage`
             names it. Default: `topic`. (``valueSubjectStrategy``)
@@ -1227,6 +1292,22 @@ def mqtt(
             file. (``schema.registry.ssl.key.location``)
         schema_registry_deadline_ms: For how long a registry that is away, or does not know an id yet, is
             asked again. Default: `120000`. (``schema.registry.deadlineMs``)
+        glue_registry_name: The registry of AWS Glue in which the schemas for the columns are looked for.
+            Default: `default-registry`. (``glue.registryName``)
+        glue_region: The region of the registry, such as `eu-west-1`. Default: that of the AWS settings.
+            (``glue.region``)
+        glue_endpoint_url: An endpoint of one's own, such as `https://vpce-1.example`.
+            (``glue.endpointUrl``)
+        glue_access_key_id: The id of an access key. Default: what boto3 finds: environment, profile,
+            role. (``glue.accessKeyId``)
+        glue_secret_access_key: The secret of it. It may be `env:NAME`, an environment variable, or
+            `file:PATH`, on the driver and every executor. (``glue.secretAccessKey``)
+        glue_session_token: A session token. It may be `env:NAME`, an environment variable, or
+            `file:PATH`, on the driver and every executor. (``glue.sessionToken``)
+        glue_tls_ca: The certificates to trust: a PEM file on every host that connects. Default: those of
+            boto3. (``glue.tlsCa``)
+        glue_deadline_ms: For how long a registry that is away, or does not know a schema yet, is asked
+            again. Default: `120000`. (``glue.deadlineMs``)
         bad_records_path: With `valueFormat`: a folder, on any file system of fsspec, for rows whose
             `payload` cannot be decoded: they are not in the output, whatever `mode` says. See formats.md.
             (``badRecordsPath``)
@@ -1295,6 +1376,8 @@ def nats(
         "csv",
         "debezium-avro",
         "debezium-json",
+        "glue-avro",
+        "glue-json",
         "json",
         "protobuf",
         "text",
@@ -1327,6 +1410,14 @@ def nats(
     schema_registry_ssl_certificate_location: str | None = None,
     schema_registry_ssl_key_location: str | None = None,
     schema_registry_deadline_ms: str | int | timedelta | None = None,
+    glue_registry_name: str | None = None,
+    glue_region: str | None = None,
+    glue_endpoint_url: str | None = None,
+    glue_access_key_id: str | None = None,
+    glue_secret_access_key: str | None = None,
+    glue_session_token: str | None = None,
+    glue_tls_ca: str | None = None,
+    glue_deadline_ms: str | int | timedelta | None = None,
     bad_records_path: str | None = None,
     bad_records_storage_options: str | Mapping[str, Any] | None = None,
     read_timeout: str | int | timedelta | None = None,
@@ -1387,8 +1478,8 @@ def nats(
             Default: `false`. (``valueEnumsAsInts``)
         value_upcast_unsigned: Whether unsigned integers of Protobuf become the next larger type
             (`upcast.unsigned.ints` of Spark). Default: `false`. (``valueUpcastUnsigned``)
-        value_subject: The subject in the schema registry whose schema the columns are made of. Default:
-            as `valueSubjectStrategy` says. (``valueSubject``)
+        value_subject: The subject in the schema registry whose schema the columns are made of; with Glue
+            the schema. Default: as `valueSubjectStrategy` says; with Glue the topic. (``valueSubject``)
         value_subject_strategy: How producers name subjects: `topic` (`orders-value`), `record`
             (`com.acme.Order`) or `topic-record` (`orders-com.acme.Order`), the record as `valueMessage`
             names it. Default: `topic`. (``valueSubjectStrategy``)
@@ -1426,6 +1517,22 @@ def nats(
             file. (``schema.registry.ssl.key.location``)
         schema_registry_deadline_ms: For how long a registry that is away, or does not know an id yet, is
             asked again. Default: `120000`. (``schema.registry.deadlineMs``)
+        glue_registry_name: The registry of AWS Glue in which the schemas for the columns are looked for.
+            Default: `default-registry`. (``glue.registryName``)
+        glue_region: The region of the registry, such as `eu-west-1`. Default: that of the AWS settings.
+            (``glue.region``)
+        glue_endpoint_url: An endpoint of one's own, such as `https://vpce-1.example`.
+            (``glue.endpointUrl``)
+        glue_access_key_id: The id of an access key. Default: what boto3 finds: environment, profile,
+            role. (``glue.accessKeyId``)
+        glue_secret_access_key: The secret of it. It may be `env:NAME`, an environment variable, or
+            `file:PATH`, on the driver and every executor. (``glue.secretAccessKey``)
+        glue_session_token: A session token. It may be `env:NAME`, an environment variable, or
+            `file:PATH`, on the driver and every executor. (``glue.sessionToken``)
+        glue_tls_ca: The certificates to trust: a PEM file on every host that connects. Default: those of
+            boto3. (``glue.tlsCa``)
+        glue_deadline_ms: For how long a registry that is away, or does not know a schema yet, is asked
+            again. Default: `120000`. (``glue.deadlineMs``)
         bad_records_path: With `valueFormat`: a folder, on any file system of fsspec, for rows whose
             `value` cannot be decoded: they are not in the output, whatever `mode` says. See formats.md.
             (``badRecordsPath``)
@@ -1521,6 +1628,8 @@ def redis(
         "csv",
         "debezium-avro",
         "debezium-json",
+        "glue-avro",
+        "glue-json",
         "json",
         "protobuf",
         "text",
@@ -1553,6 +1662,14 @@ def redis(
     schema_registry_ssl_certificate_location: str | None = None,
     schema_registry_ssl_key_location: str | None = None,
     schema_registry_deadline_ms: str | int | timedelta | None = None,
+    glue_registry_name: str | None = None,
+    glue_region: str | None = None,
+    glue_endpoint_url: str | None = None,
+    glue_access_key_id: str | None = None,
+    glue_secret_access_key: str | None = None,
+    glue_session_token: str | None = None,
+    glue_tls_ca: str | None = None,
+    glue_deadline_ms: str | int | timedelta | None = None,
     bad_records_path: str | None = None,
     bad_records_storage_options: str | Mapping[str, Any] | None = None,
     read_timeout: str | int | timedelta | None = None,
@@ -1605,8 +1722,8 @@ def redis(
             Default: `false`. (``valueEnumsAsInts``)
         value_upcast_unsigned: Whether unsigned integers of Protobuf become the next larger type
             (`upcast.unsigned.ints` of Spark). Default: `false`. (``valueUpcastUnsigned``)
-        value_subject: The subject in the schema registry whose schema the columns are made of. Default:
-            as `valueSubjectStrategy` says. (``valueSubject``)
+        value_subject: The subject in the schema registry whose schema the columns are made of; with Glue
+            the schema. Default: as `valueSubjectStrategy` says; with Glue the topic. (``valueSubject``)
         value_subject_strategy: How producers name subjects: `topic` (`orders-value`), `record`
             (`com.acme.Order`) or `topic-record` (`orders-com.acme.Order`), the record as `valueMessage`
             names it. Default: `topic`. (``valueSubjectStrategy``)
@@ -1644,6 +1761,22 @@ def redis(
             file. (``schema.registry.ssl.key.location``)
         schema_registry_deadline_ms: For how long a registry that is away, or does not know an id yet, is
             asked again. Default: `120000`. (``schema.registry.deadlineMs``)
+        glue_registry_name: The registry of AWS Glue in which the schemas for the columns are looked for.
+            Default: `default-registry`. (``glue.registryName``)
+        glue_region: The region of the registry, such as `eu-west-1`. Default: that of the AWS settings.
+            (``glue.region``)
+        glue_endpoint_url: An endpoint of one's own, such as `https://vpce-1.example`.
+            (``glue.endpointUrl``)
+        glue_access_key_id: The id of an access key. Default: what boto3 finds: environment, profile,
+            role. (``glue.accessKeyId``)
+        glue_secret_access_key: The secret of it. It may be `env:NAME`, an environment variable, or
+            `file:PATH`, on the driver and every executor. (``glue.secretAccessKey``)
+        glue_session_token: A session token. It may be `env:NAME`, an environment variable, or
+            `file:PATH`, on the driver and every executor. (``glue.sessionToken``)
+        glue_tls_ca: The certificates to trust: a PEM file on every host that connects. Default: those of
+            boto3. (``glue.tlsCa``)
+        glue_deadline_ms: For how long a registry that is away, or does not know a schema yet, is asked
+            again. Default: `120000`. (``glue.deadlineMs``)
         bad_records_path: With `valueFormat`: a folder, on any file system of fsspec, for rows whose
             `value` cannot be decoded: they are not in the output, whatever `mode` says. See formats.md.
             (``badRecordsPath``)

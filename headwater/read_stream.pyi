@@ -748,6 +748,8 @@ def kafka(
         "csv",
         "debezium-avro",
         "debezium-json",
+        "glue-avro",
+        "glue-json",
         "json",
         "protobuf",
         "text",
@@ -781,6 +783,8 @@ def kafka(
         "csv",
         "debezium-avro",
         "debezium-json",
+        "glue-avro",
+        "glue-json",
         "json",
         "protobuf",
         "text",
@@ -813,6 +817,14 @@ def kafka(
     schema_registry_ssl_certificate_location: str | None = None,
     schema_registry_ssl_key_location: str | None = None,
     schema_registry_deadline_ms: str | int | timedelta | None = None,
+    glue_registry_name: str | None = None,
+    glue_region: str | None = None,
+    glue_endpoint_url: str | None = None,
+    glue_access_key_id: str | None = None,
+    glue_secret_access_key: str | None = None,
+    glue_session_token: str | None = None,
+    glue_tls_ca: str | None = None,
+    glue_deadline_ms: str | int | timedelta | None = None,
     bad_records_path: str | None = None,
     bad_records_storage_options: str | Mapping[str, Any] | None = None,
     schema_evolution: bool | None = None,
@@ -896,8 +908,8 @@ def kafka(
             Default: `false`. (``valueEnumsAsInts``)
         value_upcast_unsigned: Whether unsigned integers of Protobuf become the next larger type
             (`upcast.unsigned.ints` of Spark). Default: `false`. (``valueUpcastUnsigned``)
-        value_subject: The subject in the schema registry whose schema the columns are made of. Default:
-            as `valueSubjectStrategy` says. (``valueSubject``)
+        value_subject: The subject in the schema registry whose schema the columns are made of; with Glue
+            the schema. Default: as `valueSubjectStrategy` says; with Glue the topic. (``valueSubject``)
         value_subject_strategy: How producers name subjects: `topic` (`orders-value`), `record`
             (`com.acme.Order`) or `topic-record` (`orders-com.acme.Order`), the record as `valueMessage`
             names it. Default: `topic`. (``valueSubjectStrategy``)
@@ -928,7 +940,8 @@ def kafka(
         key_emit_defaults: As `valueEmitDefaults`, for keys. Default: `false`. (``keyEmitDefaults``)
         key_enums_as_ints: As `valueEnumsAsInts`, for keys. Default: `false`. (``keyEnumsAsInts``)
         key_upcast_unsigned: As `valueUpcastUnsigned`, for keys. Default: `false`. (``keyUpcastUnsigned``)
-        key_subject: As `valueSubject`, for keys. Default: as `keySubjectStrategy` says. (``keySubject``)
+        key_subject: As `valueSubject`, for keys. Default: as `keySubjectStrategy` says; with Glue the
+            topic. (``keySubject``)
         key_subject_strategy: As `valueSubjectStrategy`, for keys. Default: `topic`.
             (``keySubjectStrategy``)
         key_schema_version: As `schemaVersion`, for keys. Default: `latest`. (``keySchemaVersion``)
@@ -960,6 +973,22 @@ def kafka(
             file. (``schema.registry.ssl.key.location``)
         schema_registry_deadline_ms: For how long a registry that is away, or does not know an id yet, is
             asked again. Default: `120000`. (``schema.registry.deadlineMs``)
+        glue_registry_name: The registry of AWS Glue in which the schemas for the columns are looked for.
+            Default: `default-registry`. (``glue.registryName``)
+        glue_region: The region of the registry, such as `eu-west-1`. Default: that of the AWS settings.
+            (``glue.region``)
+        glue_endpoint_url: An endpoint of one's own, such as `https://vpce-1.example`.
+            (``glue.endpointUrl``)
+        glue_access_key_id: The id of an access key. Default: what boto3 finds: environment, profile,
+            role. (``glue.accessKeyId``)
+        glue_secret_access_key: The secret of it. It may be `env:NAME`, an environment variable, or
+            `file:PATH`, on the driver and every executor. (``glue.secretAccessKey``)
+        glue_session_token: A session token. It may be `env:NAME`, an environment variable, or
+            `file:PATH`, on the driver and every executor. (``glue.sessionToken``)
+        glue_tls_ca: The certificates to trust: a PEM file on every host that connects. Default: those of
+            boto3. (``glue.tlsCa``)
+        glue_deadline_ms: For how long a registry that is away, or does not know a schema yet, is asked
+            again. Default: `120000`. (``glue.deadlineMs``)
         bad_records_path: A folder, on any file system of fsspec, for records whose key or value cannot be
             decoded: they are not in the output, whatever `mode` says. See formats.md.
             (``badRecordsPath``)
@@ -1064,6 +1093,8 @@ def kinesis(
         "csv",
         "debezium-avro",
         "debezium-json",
+        "glue-avro",
+        "glue-json",
         "json",
         "protobuf",
         "text",
@@ -1096,6 +1127,14 @@ def kinesis(
     schema_registry_ssl_certificate_location: str | None = None,
     schema_registry_ssl_key_location: str | None = None,
     schema_registry_deadline_ms: str | int | timedelta | None = None,
+    glue_registry_name: str | None = None,
+    glue_region: str | None = None,
+    glue_endpoint_url: str | None = None,
+    glue_access_key_id: str | None = None,
+    glue_secret_access_key: str | None = None,
+    glue_session_token: str | None = None,
+    glue_tls_ca: str | None = None,
+    glue_deadline_ms: str | int | timedelta | None = None,
     bad_records_path: str | None = None,
     bad_records_storage_options: str | Mapping[str, Any] | None = None,
     schema_evolution: bool | None = None,
@@ -1177,8 +1216,8 @@ def kinesis(
             Default: `false`. (``valueEnumsAsInts``)
         value_upcast_unsigned: Whether unsigned integers of Protobuf become the next larger type
             (`upcast.unsigned.ints` of Spark). Default: `false`. (``valueUpcastUnsigned``)
-        value_subject: The subject in the schema registry whose schema the columns are made of. Default:
-            as `valueSubjectStrategy` says. (``valueSubject``)
+        value_subject: The subject in the schema registry whose schema the columns are made of; with Glue
+            the schema. Default: as `valueSubjectStrategy` says; with Glue the topic. (``valueSubject``)
         value_subject_strategy: How producers name subjects: `topic` (`orders-value`), `record`
             (`com.acme.Order`) or `topic-record` (`orders-com.acme.Order`), the record as `valueMessage`
             names it. Default: `topic`. (``valueSubjectStrategy``)
@@ -1216,6 +1255,22 @@ def kinesis(
             file. (``schema.registry.ssl.key.location``)
         schema_registry_deadline_ms: For how long a registry that is away, or does not know an id yet, is
             asked again. Default: `120000`. (``schema.registry.deadlineMs``)
+        glue_registry_name: The registry of AWS Glue in which the schemas for the columns are looked for.
+            Default: `default-registry`. (``glue.registryName``)
+        glue_region: The region of the registry, such as `eu-west-1`. Default: that of the AWS settings.
+            (``glue.region``)
+        glue_endpoint_url: An endpoint of one's own, such as `https://vpce-1.example`.
+            (``glue.endpointUrl``)
+        glue_access_key_id: The id of an access key. Default: what boto3 finds: environment, profile,
+            role. (``glue.accessKeyId``)
+        glue_secret_access_key: The secret of it. It may be `env:NAME`, an environment variable, or
+            `file:PATH`, on the driver and every executor. (``glue.secretAccessKey``)
+        glue_session_token: A session token. It may be `env:NAME`, an environment variable, or
+            `file:PATH`, on the driver and every executor. (``glue.sessionToken``)
+        glue_tls_ca: The certificates to trust: a PEM file on every host that connects. Default: those of
+            boto3. (``glue.tlsCa``)
+        glue_deadline_ms: For how long a registry that is away, or does not know a schema yet, is asked
+            again. Default: `120000`. (``glue.deadlineMs``)
         bad_records_path: With `valueFormat`: a folder, on any file system of fsspec, for rows whose
             `value` cannot be decoded: they are not in the output, whatever `mode` says. See formats.md.
             (``badRecordsPath``)
@@ -1323,6 +1378,8 @@ def mqtt(
         "csv",
         "debezium-avro",
         "debezium-json",
+        "glue-avro",
+        "glue-json",
         "json",
         "protobuf",
         "text",
@@ -1355,6 +1412,14 @@ def mqtt(
     schema_registry_ssl_certificate_location: str | None = None,
     schema_registry_ssl_key_location: str | None = None,
     schema_registry_deadline_ms: str | int | timedelta | None = None,
+    glue_registry_name: str | None = None,
+    glue_region: str | None = None,
+    glue_endpoint_url: str | None = None,
+    glue_access_key_id: str | None = None,
+    glue_secret_access_key: str | None = None,
+    glue_session_token: str | None = None,
+    glue_tls_ca: str | None = None,
+    glue_deadline_ms: str | int | timedelta | None = None,
     bad_records_path: str | None = None,
     bad_records_storage_options: str | Mapping[str, Any] | None = None,
     schema_evolution: bool | None = None,
@@ -1447,8 +1512,8 @@ def mqtt(
             Default: `false`. (``valueEnumsAsInts``)
         value_upcast_unsigned: Whether unsigned integers of Protobuf become the next larger type
             (`upcast.unsigned.ints` of Spark). Default: `false`. (``valueUpcastUnsigned``)
-        value_subject: The subject in the schema registry whose schema the columns are made of. Default:
-            as `valueSubjectStrategy` says. (``valueSubject``)
+        value_subject: The subject in the schema registry whose schema the columns are made of; with Glue
+            the schema. Default: as `valueSubjectStrategy` says; with Glue the topic. (``valueSubject``)
         value_subject_strategy: How producers name subjects: `topic` (`orders-value`), `record`
             (`com.acme.Order`) or `topic-record` (`orders-com.acme.Order`), the record as `valueMessage`
             names it. Default: `topic`. (``valueSubjectStrategy``)
@@ -1486,6 +1551,22 @@ def mqtt(
             file. (``schema.registry.ssl.key.location``)
         schema_registry_deadline_ms: For how long a registry that is away, or does not know an id yet, is
             asked again. Default: `120000`. (``schema.registry.deadlineMs``)
+        glue_registry_name: The registry of AWS Glue in which the schemas for the columns are looked for.
+            Default: `default-registry`. (``glue.registryName``)
+        glue_region: The region of the registry, such as `eu-west-1`. Default: that of the AWS settings.
+            (``glue.region``)
+        glue_endpoint_url: An endpoint of one's own, such as `https://vpce-1.example`.
+            (``glue.endpointUrl``)
+        glue_access_key_id: The id of an access key. Default: what boto3 finds: environment, profile,
+            role. (``glue.accessKeyId``)
+        glue_secret_access_key: The secret of it. It may be `env:NAME`, an environment variable, or
+            `file:PATH`, on the driver and every executor. (``glue.secretAccessKey``)
+        glue_session_token: A session token. It may be `env:NAME`, an environment variable, or
+            `file:PATH`, on the driver and every executor. (``glue.sessionToken``)
+        glue_tls_ca: The certificates to trust: a PEM file on every host that connects. Default: those of
+            boto3. (``glue.tlsCa``)
+        glue_deadline_ms: For how long a registry that is away, or does not know a schema yet, is asked
+            again. Default: `120000`. (``glue.deadlineMs``)
         bad_records_path: With `valueFormat`: a folder, on any file system of fsspec, for rows whose
             `payload` cannot be decoded: they are not in the output, whatever `mode` says. See formats.md.
             (``badRecordsPath``)
@@ -1586,6 +1667,8 @@ def nats(
         "csv",
         "debezium-avro",
         "debezium-json",
+        "glue-avro",
+        "glue-json",
         "json",
         "protobuf",
         "text",
@@ -1618,6 +1701,14 @@ def nats(
     schema_registry_ssl_certificate_location: str | None = None,
     schema_registry_ssl_key_location: str | None = None,
     schema_registry_deadline_ms: str | int | timedelta | None = None,
+    glue_registry_name: str | None = None,
+    glue_region: str | None = None,
+    glue_endpoint_url: str | None = None,
+    glue_access_key_id: str | None = None,
+    glue_secret_access_key: str | None = None,
+    glue_session_token: str | None = None,
+    glue_tls_ca: str | None = None,
+    glue_deadline_ms: str | int | timedelta | None = None,
     bad_records_path: str | None = None,
     bad_records_storage_options: str | Mapping[str, Any] | None = None,
     schema_evolution: bool | None = None,
@@ -1690,8 +1781,8 @@ def nats(
             Default: `false`. (``valueEnumsAsInts``)
         value_upcast_unsigned: Whether unsigned integers of Protobuf become the next larger type
             (`upcast.unsigned.ints` of Spark). Default: `false`. (``valueUpcastUnsigned``)
-        value_subject: The subject in the schema registry whose schema the columns are made of. Default:
-            as `valueSubjectStrategy` says. (``valueSubject``)
+        value_subject: The subject in the schema registry whose schema the columns are made of; with Glue
+            the schema. Default: as `valueSubjectStrategy` says; with Glue the topic. (``valueSubject``)
         value_subject_strategy: How producers name subjects: `topic` (`orders-value`), `record`
             (`com.acme.Order`) or `topic-record` (`orders-com.acme.Order`), the record as `valueMessage`
             names it. Default: `topic`. (``valueSubjectStrategy``)
@@ -1729,6 +1820,22 @@ def nats(
             file. (``schema.registry.ssl.key.location``)
         schema_registry_deadline_ms: For how long a registry that is away, or does not know an id yet, is
             asked again. Default: `120000`. (``schema.registry.deadlineMs``)
+        glue_registry_name: The registry of AWS Glue in which the schemas for the columns are looked for.
+            Default: `default-registry`. (``glue.registryName``)
+        glue_region: The region of the registry, such as `eu-west-1`. Default: that of the AWS settings.
+            (``glue.region``)
+        glue_endpoint_url: An endpoint of one's own, such as `https://vpce-1.example`.
+            (``glue.endpointUrl``)
+        glue_access_key_id: The id of an access key. Default: what boto3 finds: environment, profile,
+            role. (``glue.accessKeyId``)
+        glue_secret_access_key: The secret of it. It may be `env:NAME`, an environment variable, or
+            `file:PATH`, on the driver and every executor. (``glue.secretAccessKey``)
+        glue_session_token: A session token. It may be `env:NAME`, an environment variable, or
+            `file:PATH`, on the driver and every executor. (``glue.sessionToken``)
+        glue_tls_ca: The certificates to trust: a PEM file on every host that connects. Default: those of
+            boto3. (``glue.tlsCa``)
+        glue_deadline_ms: For how long a registry that is away, or does not know a schema yet, is asked
+            again. Default: `120000`. (``glue.deadlineMs``)
         bad_records_path: With `valueFormat`: a folder, on any file system of fsspec, for rows whose
             `value` cannot be decoded: they are not in the output, whatever `mode` says. See formats.md.
             (``badRecordsPath``)
@@ -1900,6 +2007,8 @@ def redis(
         "csv",
         "debezium-avro",
         "debezium-json",
+        "glue-avro",
+        "glue-json",
         "json",
         "protobuf",
         "text",
@@ -1932,6 +2041,14 @@ def redis(
     schema_registry_ssl_certificate_location: str | None = None,
     schema_registry_ssl_key_location: str | None = None,
     schema_registry_deadline_ms: str | int | timedelta | None = None,
+    glue_registry_name: str | None = None,
+    glue_region: str | None = None,
+    glue_endpoint_url: str | None = None,
+    glue_access_key_id: str | None = None,
+    glue_secret_access_key: str | None = None,
+    glue_session_token: str | None = None,
+    glue_tls_ca: str | None = None,
+    glue_deadline_ms: str | int | timedelta | None = None,
     bad_records_path: str | None = None,
     bad_records_storage_options: str | Mapping[str, Any] | None = None,
     schema_evolution: bool | None = None,
@@ -1992,8 +2109,8 @@ def redis(
             Default: `false`. (``valueEnumsAsInts``)
         value_upcast_unsigned: Whether unsigned integers of Protobuf become the next larger type
             (`upcast.unsigned.ints` of Spark). Default: `false`. (``valueUpcastUnsigned``)
-        value_subject: The subject in the schema registry whose schema the columns are made of. Default:
-            as `valueSubjectStrategy` says. (``valueSubject``)
+        value_subject: The subject in the schema registry whose schema the columns are made of; with Glue
+            the schema. Default: as `valueSubjectStrategy` says; with Glue the topic. (``valueSubject``)
         value_subject_strategy: How producers name subjects: `topic` (`orders-value`), `record`
             (`com.acme.Order`) or `topic-record` (`orders-com.acme.Order`), the record as `valueMessage`
             names it. Default: `topic`. (``valueSubjectStrategy``)
@@ -2031,6 +2148,22 @@ def redis(
             file. (``schema.registry.ssl.key.location``)
         schema_registry_deadline_ms: For how long a registry that is away, or does not know an id yet, is
             asked again. Default: `120000`. (``schema.registry.deadlineMs``)
+        glue_registry_name: The registry of AWS Glue in which the schemas for the columns are looked for.
+            Default: `default-registry`. (``glue.registryName``)
+        glue_region: The region of the registry, such as `eu-west-1`. Default: that of the AWS settings.
+            (``glue.region``)
+        glue_endpoint_url: An endpoint of one's own, such as `https://vpce-1.example`.
+            (``glue.endpointUrl``)
+        glue_access_key_id: The id of an access key. Default: what boto3 finds: environment, profile,
+            role. (``glue.accessKeyId``)
+        glue_secret_access_key: The secret of it. It may be `env:NAME`, an environment variable, or
+            `file:PATH`, on the driver and every executor. (``glue.secretAccessKey``)
+        glue_session_token: A session token. It may be `env:NAME`, an environment variable, or
+            `file:PATH`, on the driver and every executor. (``glue.sessionToken``)
+        glue_tls_ca: The certificates to trust: a PEM file on every host that connects. Default: those of
+            boto3. (``glue.tlsCa``)
+        glue_deadline_ms: For how long a registry that is away, or does not know a schema yet, is asked
+            again. Default: `120000`. (``glue.deadlineMs``)
         bad_records_path: With `valueFormat`: a folder, on any file system of fsspec, for rows whose
             `value` cannot be decoded: they are not in the output, whatever `mode` says. See formats.md.
             (``badRecordsPath``)

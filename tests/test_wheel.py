@@ -58,6 +58,7 @@ def test_the_wheel_names_its_version_license_links_and_extras(distributions: Dis
         "redis",
         "formats",
         "gcs",
+        "glue",
         "http",
         "msk",
         "otel",

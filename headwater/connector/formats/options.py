@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Any, ClassVar, Final, Literal, NamedTuple
 
 from pyspark.sql.types import StructType
 
@@ -17,6 +17,7 @@ from headwater.core.errors import OptionError
 from headwater.core.options import Option, Spec, boolean, json_object, one_of, option, text
 from headwater.core.source import Boundedness
 from headwater.readers.formats.csv.csv_settings import CsvDialect
+from headwater.readers.formats.registry.glue_settings import GLUE_OPTIONS
 from headwater.readers.formats.registry.settings import REGISTRY_OPTIONS
 from headwater.readers.formats.values.time_pattern import datetime_pattern
 
@@ -29,6 +30,7 @@ _CSV: Final = _JSON | {"csv_options"}
 _RESCUED: Final = frozenset({"rescued_column"})
 _PROTOBUF: Final = _BAD | {"descriptor", "message", "emit_defaults", "enums_as_ints", "upcast_unsigned"}
 _VERSION: Final = frozenset({"subject", "subject_strategy", "version", "message"})
+_GLUE_VERSION: Final = frozenset({"subject", "version"})
 
 
 class KnownFormat(NamedTuple):
@@ -39,7 +41,7 @@ class KnownFormat(NamedTuple):
         function: finds its schema. May read a file or ask a registry.
         takes: which of the options of a part mean something for it, by their fields in `PartOptions`, beside
             those that all formats have.
-        asks_registry: whether it asks a schema registry.
+        registry: the kind of schema registry that it asks; empty: none.
         schema_suffices: whether it does not where the user names the fields.
         has_kernel: whether compiled code decodes it.
     """
@@ -47,21 +49,27 @@ class KnownFormat(NamedTuple):
     module: str
     function: str
     takes: frozenset[str] = frozenset()
-    asks_registry: bool = False
+    registry: Literal["", "confluent", "glue"] = ""
     schema_suffices: bool = False
     has_kernel: bool = True
 
 
 FORMATS: Final[Mapping[str, KnownFormat]] = {
     "avro": KnownFormat(_PLAIN, "avro", _BAD | {"avro_schema", "avro_writer_schema"}),
-    "confluent-avro": KnownFormat(_REGISTERED, "avro", _BAD | _VERSION | {"avro_schema"}, asks_registry=True),
-    "confluent-json": KnownFormat(
-        _REGISTERED, "json", _JSON | _RESCUED | _VERSION, asks_registry=True, schema_suffices=True
+    "confluent-avro": KnownFormat(
+        _REGISTERED, "avro", _BAD | _VERSION | {"avro_schema"}, registry="confluent"
     ),
-    "confluent-protobuf": KnownFormat(_REGISTERED, "protobuf", _PROTOBUF | _VERSION, asks_registry=True),
+    "confluent-json": KnownFormat(
+        _REGISTERED, "json", _JSON | _RESCUED | _VERSION, registry="confluent", schema_suffices=True
+    ),
+    "confluent-protobuf": KnownFormat(_REGISTERED, "protobuf", _PROTOBUF | _VERSION, registry="confluent"),
     "csv": KnownFormat(_PLAIN, "csv", _CSV),
-    "debezium-avro": KnownFormat(_DEBEZIUM, "avro", _BAD | _VERSION | {"avro_schema"}, asks_registry=True),
+    "debezium-avro": KnownFormat(_DEBEZIUM, "avro", _BAD | _VERSION | {"avro_schema"}, registry="confluent"),
     "debezium-json": KnownFormat(_DEBEZIUM, "json", _JSON),
+    "glue-avro": KnownFormat(_REGISTERED, "avro", _BAD | _GLUE_VERSION | {"avro_schema"}, registry="glue"),
+    "glue-json": KnownFormat(
+        _REGISTERED, "json", _JSON | _RESCUED | _GLUE_VERSION, registry="glue", schema_suffices=True
+    ),
     "json": KnownFormat(_PLAIN, "json", _JSON | _RESCUED),
     "protobuf": KnownFormat(_PLAIN, "protobuf", _PROTOBUF),
     "text": KnownFormat(_PLAIN, "text", has_kernel=False),
@@ -179,10 +187,10 @@ class PartOptions(Spec):
     )
     subject: str | None = option(
         "valueSubject",
-        "The subject in the schema registry whose schema the columns are made of.",
+        "The subject in the schema registry whose schema the columns are made of; with Glue the schema.",
         default=None,
         parse=text,
-        shown_default="as `valueSubjectStrategy` says",
+        shown_default="as `valueSubjectStrategy` says; with Glue the topic",
     )
     subject_strategy: str | None = option(
         "valueSubjectStrategy",
@@ -291,6 +299,7 @@ FORMAT_OPTIONS: Final = (
     *PartOptions.options(),
     *KeyOptions.options(),
     *REGISTRY_OPTIONS,
+    *GLUE_OPTIONS,
     BAD_RECORDS_PATH,
     BAD_RECORDS_STORAGE,
     SCHEMA_EVOLUTION,

@@ -1,4 +1,4 @@
-"""Formats in Confluent's wire format: each value names its schema in a registry."""
+"""Formats in the wire formats of Confluent and AWS Glue: each value names its schema in a registry."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 from headwater.connector.formats import plain_formats
 from headwater.connector.formats.format_request import ChosenFormat, FormatRequest
 from headwater.connector.formats.json_schema import fields_of_json_schema
+from headwater.connector.formats.options import FORMATS
 from headwater.connector.formats.registered_schema import registered_schema, registry_settings
 from headwater.core.errors import FormatSchemaError
+from headwater.readers.formats.registry.settings import RegistrySettings
 
 if TYPE_CHECKING:
     from headwater.readers.formats.format import Format
-    from headwater.readers.formats.registry.client import RegisteredSchema
+    from headwater.readers.formats.registry.registry import RegisteredSchema
 
 
 def avro(request: FormatRequest, adapt: Callable[[str], str] = str) -> ChosenFormat:
@@ -23,7 +25,7 @@ def avro(request: FormatRequest, adapt: Callable[[str], str] = str) -> ChosenFor
         request: the user's options.
         adapt: makes the schema of the columns of the one that the user or the registry has.
     """
-    from headwater.readers.formats.avro.avro_format import ConfluentAvroFormat
+    from headwater.readers.formats.avro.avro_format import ConfluentAvroFormat, GlueAvroFormat
 
     part = request.part
     registry = registry_settings(request)
@@ -36,8 +38,9 @@ def avro(request: FormatRequest, adapt: Callable[[str], str] = str) -> ChosenFor
     else:
         _refuse_versions(request, "avro_schema")
     schema = adapt(reader)
+    made = ConfluentAvroFormat if isinstance(registry, RegistrySettings) else GlueAvroFormat
     return plain_formats.chosen(
-        lambda options: ConfluentAvroFormat(schema, registry, references, options), request, "avro_schema"
+        lambda options: made(schema, registry, references, options), request, "avro_schema"
     )
 
 
@@ -54,9 +57,10 @@ def json(request: FormatRequest) -> ChosenFormat:
         _refuse_versions(request, "schema")
 
     def make() -> Format:
-        from headwater.readers.formats.json.json_format import ConfluentJsonFormat
+        from headwater.readers.formats.json.json_format import ConfluentJsonFormat, GlueJsonFormat
 
-        return ConfluentJsonFormat(plain_formats.json_format(request, fields), request.options.corrupt_column)
+        made = GlueJsonFormat if FORMATS[part.format or ""].registry == "glue" else ConfluentJsonFormat
+        return made(plain_formats.json_format(request, fields), request.options.corrupt_column)
 
     return ChosenFormat(fields=fields, make=make, has_times=plain_formats.has_times(fields))
 

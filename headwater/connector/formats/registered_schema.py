@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -11,14 +11,23 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from headwater.connector.formats.options import FORMATS, PartOptions
 from headwater.connector.options import ParsedOptions
 from headwater.core.errors import OptionError, UnknownSplitError
-from headwater.core.imports import importing
+from headwater.core.imports import importing, require
+from headwater.readers.formats.registry.glue_settings import GLUE_OPTIONS, GlueSettings
 from headwater.readers.formats.registry.settings import REGISTRY_OPTIONS, RegistrySettings, RegistryTls
 
 if TYPE_CHECKING:
     from headwater.connector.formats.format_request import FormatRequest
-    from headwater.readers.formats.registry.client import RegisteredSchema
+    from headwater.readers.formats.registry.registry import RegisteredSchema
 
 _MOST_SHOWN: Final = 500
+_OF_KINDS: Final = {
+    "confluent": (
+        REGISTRY_OPTIONS,
+        "a registry: confluent-avro, confluent-protobuf, debezium-avro, or confluent-json without a schema",
+    ),
+    "glue": (GLUE_OPTIONS, "AWS Glue's registry: glue-avro, or glue-json without a schema"),
+}
+"""By the kind of registry: its options, and who asks it."""
 
 Question: TypeAlias = tuple[str, str, bool]
 """A subject, a version such as ``latest``, and whether Protobuf is asked for as its descriptor."""
@@ -27,27 +36,32 @@ KeptSchemas: TypeAlias = "dict[Question, RegisteredSchema]"
 _FRAME: ContextVar[KeptSchemas | None] = ContextVar("kept_schemas", default=None)
 
 
-def check_no_registry(options: ParsedOptions) -> None:
-    """Refuse options about a registry where no format asks one.
+def check_registries(options: ParsedOptions, asked: Collection[str]) -> None:
+    """Refuse options about registries of a kind that no format asks.
+
+    Args:
+        options: the user's.
+        asked: the kinds that are asked.
 
     Raises:
         OptionError: one of them was given.
     """
-    for option in REGISTRY_OPTIONS:
-        if options.gives(option):
-            raise OptionError(
-                "requires a format that asks a registry: confluent-avro, confluent-protobuf, "
-                "debezium-avro, or confluent-json without a schema",
-                option=option.name,
-            )
+    for kind, (rows, formats) in _OF_KINDS.items():
+        for option in rows:
+            if kind not in asked and options.gives(option):
+                raise OptionError(f"requires a format that asks {formats}", option=option.name)
 
 
-def registry_settings(request: FormatRequest) -> RegistrySettings:
+def registry_settings(request: FormatRequest) -> RegistrySettings | GlueSettings:
     """Return where the registry is.
 
     Raises:
         OptionError: it is not said, or two ways to authenticate are.
+        MissingDependencyError: a library that asks it is not installed.
     """
+    if FORMATS[request.part.format or ""].registry == "glue":
+        require("boto3", needed_for=f"the format {request.part.format}", extra="glue")
+        return request.parsed.of(GlueSettings)
     tls = request.parsed.of(RegistryTls)
     settings = request.parsed.of(RegistrySettings, tls=tls)
     if not settings.urls:
@@ -82,11 +96,11 @@ def registered_schema(request: FormatRequest, *, serialized: bool = False) -> Re
             for subject in subjects
         ]
     except UnknownSplitError as error:
+        hint = f"Option {part.OPTIONS['subject'].name!r} names the subject"
+        if _has_strategies(part):
+            hint = f"{hint}, {part.OPTIONS['subject_strategy'].name!r} how producers name it"
         raise UnknownSplitError(
-            f"{error.message}. Option {part.OPTIONS['subject'].name!r} names the subject, "
-            f"{part.OPTIONS['subject_strategy'].name!r} how producers name it, "
-            f"{part.OPTIONS['version'].name!r} the version",
-            source=error.source,
+            f"{error.message}. {hint}, {part.OPTIONS['version'].name!r} the version", source=error.source
         ) from error
     _check_agreement(part, subjects, schemas)
     return schemas[0]
@@ -139,7 +153,7 @@ def _check_agreement(part: PartOptions, subjects: Sequence[str], schemas: Sequen
 
 def _shown(schema: RegisteredSchema) -> str:
     text = schema.text if len(schema.text) <= _MOST_SHOWN else f"{schema.text[:_MOST_SHOWN]}..."
-    return f"{text} (id {schema.id})"
+    return f"{text} ({schema.name or f'id {schema.id}'})"
 
 
 def subjects_of(request: FormatRequest) -> tuple[str, ...]:
@@ -150,6 +164,8 @@ def subjects_of(request: FormatRequest) -> tuple[str, ...]:
     """
     part = request.part
     strategy = part.subject_strategy
+    if not _has_strategies(part):
+        return (part.subject,) if part.subject is not None else tuple(_topics(request))
     if part.subject is not None:
         if strategy is not None:
             hint = f"goes not together with {part.OPTIONS['subject'].name!r}"
@@ -169,12 +185,16 @@ def subjects_of(request: FormatRequest) -> tuple[str, ...]:
 def _topics(request: FormatRequest) -> list[str]:
     if not request.topics:
         why = "where a pattern finds the topics" if request.topics is None else "by a source other than kafka"
-        raise request.part.refusal(
-            "subject",
-            f"is required {why}: it names the schema that the columns are made of. With "
-            f"{request.part.OPTIONS['subject_strategy'].name!r} record the name of the record does too",
-        )
+        hint = f"is required {why}: it names the schema that the columns are made of"
+        if _has_strategies(request.part):
+            strategy = request.part.OPTIONS["subject_strategy"].name
+            hint = f"{hint}. With {strategy!r} record the name of the record does too"
+        raise request.part.refusal("subject", hint)
     return sorted(request.topics)
+
+
+def _has_strategies(part: PartOptions) -> bool:
+    return "subject_strategy" in FORMATS[part.format or ""].takes
 
 
 def _refuse_name(part: PartOptions) -> None:

@@ -26,6 +26,7 @@ from headwater.core.jsons import JsonValue
 from headwater.core.options import Option, names, one_of
 from headwater.readers.formats.bad_records import BadRecordsLocation
 from headwater.readers.formats.format import DecodedPart, is_spread, part_of
+from headwater.readers.formats.registry.glue_settings import GLUE_OPTIONS
 from headwater.readers.formats.registry.settings import REGISTRY_OPTIONS
 
 if TYPE_CHECKING:
@@ -59,8 +60,11 @@ def row_format_options(column: str, *formats: str) -> tuple[Option[Any], ...]:
         _COLUMNS,
         help=f"With `valueFormat`: only these columns, in this order; `{column}.*` are all that it makes.",
     )
-    asks = any(FORMATS[name].asks_registry for name in formats or FORMATS)
-    registry = REGISTRY_OPTIONS if asks else ()
+    asked = {FORMATS[name].registry for name in formats or FORMATS}
+    registry = (
+        *(REGISTRY_OPTIONS if "confluent" in asked else ()),
+        *(GLUE_OPTIONS if "glue" in asked else ()),
+    )
     own = [own_rows.get(row.name, row) for row in rows]
     path = replace(
         BAD_RECORDS_PATH,

@@ -16,7 +16,7 @@ from headwater.connector.formats.options import (
     PARTS,
     PartOptions,
 )
-from headwater.connector.formats.registered_schema import check_no_registry
+from headwater.connector.formats.registered_schema import check_registries
 from headwater.connector.options import ParsedOptions
 from headwater.core.errors import OptionError
 from headwater.core.jsons import JsonValue
@@ -70,7 +70,7 @@ class PartSettings:
             prefix=self.prefix,
             on_bad=self.on_bad,
             zone_option=self.zone_option,
-            names_schemas=FORMATS[self.format_name].asks_registry,
+            names_schemas=FORMATS[self.format_name].registry == "confluent",
         )
 
     def logged(self) -> JsonValue:
@@ -102,8 +102,7 @@ def part_settings(
         name: FormatRequest(parsed=options, part=options.of(spec), topics=topics, infer=infer)
         for name, spec in parts.items()
     }
-    if not any(_asks_registry(request.part) for request in requests.values()):
-        check_no_registry(options)
+    check_registries(options, {_registry(request.part) for request in requests.values()})
     settings = {name: _settings(request) for name, request in requests.items()}
     return {name: each for name, each in settings.items() if each is not None}
 
@@ -184,11 +183,12 @@ def _extra_columns(part: PartOptions, fields: StructType, *, may_be_it: bool) ->
     return tuple(columns)
 
 
-def _asks_registry(part: PartOptions) -> bool:
+def _registry(part: PartOptions) -> str:
+    """Return the kind of registry that the part asks; nothing if it asks none."""
     if part.format is None:
-        return False
+        return ""
     row = FORMATS[part.format]
-    return row.asks_registry and not (row.schema_suffices and part.schema is not None)
+    return "" if row.schema_suffices and part.schema is not None else row.registry
 
 
 def _check_zone(part: PartOptions, zone: str) -> None:

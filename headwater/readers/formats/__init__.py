@@ -10,10 +10,11 @@ a package ``kernel``.
   whole;
 * `csv`: the format CSV: records of separated values, by the rules of univocity's parser as Spark sets them;
 * `debezium_json`: Debezium's change events as JSON: an envelope with the row before and after the change;
+* `glue_frames`: the wire format of AWS Glue's schema registry;
 * `json`: JSON values as columns, with the meaning of Spark's `from_json`;
 * `lines`: lines of a block of bytes: `lines`, with the compiled code in `kernel`;
 * `protobuf`: protobuf: messages in the wire format, whose types a descriptor set gives;
-* `registry`: schema registries that speak Confluent's REST API: `settings`, then `client`;
+* `registry`: schema registries: those that speak Confluent's REST API, and AWS Glue's;
 * `row_emitter`: decodes one column of the rows that a reader has made, as they are emitted;
 * `text_decoder`: decoding of text into columns, as JSON and CSV share it: arrays for kernels, zones, patterns
   of times;

@@ -23,7 +23,7 @@ HEADER_BYTES: Final = 5
 _GLUE_BYTES: Final = 18
 _GUID_BYTES: Final = 17
 NO_HEADER: Final = "does not begin with a zero byte and the id of a schema, as Confluent's wire format does"
-_GLUE: Final = "is in the wire format of AWS Glue's schema registry, which is not supported"
+_GLUE: Final = "is in the wire format of AWS Glue's schema registry, which glue-avro and glue-json read"
 _GUID: Final = "names its schema by a GUID instead of an id, which is not supported"
 
 
@@ -108,12 +108,48 @@ class HeaderSizes(NamedTuple):
     bad: Int64Array
 
 
+class Behind(NamedTuple):
+    """What stands behind the headers of values.
+
+    Attributes:
+        spans: where. Values that are null, or that have no header or a bad one, are nulls.
+        bad: why values cannot be decoded, as codes of `Reasons`; 0 for others.
+    """
+
+    spans: Spans
+    bad: Int64Array
+
+
+def behind_ids(
+    headers: Callable[[Spans, npt.NDArray[np.bool_]], HeaderSizes], reasons: Reasons
+) -> Callable[[Spans], Behind]:
+    """Return what takes values out of Confluent's wire format.
+
+    Args:
+        headers: looks at the headers. Of values that have none the sizes and codes do not count.
+        reasons: those of its codes.
+    """
+
+    def taken(spans: Spans) -> Behind:
+        there = have_header(spans)
+        found = headers(spans, there)
+        good = there & (found.bad == 0)
+        codes = np.where(there, found.bad, 0)
+        for row in np.flatnonzero(~there & (spans.sizes >= 0)).tolist():
+            start = int(spans.starts[row])
+            codes[row] = reasons.code(header_reason(spans.data[start : start + int(spans.sizes[row])]))
+        starts = spans.starts + np.where(good, found.sizes, 0)
+        return Behind(Spans(spans.data, starts, np.where(good, spans.sizes - found.sizes, -1)), codes)
+
+    return taken
+
+
 class BehindHeader(ValueDecoder):
     """Decodes values behind headers, with the decoder of another format.
 
     Args:
         inner: decodes it.
-        headers: looks at the headers. Of values that have none the sizes and codes do not count.
+        behind: takes values from behind their headers.
         reasons: those of its codes.
         corrupt_at: which of the columns is that for corrupt values; None: none is.
         shown: makes the text of a corrupt value with its header.
@@ -122,34 +158,25 @@ class BehindHeader(ValueDecoder):
     def __init__(
         self,
         inner: ValueDecoder,
-        headers: Callable[[Spans, npt.NDArray[np.bool_]], HeaderSizes],
+        behind: Callable[[Spans], Behind],
         reasons: Reasons,
         *,
         corrupt_at: int | None,
         shown: Callable[[bytes], str],
     ) -> None:
         self._inner = inner
-        self._headers = headers
+        self._behind = behind
         self._reasons = reasons
         self._corrupt_at = corrupt_at
         self._corrupt = CorruptColumn(shown)
         self._any_corrupt = False
         self._rows = 0
+        self._last: tuple[Spans, Behind] | None = None
 
     def append(self, spans: Spans) -> BadValues | None:
-        there = have_header(spans)
-        headers = self._headers(spans, there)
-        good = there & (headers.bad == 0)
-        codes = np.where(there, headers.bad, 0)
-        for row in np.flatnonzero(~there & (spans.sizes >= 0)).tolist():
-            codes[row] = self._without_header(spans, row)
-        # A value with a bad header is a null for the format.
-        behind = Spans(
-            spans.data,
-            spans.starts + np.where(good, headers.sizes, 0),
-            np.where(good, spans.sizes - headers.sizes, -1),
-        )
-        of_format = self._inner.append(behind)
+        behind = self._of(spans)
+        codes = behind.bad.copy()
+        of_format = self._inner.append(behind.spans)
         is_bad = codes < 0
         if of_format is not None:
             codes[of_format.rows] = of_format.reasons
@@ -166,11 +193,9 @@ class BehindHeader(ValueDecoder):
         return all_bad
 
     def nulls(self, spans: Spans) -> npt.NDArray[np.bool_]:
-        there = have_header(spans)
+        behind = self._of(spans)
         # A value without a header is bad, and no null.
-        behind = spans.sizes - HEADER_BYTES
-        nulls = self._inner.nulls(Spans(spans.data, spans.starts + HEADER_BYTES, np.where(there, behind, -1)))
-        return np.where(there, nulls, spans.sizes < 0)
+        return np.where(behind.bad == 0, self._inner.nulls(behind.spans), False)
 
     def reason(self, code: int) -> str:
         return self._reasons.reason(code) if code < 0 else self._inner.reason(code)
@@ -183,9 +208,11 @@ class BehindHeader(ValueDecoder):
         self._rows = 0
         return columns
 
-    def _without_header(self, spans: Spans, row: int) -> int:
-        start = int(spans.starts[row])
-        return self._reasons.code(header_reason(spans.data[start : start + int(spans.sizes[row])]))
+    def _of(self, spans: Spans) -> Behind:
+        """Return what is behind the headers: of the same values once, which may be asked for twice."""
+        if self._last is None or self._last[0] is not spans:
+            self._last = spans, self._behind(spans)
+        return self._last[1]
 
 
 def base64_text(value: bytes) -> str:

@@ -100,9 +100,9 @@ class DecodedColumns:
         bad_values: dict[str, BadValues] = {}
         for part, decoder in self._decoders.items():
             spans = self._with_schemas_in_front(part, run)
-            if part in self._structs:
-                self._nulls[part].append(decoder.nulls(spans))
             try:
+                if part in self._structs:
+                    self._nulls[part].append(decoder.nulls(spans))
                 bad = decoder.append(spans)
             except SourceError as error:
                 raise _at_record(error, run, part) from error

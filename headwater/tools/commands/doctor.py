@@ -92,6 +92,7 @@ NEEDED_FOR: Final = {
     "nats": "the source nats",
     "redis": "the source redis",
     "kinesis": "the source kinesis",
+    "glue": "the formats glue-avro and glue-json",
     "postgres": "the source postgres",
     "msk": "Kafka on AWS with IAM",
     "eventhubs": "Event Hubs of Azure with Entra",

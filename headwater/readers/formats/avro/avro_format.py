@@ -14,6 +14,7 @@ from headwater.readers.formats.avro.columns import arrow_schema, value_record
 from headwater.readers.formats.avro.schema import parse_schema
 from headwater.readers.formats.avro.types import AvroType
 from headwater.readers.formats.format import Format, FormatOptions, ValueDecoder
+from headwater.readers.formats.registry.glue_settings import GlueSettings
 from headwater.readers.formats.registry.settings import RegistrySettings
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ class ConfluentAvroFormat(Format):
     """
 
     reader_schema: str
-    registry: RegistrySettings
+    registry: RegistrySettings | GlueSettings
     references: tuple[str, ...] = ()
     options: FormatOptions = field(default_factory=FormatOptions)
 
@@ -114,15 +115,7 @@ class ConfluentAvroFormat(Format):
         return with_corrupt_column(arrow_schema(self._reader()), self.options)
 
     def decoder(self) -> ValueDecoder:
-        from headwater.readers.formats.avro.decoder import AvroDecoder
-        from headwater.readers.formats.wire_format import HEADER_BYTES
-
-        return AvroDecoder(
-            self._reader(),
-            corrupt_column=self.options.corrupt_column is not None,
-            header=HEADER_BYTES,
-            writer=self._writer,
-        )
+        return self._decoder(raw_bytes=True)
 
     @property
     def base64_at(self) -> int | None:
@@ -132,6 +125,18 @@ class ConfluentAvroFormat(Format):
         from headwater.readers.formats.registry.named import prefix_of
 
         return prefix_of(header, self.registry)
+
+    def _decoder(self, *, raw_bytes: bool) -> ValueDecoder:
+        from headwater.readers.formats.avro.decoder import AvroDecoder
+        from headwater.readers.formats.wire_format import HEADER_BYTES
+
+        return AvroDecoder(
+            self._reader(),
+            corrupt_column=self.options.corrupt_column is not None,
+            header=HEADER_BYTES,
+            writer=self._writer,
+            raw_bytes=raw_bytes,
+        )
 
     def _reader(self) -> AvroType:
         return parse_schema(self.reader_schema, self.references, any_names=True)
@@ -151,3 +156,22 @@ class ConfluentAvroFormat(Format):
             return parse_schema(registered.text, others, recursive=True, any_names=True)
         except FormatSchemaError as error:
             raise SourceError(f"{registered.name}: {error}", position=row) from error
+
+
+@dataclass(frozen=True)
+class GlueAvroFormat(ConfluentAvroFormat):
+    """The same values in the wire format of AWS Glue's schema registry."""
+
+    def decoder(self) -> ValueDecoder:
+        from headwater.readers.formats.glue_frames import GlueFrames
+        from headwater.readers.formats.registry.client import registry
+        from headwater.readers.formats.wire_format import BehindHeader, Reasons, base64_text
+
+        reasons = Reasons()
+        return BehindHeader(
+            self._decoder(raw_bytes=False),
+            GlueFrames(reasons, registry(self.registry).id_of),
+            reasons,
+            corrupt_at=self.base64_at,
+            shown=base64_text,
+        )

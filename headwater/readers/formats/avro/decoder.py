@@ -38,6 +38,7 @@ class AvroDecoder(ValueDecoder):
         reader: the schema whose columns are made.
         corrupt_column: whether there is a column for bad values, after the others.
         header: how many bytes of each value are before Avro's; 0: there is no header.
+        raw_bytes: whether values of the schema ``bytes`` are these bytes, without their length in front.
         writer: called for each schema that is met for the first time, with its id, `PLAIN` without a header,
             and the number of the value.
         sole_block: whether values are arrays of one block, without the end that arrays have.
@@ -50,11 +51,13 @@ class AvroDecoder(ValueDecoder):
         corrupt_column: bool,
         header: int,
         writer: Callable[[int, int], AvroType],
+        raw_bytes: bool = False,
         sole_block: bool = False,
     ) -> None:
         self._reader = reader
         self._writer = writer
         self._header = header
+        self._raw_bytes = raw_bytes
         fields = list(arrow_schema(reader))
         self._table = ColumnTable([*fields, _CORRUPT] if corrupt_column else fields, last_of_keys=True)
         self._programs: list[Program] = []
@@ -134,7 +137,7 @@ class AvroDecoder(ValueDecoder):
     def _add_program(self, writer_id: int, row: int) -> None:
         writer = self._writer(writer_id, row)
         program = compile_program(
-            writer, self._reader, self._table.nodes, self._code, raw_bytes=self._header > 0
+            writer, self._reader, self._table.nodes, self._code, raw_bytes=self._raw_bytes
         )
         self._ids.append(writer_id)
         self._programs.append(program)

@@ -87,12 +87,32 @@ class ConfluentJsonFormat(Format):
             )
 
         corrupt = self.corrupt_column
+        reasons = wire_format.Reasons()
         return wire_format.BehindHeader(
             self.plain.decoder(),
-            headers,
-            wire_format.Reasons(),
+            wire_format.behind_ids(headers, reasons),
+            reasons,
             corrupt_at=None if corrupt is None else self.schema().names.index(corrupt),
             shown=_text,
+        )
+
+
+@dataclass(frozen=True)
+class GlueJsonFormat(ConfluentJsonFormat):
+    """The same values in the wire format of AWS Glue's schema registry."""
+
+    def decoder(self) -> ValueDecoder:
+        from headwater.readers.formats.glue_frames import GlueFrames, text_in_frame
+        from headwater.readers.formats.wire_format import BehindHeader, Reasons
+
+        reasons = Reasons()
+        corrupt = self.corrupt_column
+        return BehindHeader(
+            self.plain.decoder(),
+            GlueFrames(reasons),
+            reasons,
+            corrupt_at=None if corrupt is None else self.schema().names.index(corrupt),
+            shown=text_in_frame,
         )
 
 

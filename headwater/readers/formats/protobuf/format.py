@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from headwater.core.errors import FormatSchemaError, OptionError, SourceError
 from headwater.core.imports import importing
 from headwater.readers.formats.format import Format, FormatOptions, ValueDecoder
+from headwater.readers.formats.registry.glue_settings import GlueSettings
 from headwater.readers.formats.registry.settings import RegistrySettings
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from headwater.readers.formats.protobuf.descriptors import MessageNames
     from headwater.readers.formats.protobuf.message_indexes import MessageHeader
-    from headwater.readers.formats.registry.client import RegisteredSchema
+    from headwater.readers.formats.registry.registry import RegisteredSchema
 
 
 NEEDED_FOR = "the format protobuf"
@@ -97,7 +98,7 @@ class ConfluentProtobufFormat(Format):
     """
 
     plain: ProtobufFormat
-    registry: RegistrySettings
+    registry: RegistrySettings | GlueSettings
 
     def schema(self) -> pa.Schema:
         return self.plain.schema()
@@ -115,7 +116,7 @@ class ConfluentProtobufFormat(Format):
         with importing(NEEDED_FOR, extra="formats"):
             from headwater.readers.formats.protobuf.descriptors import find_message
             from headwater.readers.formats.protobuf.message_indexes import MessageHeaders
-        from headwater.readers.formats.wire_format import BehindHeader, Reasons, base64_text
+        from headwater.readers.formats.wire_format import BehindHeader, Reasons, base64_text, behind_ids
 
         full_name = find_message(self.plain.descriptor_set, self.plain.message).full_name
 
@@ -128,7 +129,7 @@ class ConfluentProtobufFormat(Format):
         reasons = Reasons()
         return BehindHeader(
             self.plain.decoder(),
-            MessageHeaders(refused, reasons),
+            behind_ids(MessageHeaders(refused, reasons), reasons),
             reasons,
             corrupt_at=None if self.plain.options.corrupt_column is None else len(self.schema()) - 1,
             shown=base64_text,

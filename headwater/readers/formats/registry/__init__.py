@@ -1,4 +1,7 @@
-"""Schema registries that speak Confluent's REST API: `settings`, then `client`; `named`: headers of records.
+"""Schema registries: what they have in common is in `registry`.
+
+Those that speak Confluent's REST API: `settings`, then `client`; `named`: headers of records. AWS Glue's:
+`glue_settings`, then `glue_client`.
 
 The HTTP library is urllib3. It is plain Python without dependencies of its own, thread-safe, imported in a
 few hundredths of a second, and already there wherever boto3 or requests is. httpx would bring five more

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from headwater.core.imports import importing
+from headwater.readers.formats.registry.glue_settings import GlueSettings
 from headwater.readers.formats.registry.settings import RegistrySettings
 from headwater.readers.formats.wire_format import named_schema, prefix
 
 
-def prefix_of(header: bytes, settings: RegistrySettings) -> bytes | None:
+def prefix_of(header: bytes, settings: RegistrySettings | GlueSettings) -> bytes | None:
     """Return the bytes in front of a value whose schema a header names; see `Format.prefix_of`.
 
     Asks nothing: the decoder asks for the schema, as for those that values name in front.
