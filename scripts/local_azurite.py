@@ -10,6 +10,7 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -29,6 +30,7 @@ KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr
 def fetch() -> Path:
     """Download azurite, unless it is there; return its program."""
     if not PROGRAM.exists():
+        print(f"downloading azurite {VERSION} (once)", file=sys.stderr)
         part = FOLDER.with_name(f"{FOLDER.name}.{os.getpid()}")
         npm = ["npm", "install", "--no-audit", "--no-fund", "--silent", "--prefix", str(part)]
         try:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import os
 import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from urllib.request import urlopen
@@ -25,6 +26,7 @@ def build() -> Path:
     """Build the server, unless it is there and no older than its source; return the program."""
     newest = max(file.stat().st_mtime for file in SOURCE.iterdir())
     if not PROGRAM.exists() or PROGRAM.stat().st_mtime < newest:
+        print("building a server of Pub/Sub: minutes (once)", file=sys.stderr)
         PROGRAM.parent.mkdir(parents=True, exist_ok=True)
         # Renamed when it is whole: others may build it too.
         part = PROGRAM.with_name(f"server.{os.getpid()}")
