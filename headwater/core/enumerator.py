@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from headwater.core.jsons import JsonValue
+from headwater.core.metrics import MetricValues
 from headwater.core.split import PositionT, SplitPath, SplitT
 
 T = TypeVar("T")
@@ -249,7 +250,7 @@ class PlannedSplitEnumerator(SplitEnumerator[SplitT, PositionT]):
     """Discovers splits, and knows their heads.
 
     A round of planned mode is `refresh`, `handle_split_request`, `heads`, `bounds`, `fronts_ms`,
-    `snapshot_state`, `unassigned`, each once. Before the first round after a batch with notes comes
+    `snapshot_state`, `unassigned`, `gauges`, each once. Before the first round after a batch with notes comes
     `handle_task_notes`.
     """
 
@@ -300,6 +301,16 @@ class PlannedSplitEnumerator(SplitEnumerator[SplitT, PositionT]):
         Nothing depends on it. The default is for enumerators that assign whatever they find.
         """
         return UnassignedSplits()
+
+    def gauges(self) -> MetricValues:
+        """Return what else is known of the outside in this round, by the names of `headwater.core.metrics`.
+
+        ``retainedBytes``; ``lagTime``, the age of the oldest record that the batches before did not read (it
+        is reported as 0 if the planned batch leaves nothing); and for sources that read bounded splits beside
+        or before unbounded ones ``numSnapshotSplitsFinished``, ``numSnapshotSplitsRemaining`` and
+        ``numSnapshotRows``, which the board shows as a bar. Nothing depends on it. The default knows none.
+        """
+        return {}
 
     def handle_split_request(self, request: SplitRequest) -> None:
         """Assign splits to the batch that is being planned (FLIP-27 ``handleSplitRequest``).

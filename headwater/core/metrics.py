@@ -49,12 +49,17 @@ BACKLOG: Final = "isProcessingBacklog"
 EMIT_LAG: Final = "currentEmitEventTimeLag"
 FETCH_LAG: Final = "currentFetchEventTimeLag"
 IDLE_TIME: Final = "sourceIdleTime"
+LAG_TIME: Final = "lagTime"
 LATE_IN_COLUMN: Final = "lateInColumn"
 LEFT_OUT_PAGES: Final = "leftOutPages"
 PENDING_BYTES: Final = "pendingBytes"
 PENDING_RECORDS: Final = "pendingRecords"
 RECORDS_IN_ERRORS: Final = "numRecordsInErrors"
+RETAINED_BYTES: Final = "retainedBytes"
 RETRIES: Final = "planningRetries"
+SNAPSHOT_ROWS: Final = "numSnapshotRows"
+SNAPSHOT_SPLITS: Final = "numSnapshotSplitsFinished"
+SNAPSHOT_SPLITS_LEFT: Final = "numSnapshotSplitsRemaining"
 UNASSIGNED_SPLITS: Final = "unassignedSplits"
 
 _ALL: Final = (
@@ -104,6 +109,41 @@ _ALL: Final = (
         description="Their size, as far as it can be estimated.",
     ),
     SourceMetric(
+        name=LAG_TIME,
+        exported="lag_time",
+        kind="gauge",
+        unit="ms",
+        joined="max",
+        description="The most that the oldest record is old which is there and which no batch has planned; 0 "
+        "if there is none.",
+    ),
+    SourceMetric(
+        name=RETAINED_BYTES,
+        exported="retained",
+        kind="gauge",
+        unit="bytes",
+        description="What a server keeps until the query is past it, such as PostgreSQL's log for a slot.",
+    ),
+    SourceMetric(
+        name=SNAPSHOT_SPLITS,
+        exported="snapshot_splits_finished",
+        kind="gauge",
+        description="Bounded splits that are read and committed, where unbounded ones are beside or behind "
+        "them.",
+    ),
+    SourceMetric(
+        name=SNAPSHOT_SPLITS_LEFT,
+        exported="snapshot_splits_remaining",
+        kind="gauge",
+        description="Bounded splits that are not, as far as it can be estimated.",
+    ),
+    SourceMetric(
+        name=SNAPSHOT_ROWS,
+        exported="snapshot_rows",
+        kind="gauge",
+        description="Rows of the bounded splits that are read and committed.",
+    ),
+    SourceMetric(
         name=UNASSIGNED_SPLITS,
         exported="unassigned_splits",
         kind="gauge",
@@ -150,6 +190,18 @@ SOURCE_METRICS: Final[Mapping[str, SourceMetric]] = {metric.name: metric for met
 def is_counter(name: str) -> bool:
     """Whether the values of a metric only grow."""
     return name not in SOURCE_METRICS or SOURCE_METRICS[name].kind == "counter"
+
+
+def checked_gauges(values: MetricValues) -> MetricValues:
+    """Return the gauges of an enumerator.
+
+    Raises:
+        ContractError: a name is none of a gauge.
+    """
+    for name in values:
+        if is_counter(name):
+            raise ContractError(f"PlannedSplitEnumerator.gauges: {name!r} is no gauge that is declared")
+    return values
 
 
 def joined(parts: Iterable[MetricValues]) -> dict[str, int]:

@@ -18,7 +18,15 @@ from headwater.connector.planned.offsets import PlannedOffset
 from headwater.connector.planned.shares import Share, cap_groups, share_budget, share_by_weight, share_rows
 from headwater.core.clock import Clock
 from headwater.core.enumerator import SplitRequest, UnassignedSplits
-from headwater.core.metrics import BACKLOG, PENDING_BYTES, PENDING_RECORDS, UNASSIGNED_SPLITS
+from headwater.core.metrics import (
+    BACKLOG,
+    LAG_TIME,
+    PENDING_BYTES,
+    PENDING_RECORDS,
+    UNASSIGNED_SPLITS,
+    MetricValues,
+    checked_gauges,
+)
 from headwater.core.planned_source import PlannedSource
 from headwater.core.split import PositionT, SplitPath, SplitT
 
@@ -203,9 +211,10 @@ def backlog_metrics(
     offset: PlannedOffset[SplitT, PositionT],
     heads: Mapping[SplitPath, PositionT],
     unassigned: UnassignedSplits,
+    gauges: MetricValues,
     *,
     is_read: bool,
-) -> Mapping[str, int]:
+) -> MetricValues:
     """Return the metrics of what is there, and that the batch of an offset does not read.
 
     Args:
@@ -213,6 +222,7 @@ def backlog_metrics(
         offset: where the batch ends.
         heads: of the last discovery.
         unassigned: splits that were found, and have no position yet.
+        gauges: of the enumerator.
         is_read: whether the batch reads anything.
     """
     records, size_bytes = 0, unassigned.size_bytes
@@ -224,7 +234,10 @@ def backlog_metrics(
         records += 0 if source.counts_bytes(offset.splits[path]) else rows
         size_bytes += rows * source.row_bytes(offset.splits[path], offset.state)
     is_behind = bool(records or size_bytes or unassigned.count)
+    lag_time = {LAG_TIME: gauges[LAG_TIME] if is_behind else 0} if LAG_TIME in gauges else {}
     return {
+        **checked_gauges(gauges),
+        **lag_time,
         PENDING_RECORDS: records,
         PENDING_BYTES: size_bytes,
         UNASSIGNED_SPLITS: unassigned.count,

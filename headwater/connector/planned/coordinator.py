@@ -118,6 +118,7 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
         self._clock = clock
         # As of the last look: what is there and not planned. None before it.
         self._backlog: Mapping[str, int] | None = None
+        self._counts_bytes = False
         self._busy_ms = clock.monotonic_ms()
 
     def initial_offset(self) -> JsonObject:
@@ -248,7 +249,7 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
     def latest(self) -> JsonObject | None:
         """Return the heads of the last discovery as an offset, and the fields of `SourceCoordinator`.
 
-        Also the event-time frontiers, where they are known.
+        Also the event-time frontiers, where they are known, and ``unit`` if all positions count bytes.
         """
         if self._backlog is None:
             return None
@@ -258,6 +259,8 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
             IDLE_TIME: self._clock.monotonic_ms() - self._busy_ms,
         }
         report = self._codec.encode_report(self._heads, self._fronts_ms)
+        if self._counts_bytes:
+            report["unit"] = "bytes"
         return report | described(self._source, self._reports.metrics(metrics))
 
     def commit(self, end: JsonObject) -> None:
@@ -370,8 +373,15 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
         if read:
             self._busy_ms = self._clock.monotonic_ms()
         offset = PlannedOffset(splits, positions, self._context.starts(), state)
-        unassigned = enumerator.unassigned()
-        self._backlog = backlog_metrics(self._source, offset, self._heads, unassigned, is_read=bool(read))
+        self._backlog = backlog_metrics(
+            self._source,
+            offset,
+            self._heads,
+            enumerator.unassigned(),
+            enumerator.gauges(),
+            is_read=bool(read),
+        )
+        self._counts_bytes = bool(splits) and all(map(self._source.counts_bytes, splits.values()))
         return offset, read
 
     def _ended(self, start_offset: PlannedOffset[SplitT, PositionT] | None) -> AbstractSet[SplitPath]:

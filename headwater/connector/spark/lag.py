@@ -22,9 +22,37 @@ from pyspark.sql.streaming.listener import (
 from headwater.connector.spark.reported_offsets import Reported, leaves, positions_by_split, reported_offset
 from headwater.connector.spark.session_listener import SessionListener
 from headwater.core.losses import LOSSES
-from headwater.core.metrics import IDLE_TIME, LATE_IN_COLUMN, RECORDS_IN_ERRORS, joined
+from headwater.core.metrics import (
+    IDLE_TIME,
+    LAG_TIME,
+    LATE_IN_COLUMN,
+    RECORDS_IN_ERRORS,
+    RETAINED_BYTES,
+    SNAPSHOT_ROWS,
+    SNAPSHOT_SPLITS,
+    SNAPSHOT_SPLITS_LEFT,
+    joined,
+)
 
 _SPLITS_SHOWN: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotProgress:
+    """How far a query is with the bounded splits that it reads beside or before unbounded ones.
+
+    Attributes:
+        finished: splits that are read and committed.
+        left: those that are not, as far as it can be estimated.
+        rows: of the finished ones.
+    """
+
+    finished: int
+    left: int
+    rows: int
+
+    def __str__(self) -> str:
+        return f"snapshot {self.finished:,} of about {self.finished + self.left:,} splits, {self.rows:,} rows"
 
 
 @dataclass(frozen=True)
@@ -56,6 +84,7 @@ class QueryLag:
             plugins (``hw.count``).
         has_ended: whether a record has ended every split (``stopAtRecord``, ``is_end``): until new splits are
             found, nothing more will come. Of sources in planned mode.
+        unit: ``bytes`` if all positions count bytes, as those of files and of PostgreSQL's log; else empty.
     """
 
     query: str
@@ -71,6 +100,15 @@ class QueryLag:
     late_rows: int = 0
     metrics: Mapping[str, int] = field(default_factory=dict)
     has_ended: bool = False
+    unit: str = ""
+
+    @property
+    def snapshot(self) -> SnapshotProgress | None:
+        """How far the query is with bounded splits that are beside or behind unbounded ones; None without."""
+        finished, left = (self.metrics.get(name, 0) for name in (SNAPSHOT_SPLITS, SNAPSHOT_SPLITS_LEFT))
+        if not finished + left:
+            return None
+        return SnapshotProgress(finished, left, self.metrics.get(SNAPSHOT_ROWS, 0))
 
     @property
     def total(self) -> int:
@@ -107,7 +145,9 @@ class QueryLag:
         """Return the report as it is after so much time in which nothing came."""
         if not idle_ms or IDLE_TIME not in self.metrics:
             return self
-        return replace(self, metrics={**self.metrics, IDLE_TIME: self.metrics[IDLE_TIME] + idle_ms})
+        # What was left behind the last batch has turned out to be nothing.
+        age = {LAG_TIME: 0} if LAG_TIME in self.metrics else {}
+        return replace(self, metrics={**self.metrics, **age, IDLE_TIME: self.metrics[IDLE_TIME] + idle_ms})
 
     def as_dict(self) -> dict[str, Any]:
         """Return all of it as plain values, for a metrics exporter: the attributes, and ``lag`` in total."""
@@ -129,6 +169,7 @@ class QueryLag:
             "late_in_column": self.late_in_column,
             "metrics": dict(self.metrics),
             "has_ended": self.has_ended,
+            "unit": self.unit,
         }
 
     def __str__(self) -> str:
@@ -136,12 +177,22 @@ class QueryLag:
         worst_text = ", ".join(f"{split} {lag:,}" for split, lag in worst if lag)
         return (
             f"{self.query}: batch {self.batch_id}, {self.rows_per_second:,.0f} rows/s, lag {self.total:,}"
+            + (f" {self.unit}" if self.unit else "")
             + (f" ({worst_text})" if worst_text else "")
+            + self._outside()
             + self._in_errors()
             + self._event_time()
             + self._lost()
             + (", ended" if self.has_ended else "")
         )
+
+    def _outside(self) -> str:
+        """Say what the source knows of the outside beside its positions."""
+        lag_ms, retained = (self.metrics.get(name, 0) for name in (LAG_TIME, RETAINED_BYTES))
+        snapshot = self.snapshot
+        age = f", {lag_ms / 1_000:,.1f} s behind" if lag_ms else ""
+        chunks = f", {snapshot}" if snapshot is not None and snapshot.left else ""
+        return age + chunks + (f", {retained:,} bytes kept for it" if retained else "")
 
     def _in_errors(self) -> str:
         records = self.metrics.get(RECORDS_IN_ERRORS, 0)
@@ -304,7 +355,14 @@ def lag_of(
         late_rows=sum(map(_late_rows, ends)),
         metrics=joined(latest.get("metrics", {}) for _, latest in offsets if latest is not None),
         has_ended=all(map(_has_ended, ends)),
+        unit=_unit([latest for _, latest in offsets if latest is not None]),
     )
+
+
+def _unit(reports: Sequence[dict[str, Any]]) -> str:
+    """Return what the lag of all sources counts; empty where they differ, or count records."""
+    units = {report.get("unit", "") for report in reports}
+    return units.pop() if len(units) == 1 else ""
 
 
 def _has_ended(end: dict[str, Any]) -> bool:

@@ -16,6 +16,7 @@ from headwater.core.enumerator import (
 )
 from headwater.core.errors import OffsetError, OptionError
 from headwater.core.jsons import JsonObject, JsonValue
+from headwater.core.metrics import MetricValues
 from headwater.core.planned_source import EndPositions, PartEnd, PlannedSource
 from headwater.core.redaction import logger_of
 from headwater.core.split import SplitPath
@@ -122,6 +123,9 @@ class HybridSplitEnumerator(PlannedSplitEnumerator[HybridSplit, HybridPosition])
         """Return that of the part that is read: it goes on in the parts behind it."""
         unassigned = self._current.enumerator.unassigned()
         return replace(unassigned, goes_on=unassigned.goes_on or not self._is_last(self._current))
+
+    def gauges(self) -> MetricValues:
+        return self._current.enumerator.gauges()
 
     def fronts_ms(self) -> Mapping[SplitPath, int]:
         return self._current.by_outer_path(self._current.enumerator.fronts_ms())

@@ -27,7 +27,10 @@ LEFT JOIN pg_collation c ON c.oid = a.attcollation
 WHERE a.attrelid = %s AND a.attname = ANY(%s)
 """
 _SIZE: Final = """
-SELECT pg_table_size(c.oid), greatest(c.reltuples, 0)::bigint FROM pg_class c WHERE c.oid = %s
+SELECT coalesce(sum(pg_table_size(c.oid)), 0)::bigint, coalesce(sum(greatest(c.reltuples, 0)), 0)::bigint
+FROM pg_class c
+WHERE c.oid = %(oid)s AND c.relkind <> 'p'
+   OR c.oid IN (SELECT relid FROM pg_partition_tree(%(oid)s) WHERE isleaf)
 """
 _FILTER: Final = """
 SELECT rowfilter FROM pg_publication_tables WHERE pubname = %s AND schemaname = %s AND tablename = %s
@@ -188,12 +191,13 @@ def chunk_key(
     ), ""
 
 
-def row_bytes(connection: PostgresConnection, table: TableDescription) -> int:
-    """Return about how many bytes a row has, as far as the server knows it."""
+def estimated_size(connection: PostgresConnection, table: TableDescription) -> tuple[int, int]:
+    """Return about how many rows a table has, and how many bytes a row, as far as the server knows it."""
     with mapped_errors(f"the size of table {table.full_name}"):
-        row: Any = connection.execute(_SIZE, [table.oid]).fetchone()
+        row: Any = connection.execute(_SIZE, {"oid": table.oid}).fetchone()
     size, rows = row
-    return max(1, size // rows) if rows and size else _ROW_BYTES
+    row_bytes = max(1, size // rows) if rows and size else _ROW_BYTES
+    return rows or size // row_bytes, row_bytes
 
 
 def row_filter(connection: PostgresConnection, publication: str, table: TableDescription) -> str:

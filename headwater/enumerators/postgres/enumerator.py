@@ -14,7 +14,9 @@ from headwater.core.enumerator import (
     PlannedSplitEnumerator,
     PlannedSplitEnumeratorContext,
     SplitRequest,
+    UnassignedSplits,
 )
+from headwater.core.metrics import LAG_TIME, RETAINED_BYTES, MetricValues
 from headwater.core.redaction import logger_of
 from headwater.core.retry import Backoff
 from headwater.core.split import SplitPath
@@ -35,7 +37,7 @@ from headwater.enumerators.postgres.slot import (
     look,
 )
 from headwater.enumerators.postgres.slot_reading import SlotReading
-from headwater.enumerators.postgres.split import WAL_PATH, WalSplit
+from headwater.enumerators.postgres.split import WAL_PATH, Commit, WalSplit
 from headwater.enumerators.postgres.staged_log import LogEnd, StagedLog, check_transport
 from headwater.enumerators.postgres.stream_settings import StreamSettings
 from headwater.enumerators.postgres.table import TableDescription
@@ -57,13 +59,13 @@ class _Found:
 
     Attributes:
         until: as far as it went.
-        first: where the commit record of the first transaction lies; None for none.
+        first: the commit of the first transaction; None for none.
         took_ms: how long it took.
         seen: the split and the server, if another one took over meanwhile.
     """
 
     until: int
-    first: int | None
+    first: Commit | None
     took_ms: int
     seen: tuple[WalSplit, ServerView] | None = None
 
@@ -123,6 +125,10 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
         self._trusted_until_ms = 0
         self._next_look_ms = 0
         self._bound: int | None = None
+        # Of this round: the first commit that no batch before has read, and how much of the server's log is
+        # not in the durable one, if anything is on its way.
+        self._oldest: Commit | None = None
+        self._coming_bytes = 0
 
     def start(self) -> None:
         """Nothing to do: the first look opens the connection."""
@@ -152,11 +158,12 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
         if self._split is None or view is None:
             return
         position = self._position
+        self._oldest = None
         if self._log is not None:
             self._plan_of_log(self._log, request)
             return
         found = self._found
-        if found is not None and found.first is not None and found.first < position:
+        if found is not None and found.first is not None and found.first.lsn < position:
             found = self._found = None  # it was read
         self._bound = None if request.max_bytes is None else position + request.max_bytes
         if found is not None and found.first is not None:
@@ -179,6 +186,18 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
 
     def bounds(self) -> Mapping[SplitPath, int] | None:
         return None if self._bound is None else {WAL_PATH: self._bound}
+
+    def unassigned(self) -> UnassignedSplits:
+        return UnassignedSplits(size_bytes=self._coming_bytes)
+
+    def gauges(self) -> MetricValues:
+        """Return how old the first change is, by the server's clock, and how much log the server keeps."""
+        view = self._view
+        if view is None:
+            return {}
+        age_ms = 0 if self._oldest is None else max(0, view.now_ms - self._oldest.time_ms)
+        kept = view.kept_bytes
+        return {LAG_TIME: age_ms, **({} if kept is None else {RETAINED_BYTES: kept})}
 
     def notify_checkpoint_complete(self, checkpoint: Checkpoint[WalSplit, int]) -> None:
         """Let the slot be confirmed once an offset names the log, and delete segments that are read."""
@@ -326,7 +345,7 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
         assert view is not None, "it was looked at"
         self._bound = None if request.max_bytes is None else position + request.max_bytes
 
-        def asked() -> tuple[LogEnd, int | None]:
+        def asked() -> tuple[LogEnd, Commit | None]:
             end = staged.reach(view.flush_lsn) if request.ends else staged.end()
             return end, None if request.max_bytes is None else staged.first(position)
 
@@ -334,12 +353,15 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
             asked, lambda answer: self._take_log(position, *answer), what="the end of what the slot gave"
         )
 
-    def _take_log(self, position: int, end: LogEnd, first: int | None) -> None:
+    def _take_log(self, position: int, end: LogEnd, first: Commit | None) -> None:
+        assert self._view is not None, "it was looked at"
+        self._oldest = first or end.coming
+        self._coming_bytes = 0 if end.coming is None else max(0, self._view.flush_lsn - end.until)
         self._head = position
         if end.last >= position or end.until - position >= EMPTY_BYTES:
             self._head = max(position, end.until)
         if self._bound is not None and first is not None:
-            self._bound = max(self._bound, first + 1)
+            self._bound = max(self._bound, first.lsn + 1)
 
     def _ask(self, since: int, until: int) -> None:
         split = self._split
@@ -369,9 +391,10 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
         """Let the batch go as far as the log goes, and at least behind the first transaction."""
         assert found.first is not None, "the caller knows it"
         assert self._view is not None, "it was looked at"
-        self._head = max(self._view.flush_lsn, found.first + 1)
+        self._oldest = found.first
+        self._head = max(self._view.flush_lsn, found.first.lsn + 1)
         if self._bound is not None:
-            self._bound = max(self._bound, found.first + 1)
+            self._bound = max(self._bound, found.first.lsn + 1)
 
     def _stay(self, found: _Found | None) -> None:
         """Make no batch; or one without rows over much WAL that has none: else the server keeps it."""

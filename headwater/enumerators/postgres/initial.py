@@ -14,6 +14,13 @@ from headwater.core.enumerator import (
     UnassignedSplits,
 )
 from headwater.core.jsons import JsonValue
+from headwater.core.metrics import (
+    RETAINED_BYTES,
+    SNAPSHOT_ROWS,
+    SNAPSHOT_SPLITS,
+    SNAPSHOT_SPLITS_LEFT,
+    MetricValues,
+)
 from headwater.core.split import SplitPath
 from headwater.enumerators.postgres.chunk_rules import RulesStore
 from headwater.enumerators.postgres.chunks import ChunkSplit
@@ -68,6 +75,7 @@ class InitialEnumerator(PlannedSplitEnumerator[TableSplits, int]):
         self._checkpoint: Checkpoint[TableSplits, int] | None = None
         self._notes: dict[SplitPath, JsonValue] = {}
         self._heads: dict[SplitPath, int] = {}
+        self._finished = 0
         self._pruned: str | None = ""
 
     def start(self) -> None:
@@ -101,6 +109,7 @@ class InitialEnumerator(PlannedSplitEnumerator[TableSplits, int]):
             )
         else:
             self._state = state
+            self._finished = state.next_number
             split = checkpoint.splits[WAL_PATH]
             assert isinstance(split, WalSplit), "the log is the only split of this path"
             self._go_on(state, split, checkpoint.positions[WAL_PATH])
@@ -127,7 +136,30 @@ class InitialEnumerator(PlannedSplitEnumerator[TableSplits, int]):
         return self._log.bounds() if self._log is not None else None
 
     def unassigned(self) -> UnassignedSplits:
-        return UnassignedSplits(goes_on=self._log is None)
+        """Return the rest of the table, and the log since the stream began: it is read behind the table."""
+        if self._log is not None:
+            return self._log.unassigned()
+        state, view = self._state, self._ask.view
+        if state is None or view is None:
+            return UnassignedSplits(goes_on=True)
+        rest = state.splits_left(self._chunks.rows) * self._chunks.rows * state.row_bytes
+        return UnassignedSplits(size_bytes=rest + max(0, view.flush_lsn - state.table.start), goes_on=True)
+
+    def gauges(self) -> MetricValues:
+        """Return how much of the table is read, and what the log says. How old that is, nobody has looked."""
+        state, view = self._state, self._ask.view
+        if state is None:
+            return {}
+        in_flight = state.next_number - self._finished
+        of_table: MetricValues = {
+            SNAPSHOT_SPLITS: self._finished,
+            SNAPSHOT_SPLITS_LEFT: in_flight + state.splits_left(self._chunks.rows),
+            SNAPSHOT_ROWS: state.rows,
+        }
+        if self._log is not None:
+            return {**of_table, **self._log.gauges()}
+        kept = None if view is None else view.kept_bytes
+        return of_table if kept is None else {**of_table, RETAINED_BYTES: kept}
 
     def snapshot_state(self) -> JsonValue:
         return None if self._state is None else self._state.to_json()
@@ -158,6 +190,8 @@ class InitialEnumerator(PlannedSplitEnumerator[TableSplits, int]):
 
     def _take(self, state: InitialState) -> None:
         self._state = state
+        # Those of the batch before have left their notes; this one's come behind them.
+        self._finished = state.next_number
         if state.phase is not Phase.LIVE:
             return
         chunks = [path for path in self._checkpoint_splits() if path != WAL_PATH]

@@ -18,12 +18,12 @@ from headwater.enumerators.postgres.chunks import (
     ChunkedTable,
     ChunkSplit,
     chunk_key,
+    estimated_size,
     next_bound,
-    row_bytes,
     row_filter,
 )
 from headwater.enumerators.postgres.connection import LastingConnection, PostgresConnection
-from headwater.enumerators.postgres.initial_state import InitialState, Phase, rules_with
+from headwater.enumerators.postgres.initial_state import InitialState, Phase, rows_in, rules_with
 from headwater.enumerators.postgres.publication import (
     PublishedTable,
     create_publication,
@@ -78,6 +78,9 @@ class InitialQuestions:
         check: raises if rows of the table do not fit the schema that the query plans with.
         native: returns the columns that the query reads with their own types.
         staged: what the slot gives, in the state location; None to read the slot itself.
+
+    Attributes:
+        view: of the server, at the last question; for others once that is answered. None before the first.
     """
 
     def __init__(
@@ -100,6 +103,7 @@ class InitialQuestions:
         self._staged = staged
         self._connection = LastingConnection(settings)
         self._rules: tuple[str, ChunkRules] | None = None
+        self.view: ServerView | None = None
 
     def asking(self, work: Callable[[], T]) -> Callable[[], T]:
         """Return work for the worker thread, after whose failures the next attempt connects anew."""
@@ -151,12 +155,14 @@ class InitialQuestions:
         )
         wal = WalSplit(slot, view.system_id, view.timeline, table.oid, table.key, membership=published_as)
         check_kept(view, wal, start)
+        table_rows, row_bytes = estimated_size(connection, table)
         state = InitialState(
             phase=Phase.WAITING,
             query=secrets.token_hex(8),
             wal=wal,
             table=chunked,
-            row_bytes=row_bytes(connection, table),
+            row_bytes=row_bytes,
+            table_rows=table_rows,
             waits_for=view.next_xid,
             waits=waits,
         )
@@ -204,7 +210,7 @@ class InitialQuestions:
         rules = rules_with(self._rules_of(store, state), chunks, notes)
         name = store.put(state.query, rules)
         self._rules = (name, rules)
-        state = replace(state, rules=name, high=rules.high)
+        state = replace(state, rules=name, high=rules.high, rows=state.rows + rows_in(notes))
         return state.live() if state.is_cut else state
 
     def _rules_of(self, store: RulesStore, state: InitialState) -> ChunkRules:
@@ -248,6 +254,7 @@ class InitialQuestions:
     def _looked(self, connection: PostgresConnection) -> ServerView:
         view = look(connection, self._stream.slot)
         check_usable(view, self._stream.slot)
+        self.view = view
         return view
 
     def _described(self, connection: PostgresConnection) -> tuple[TableDescription, PublishedTable]:

@@ -41,6 +41,8 @@ class InitialState:
         wal: the log, as it is read afterwards.
         table: the table, and where the stream begins.
         row_bytes: about how many bytes a row has.
+        table_rows: about how many rows the table had when the query began.
+        rows: how many those chunks had that are read and committed.
         waits_for: all transactions before this one must be over.
         waits: how often it has to wait.
         next_low: where the next chunk begins; None for the first one.
@@ -55,6 +57,8 @@ class InitialState:
     wal: WalSplit
     table: ChunkedTable
     row_bytes: int = 100
+    table_rows: int = 0
+    rows: int = 0
     waits_for: int = 0
     waits: int = 0
     next_low: Bound | None = None
@@ -64,16 +68,20 @@ class InitialState:
     high: int = 0
 
     def to_json(self) -> JsonValue:
-        """Return the state as an offset has it: nothing of the chunks once they are read."""
+        """Return the state as an offset has it: of the chunks how many there were, once they are read."""
         state: JsonObject = {"phase": self.phase.value, "query": self.query}
         if self.phase is Phase.DONE:
-            return state
+            return {**state, "next": [self.next_number, None], "rows": self.rows}
         state |= {"wal": self.wal.to_json(), "table": self.table.to_json(), "rowBytes": self.row_bytes}
+        if self.rows:
+            state["rows"] = self.rows
         if self.phase is Phase.WAITING:
             state |= {"waitsFor": self.waits_for, "waits": self.waits}
-        if self.phase is Phase.CHUNKS:
+        else:
             low: JsonValue = None if self.next_low is None else list(self.next_low)
             state |= {"next": [self.next_number, low], "isCut": self.is_cut}
+        if not self.is_cut:
+            state["tableRows"] = self.table_rows
         if self.rules is not None:
             state |= {"rules": self.rules, "high": self.high}
         return state
@@ -87,21 +95,31 @@ class InitialState:
         """
         try:
             phase = Phase(raw["phase"])
+            number, low = raw.get("next", (0, None))
             if phase is Phase.DONE:
                 nothing = WalSplit("", "", 0, 0)
-                return InitialState(phase, raw["query"], nothing, ChunkedTable(0, False, (), "", 0, 0))
-            number, low = raw.get("next", (0, None))
+                return InitialState(
+                    phase,
+                    raw["query"],
+                    nothing,
+                    ChunkedTable(0, False, (), "", 0, 0),
+                    rows=raw.get("rows", 0),
+                    next_number=number,
+                    is_cut=True,
+                )
             return InitialState(
                 phase=phase,
                 query=raw["query"],
                 wal=WalSplit.from_json(raw["wal"]),
                 table=ChunkedTable.from_json(raw["table"]),
                 row_bytes=raw["rowBytes"],
+                table_rows=raw.get("tableRows", 0),
+                rows=raw.get("rows", 0),
                 waits_for=raw.get("waitsFor", 0),
                 waits=raw.get("waits", 0),
                 next_low=None if low is None else tuple(low),
                 next_number=number,
-                is_cut=raw.get("isCut", False),
+                is_cut=raw.get("isCut", phase is Phase.LIVE),
                 rules=raw.get("rules"),
                 high=raw.get("high", 0),
             )
@@ -112,6 +130,10 @@ class InitialState:
         """Return the state after the next chunk is assigned, and that chunk."""
         chunk = ChunkSplit(self.next_number, self.next_low, high, self.table)
         return replace(self, next_low=high, next_number=self.next_number + 1, is_cut=high is None), chunk
+
+    def splits_left(self, chunk_rows: int) -> int:
+        """Return how many chunks are about to be cut still: at least one, as long as the last one is not."""
+        return 0 if self.is_cut else max(1, -(-self.table_rows // chunk_rows) - self.next_number)
 
     def live(self) -> InitialState:
         """Return the state after the last chunk is read: the log goes by the chunks' sights."""
@@ -133,3 +155,9 @@ def rules_with(
         sight, high = (None, 0) if note is None else (note["snapshot"], note["high"])
         rules = rules.plus(chunk.low, sight, high)
     return rules
+
+
+def rows_in(notes: Mapping[SplitPath, JsonValue]) -> int:
+    """Return how many rows the chunks of these notes had; those of earlier versions do not say it."""
+    contents: list[Any] = [note for note in notes.values() if note is not None]
+    return sum(note.get("rows", 0) for note in contents)

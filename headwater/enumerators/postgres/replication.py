@@ -19,7 +19,7 @@ from headwater.core.redaction import logger_of
 from headwater.enumerators.postgres.connection import PostgresConnection, is_readable, mapped_errors
 from headwater.enumerators.postgres.errors import server_error
 from headwater.enumerators.postgres.settings import SOURCE
-from headwater.enumerators.postgres.split import lsn_text
+from headwater.enumerators.postgres.split import Commit, lsn_text
 from headwater.enumerators.postgres.table import quoted
 
 log = logger_of(__name__)
@@ -29,7 +29,8 @@ _XLOG_DATA: Final = ord("w")
 _KEEPALIVE: Final = ord("k")
 _BEGIN: Final = ord("B")
 _HEADER_BYTES: Final = 25
-_EPOCH_MICROS: Final = 946_684_800_000_000
+EPOCH_MICROS: Final = 946_684_800_000_000
+"""The year 2000, where times of the protocol begin, since 1970."""
 _PAUSE_S: Final = 0.0015
 """Between two reads: a server that sends each change alone then sends many, and takes half the time."""
 _GATHERING_S: Final = 0.1
@@ -43,7 +44,7 @@ _CONFIRM_S: Final = 1.0
 
 def now_micros() -> int:
     """Return the time as the protocol has it."""
-    return time.time_ns() // 1_000 - _EPOCH_MICROS
+    return time.time_ns() // 1_000 - EPOCH_MICROS
 
 
 class ReplicationStream:
@@ -93,6 +94,8 @@ class ReplicationStream:
         self._ping_s = _PING_S
         self.sent_lsn = 0
         """Everything before is sent, as far as the server has told it."""
+        self.coming: Commit | None = None
+        """The first transaction that begins in the messages read since the caller has set it to None."""
         self._tell(asks=True)
 
     def confirm(self, lsn: int) -> None:
@@ -118,6 +121,8 @@ class ReplicationStream:
         while size < most_bytes:
             taken = self._take(messages, most_bytes - size)
             size += taken
+            if messages and self.coming is None:
+                self.coming = _begun(messages[0])
             if self.sent_lsn >= stop or woken.is_set():
                 break
             if taken:
@@ -213,15 +218,22 @@ def _readable_bytes(descriptor: int) -> int:
     return int(struct.unpack("i", count)[0])
 
 
-def first_transaction(stream: ReplicationStream, stop: int, woken: threading.Event) -> int | None:
-    """Return where the commit record of the first transaction lies that is sent; None for none in the range.
+def _begun(message: memoryview) -> Commit | None:
+    """Return the commit of the transaction that begins with a message; None if none does."""
+    if message[_HEADER_BYTES] != _BEGIN:
+        return None
+    lsn, micros = struct.unpack_from(">QQ", message, _HEADER_BYTES + 1)
+    return Commit(lsn, (micros + EPOCH_MICROS) // 1_000)
+
+
+def first_transaction(stream: ReplicationStream, stop: int, woken: threading.Event) -> Commit | None:
+    """Return the commit of the first transaction that is sent; None for none in the range.
 
     Nothing is sent that the publication does not have, whatever is in the log.
     """
     while True:
         for message in stream.read(1, stop, woken):
-            if message[_HEADER_BYTES] == _BEGIN:
-                lsn: int = struct.unpack_from(">Q", message, _HEADER_BYTES + 1)[0]
-                return lsn
+            if (first := _begun(message)) is not None:
+                return first
         if stream.sent_lsn >= stop or woken.is_set():
             return None

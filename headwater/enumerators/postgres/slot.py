@@ -25,7 +25,8 @@ SELECT (SELECT system_identifier FROM pg_control_system())::text,
        pg_snapshot_xmin(pg_current_snapshot())::text,
        (pg_snapshot_xmin(pg_current_snapshot())::text::bigint
         + age(pg_snapshot_xmin(pg_current_snapshot())::xid))::text,
-       current_database()::text
+       current_database()::text,
+       (extract(epoch FROM clock_timestamp()) * 1000)::bigint::text
 """
 """The end of a snapshot is behind the last transaction that is over: later ones may run, and be in the log.
 So the next id comes from ``age``, which counts up to it."""
@@ -78,6 +79,7 @@ class ServerView:
         next_xid: no transaction has this id or a later one yet.
         database: of the connection.
         slot: the slot; None if there is none of that name.
+        now_ms: the time by its clock, in ms since 1970.
     """
 
     system_id: str
@@ -88,6 +90,14 @@ class ServerView:
     next_xid: int
     database: str
     slot: SlotView | None
+    now_ms: int = 0
+
+    @property
+    def kept_bytes(self) -> int | None:
+        """How much of its log the server keeps for the slot; None if there is none, or it is lost."""
+        if self.slot is None or self.slot.restart is None:
+            return None
+        return max(0, self.flush_lsn - self.slot.restart)
 
 
 def look(connection: PostgresConnection, slot: str) -> ServerView:
@@ -102,7 +112,7 @@ def look(connection: PostgresConnection, slot: str) -> ServerView:
         # The slot first: its confirmed LSN does not lie behind the one that is asked for after it.
         row = connection.execute(_SLOT.format(since=since, slot=slot).encode()).fetchone()
         server: Any = connection.execute(_SERVER.encode()).fetchone()
-    system_id, is_standby, walfile, flush, oldest, newest, database = server
+    system_id, is_standby, walfile, flush, oldest, newest, database, now_ms = server
     return ServerView(
         system_id=system_id,
         is_standby=is_standby,
@@ -112,6 +122,7 @@ def look(connection: PostgresConnection, slot: str) -> ServerView:
         next_xid=int(newest),
         database=database,
         slot=None if row is None else _slot_view(slot, row),
+        now_ms=int(now_ms),
     )
 
 

@@ -37,6 +37,19 @@ class LogTable:
 
 
 @dataclass(frozen=True, slots=True)
+class Commit:
+    """The end of a transaction.
+
+    Attributes:
+        lsn: where its commit record begins.
+        time_ms: when it was committed, by the server's clock, in ms since 1970.
+    """
+
+    lsn: int
+    time_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class WalSplit(Split):
     """The changes of tables that a replication slot gives. Unbounded.
 

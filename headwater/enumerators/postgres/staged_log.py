@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
-from headwater.enumerators.postgres.split import WalSplit
+from headwater.enumerators.postgres.split import Commit, WalSplit
 from headwater.enumerators.postgres.stream_settings import StreamSettings
 
 
@@ -17,11 +17,13 @@ class LogEnd:
         until: all transactions before it are durable, whole.
         last: the last of these.
         timeline: of the server that wrote them.
+        coming: the first commit that has come, or begun to come, and is not durable yet; None for none.
     """
 
     until: int
     last: int
     timeline: int
+    coming: Commit | None = None
 
 
 class StagedLog(ABC):
@@ -72,8 +74,8 @@ class StagedLog(ABC):
         """
 
     @abstractmethod
-    def first(self, position: int) -> int | None:
-        """Return where the first whole transaction at or behind a position lies; None for none. Blocks."""
+    def first(self, position: int) -> Commit | None:
+        """Return the commit of the first whole transaction at or behind a position; None for none. Blocks."""
 
     @abstractmethod
     def release(self, position: int) -> None:

@@ -74,6 +74,7 @@ class ChunkReader(SplitReader[CopiedRows, ChunkSplit, int]):
         self._stream: CopyStream | None = None
         self._columns: Sequence[PostgresColumn] = ()
         self._snapshot = ""
+        self._rows = 0
 
     def handle_splits_changes(self, added: Sequence[SplitRange[ChunkSplit, int]]) -> None:
         self._ranges.extend(added)
@@ -94,6 +95,7 @@ class ChunkReader(SplitReader[CopiedRows, ChunkSplit, int]):
             )
             rows = stream.rows()
             if rows is not None:
+                self._rows += rows.rows
                 return RecordsWithSplitIds(records={path: [CopiedRows(self._columns, rows)]})
             note = self._close_chunk()
         except SourceError:
@@ -126,6 +128,7 @@ class ChunkReader(SplitReader[CopiedRows, ChunkSplit, int]):
             connection.execute(_ALL_ROWS)
             seen: Any = connection.execute(_SEEN).fetchone()
         is_standby, self._snapshot = seen
+        self._rows = 0
         if is_standby:
             raise SourceError(
                 "this server is a standby, which does not tell which transactions it shows: give the address "
@@ -166,7 +169,8 @@ class ChunkReader(SplitReader[CopiedRows, ChunkSplit, int]):
         self._end_stream()
         with mapped_errors("a transaction"):
             connection.execute("COMMIT")
-        return {"snapshot": self._snapshot, "high": flushed(connection, self._clock, self._settings)}
+        high = flushed(connection, self._clock, self._settings)
+        return {"snapshot": self._snapshot, "high": high, "rows": self._rows}
 
     def _end_stream(self) -> None:
         if self._stream is not None:

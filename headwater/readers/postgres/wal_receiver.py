@@ -18,7 +18,7 @@ from headwater.core.state_store import StateStore
 from headwater.enumerators.postgres.replication import ReplicationStream
 from headwater.enumerators.postgres.settings import SOURCE, PostgresSettings
 from headwater.enumerators.postgres.slot_reading import APPLICATION, SlotReading
-from headwater.enumerators.postgres.split import WalSplit
+from headwater.enumerators.postgres.split import Commit, WalSplit
 from headwater.enumerators.postgres.staged_log import LogEnd, StagedLog
 from headwater.readers.postgres.wal_chunk import WalChunk, WalProgress
 from headwater.readers.postgres.wal_segments import SegmentHead, WalSegment, WalSegments, begins, forms_in
@@ -74,6 +74,7 @@ class WalReceiver(StagedLog):
         self._target = 0
         self._error: Exception | None = None
         self._writing: WalLogWriter | None = None
+        self._stream: ReplicationStream | None = None
         self._released = -1
 
     def start(self, split: WalSplit, position: int) -> str:
@@ -101,7 +102,8 @@ class WalReceiver(StagedLog):
         with self._changed:
             if self._error is not None:
                 raise self._error
-            return self._end
+            stream = self._stream
+            return replace(self._end, coming=self._end.coming or (stream.coming if stream else None))
 
     def reach(self, lsn: int) -> LogEnd:
         with self._changed:
@@ -116,7 +118,7 @@ class WalReceiver(StagedLog):
             )
         return self.end()
 
-    def first(self, position: int) -> int | None:
+    def first(self, position: int) -> Commit | None:
         until = self.end().until
         found = self._found()
         number = found.number_at(position)
@@ -126,10 +128,10 @@ class WalReceiver(StagedLog):
             segment = found.get(each) if each >= number else None
             if segment is None:
                 continue
-            lsns = begins(segment.chunk)[0]
-            lsns = lsns[(lsns >= position) & (lsns < until)]
-            if len(lsns):
-                return int(lsns[0])
+            begun = begins(segment.chunk)
+            wanted = np.flatnonzero((begun.lsns >= position) & (begun.lsns < until))
+            if len(wanted):
+                return begun.commit(int(wanted[0]))
         return None
 
     def release(self, position: int) -> None:
@@ -188,6 +190,7 @@ class WalReceiver(StagedLog):
             try:
                 # A receiver that was fenced may not confirm: its connection is newer than the other's.
                 writing.segments.check()
+                self._stream = stream
                 while not self._closed.is_set():
                     self._step(writing, stream)
                     retry.succeeded()
@@ -196,6 +199,7 @@ class WalReceiver(StagedLog):
             except TransientSourceError as error:
                 self._clock.wait(self._closed, retry.failed(error))
             finally:
+                self._stream = None
                 stream.close()
 
     def _opened(self, writing: WalLogWriter) -> ReplicationStream:
@@ -222,7 +226,8 @@ class WalReceiver(StagedLog):
         if self._confirms.is_set():
             stream.confirm(writing.end.until)
         with self._changed:
-            self._end = writing.end
+            self._end = replace(writing.end, coming=writing.newest if writing.progress.is_open else None)
+            stream.coming = None
             self._sent = 0 if writing.progress.is_open else stream.sent_lsn
             self._changed.notify_all()
 
@@ -251,6 +256,8 @@ class WalLogWriter:
         self.progress = WalProgress(position, _NEVER)
         self.end = LogEnd(position, -1, split.timeline)
         self.confirmed = position
+        self.newest: Commit | None = None
+        """The last transaction that has begun to come."""
         self._forms: dict[int, bytes] = {}
         self._xid = 0
         self._known = 0
@@ -279,12 +286,13 @@ class WalLogWriter:
         start = self.progress.lsn
         is_inside = self.progress.is_open
         self.progress.add(chunk)
-        lsns, xid = begins(chunk)
-        if xid is not None:
-            self._xid += _difference(xid, self._xid)
+        begun = begins(chunk)
+        if begun.xid is not None:
+            self._xid += _difference(begun.xid, self._xid)
+            self.newest = begun.commit(-1)
         until = self.progress.lsn
         # What began in earlier segments counts too: where it has ended here, it is before the new end.
-        known = np.append(lsns, [self.end.last, start if is_inside else -1])
+        known = np.append(begun.lsns, [self.end.last, start if is_inside else -1])
         self._put(start, until, int(known[known < until].max(initial=-1)), chunk, is_inside=is_inside)
         self._forms |= forms_in(chunk)
 

@@ -15,8 +15,9 @@ import pyarrow as pa
 
 from headwater.core.jsons import dumps
 from headwater.core.state_store import StateStore
+from headwater.enumerators.postgres.replication import EPOCH_MICROS
 from headwater.enumerators.postgres.slot import lost
-from headwater.enumerators.postgres.split import WalSplit, lsn_text
+from headwater.enumerators.postgres.split import Commit, WalSplit, lsn_text
 from headwater.readers.kernels.arrays import ByteArray, Int64Array
 from headwater.readers.postgres import wal_layout as L
 from headwater.readers.postgres.wal_chunk import WalChunk
@@ -106,15 +107,34 @@ class WalSegment:
         return WalSegment(head, known, WalChunk(content, ends, head.newest_xid))
 
 
-def begins(chunk: WalChunk) -> tuple[Int64Array, int | None]:
-    """Return the commit record of each transaction that begins in a chunk, and the 32-bit id of the first."""
+@dataclass(frozen=True, slots=True)
+class Begins:
+    """The transactions that begin in a chunk.
+
+    Attributes:
+        lsns: where the commit record of each begins.
+        times_ms: when each was committed, in ms since 1970.
+        xid: the 32-bit id of the first; None for no transaction.
+    """
+
+    lsns: Int64Array
+    times_ms: Int64Array
+    xid: int | None
+
+    def commit(self, at: int) -> Commit:
+        """Return one of the commits."""
+        return Commit(int(self.lsns[at]), int(self.times_ms[at]))
+
+
+def begins(chunk: WalChunk) -> Begins:
+    """Return the transactions that begin in a chunk."""
     at = _indices(chunk, _BEGIN)
     if not len(at):
-        return np.zeros(0, np.int64), None
-    places = _starts(chunk)[at][:, None] + L.HEADER_BYTES + 1 + np.arange(8)
-    lsns: Int64Array = np.ascontiguousarray(chunk.data[places]).view(">u8").ravel().astype(np.int64)
+        return Begins(np.zeros(0, np.int64), np.zeros(0, np.int64), None)
+    places = _starts(chunk)[at][:, None] + L.HEADER_BYTES + 1 + np.arange(16)
+    fields = np.ascontiguousarray(chunk.data[places]).view(">u8").astype(np.int64)
     (xid,) = struct.unpack_from(">I", chunk.message(int(at[0])), 17)
-    return lsns, xid
+    return Begins(fields[:, 0], (fields[:, 1] + EPOCH_MICROS) // 1_000, xid)
 
 
 def forms_in(chunk: WalChunk) -> dict[int, bytes]:

@@ -116,7 +116,10 @@ def _query(history: QueryHistory) -> JsonObject:
         "batch_id": last.batch_id if last else None,
         "splits": len(last.splits) if last else 0,
         "lag": last.total_lag if last else None,
-        "arrival_rate": _arrival_rate(batches),
+        "unit": lag.unit if lag else "",
+        "snapshot": _snapshot(batches),
+        # Rows that were read and bytes that were not do not add up.
+        "arrival_rate": None if lag and lag.unit else _arrival_rate(batches),
         "caught_up_ms": _caught_up_ms(batches),
         "rate": 0.0 if history.state == "idle" else rows_per_second[-1] if rows_per_second else None,
         "duration_ms": last.duration_ms if last else None,
@@ -147,13 +150,27 @@ def _arrival_rate(batches: Sequence[BatchReport]) -> float | None:
 def _caught_up_ms(batches: Sequence[BatchReport]) -> int | None:
     """Return the time until nothing is left to read, as the lag fell lately; None if it did not fall."""
     recent = batches[-_TREND:]
-    lags = [batch.total_lag for batch in recent]
-    if len(lags) < 2 or lags[0] is None or lags[-1] is None:
+    return _zero_in_ms(recent, [batch.total_lag for batch in recent])
+
+
+def _snapshot(batches: Sequence[BatchReport]) -> JsonObject | None:
+    """Return how far the query is with its bounded splits, and when it has read them; None without any."""
+    recent = batches[-_TREND:]
+    progress = [batch.lag.snapshot if batch.lag else None for batch in recent]
+    if not progress or progress[-1] is None:
         return None
-    if lags[-1] == 0:
+    left_ms = _zero_in_ms(recent, [each.left if each else None for each in progress])
+    return {**asdict(progress[-1]), "left_ms": left_ms}
+
+
+def _zero_in_ms(batches: Sequence[BatchReport], values: Sequence[int | None]) -> int | None:
+    """Return when a value is 0 if it falls as it did over these batches; None if it did not fall."""
+    if len(values) < 2 or values[0] is None or values[-1] is None:
+        return None
+    if values[-1] == 0:
         return 0
-    fallen = lags[0] - lags[-1]
-    return None if fallen <= 0 else lags[-1] * (recent[-1].started_ms - recent[0].started_ms) // fallen
+    fallen = values[0] - values[-1]
+    return None if fallen <= 0 else values[-1] * (batches[-1].started_ms - batches[0].started_ms) // fallen
 
 
 def _details(history: QueryHistory, request: ViewRequest, now_ms: int) -> JsonObject:

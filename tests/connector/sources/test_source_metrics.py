@@ -205,5 +205,6 @@ def test_pages_of_an_api_that_are_left_out_are_counted(tmp_path: Path, bad_pages
 def test_every_metric_has_a_test_here_that_makes_it_move() -> None:
     # Two need clocks of their own: tests/connector/*/test_coordinator.py and test_user_sources_event_time.py.
     elsewhere = {"sourceIdleTime", "lateInColumn"}
-    tested = Path(__file__).read_text()
+    postgres = Path(__file__).with_name("postgres") / "test_postgres_lag.py"
+    tested = Path(__file__).read_text() + postgres.read_text()
     assert [name for name in SOURCE_METRICS.keys() - elsewhere if f'["{name}"]' not in tested] == []

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import time
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from headwater.connector.spark.lag import LagListener, lag_of
+from headwater.connector.spark.lag import LagListener, SnapshotProgress, lag_of
 from headwater.core.losses import NO_LOSSES
 
 
@@ -52,6 +53,7 @@ def test_lag_is_the_heads_less_what_was_read_by_partition_and_in_total() -> None
             "late_in_column": 0,
             "metrics": {},
             "has_ended": False,
+            "unit": "",
         }
     }
     assert str(listener) == "orders: batch 7, 1,234 rows/s, lag 20 (orders-0 20)"
@@ -172,6 +174,41 @@ def test_metrics_of_several_sources_are_joined_as_each_says_and_errors_are_shown
     assert str(lag) == "orders: batch 7, 1,234 rows/s, lag 0, 3 records in error"
 
 
+def test_bytes_age_snapshot_and_what_the_server_keeps_are_in_the_line_of_a_query() -> None:
+    metrics = {
+        "numSnapshotSplitsFinished": 8,
+        "numSnapshotSplitsRemaining": 16,
+        "numSnapshotRows": 2_000_000,
+        "retainedBytes": 70_000,
+    }
+    end = {"source": "postgres", "positions": {"wal": 10}}
+    latest = {**end, "unit": "bytes"}
+    in_snapshot = lag_of("orders", 7, 250_000.0, [(end, {**latest, "metrics": metrics})])
+    assert in_snapshot is not None
+    assert in_snapshot.snapshot == SnapshotProgress(8, 16, 2_000_000)
+    behind = lag_of(
+        "orders",
+        31,
+        5_000.0,
+        [
+            (
+                end,
+                {
+                    **latest,
+                    "positions": {"wal": 1_500_010},
+                    "metrics": {"lagTime": 4_200, "retainedBytes": 90_000},
+                },
+            )
+        ],
+    )
+    documented = Path("docs/postgres.md").read_text()
+    for lag in (in_snapshot, behind):
+        assert f"\n{lag}\n" in documented
+    beside_records = lag_of("orders", 7, 5.0, [(end, {**end, "unit": "bytes"}), (end, end)])
+    assert beside_records is not None
+    assert (beside_records.unit, beside_records.snapshot) == ("", None)
+
+
 def test_a_query_with_nothing_to_do_grows_idle_though_spark_reports_no_progress(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -179,11 +216,11 @@ def test_a_query_with_nothing_to_do_grows_idle_though_spark_reports_no_progress(
     monkeypatch.setattr(time, "monotonic", lambda: next(clock_s))
     listener = LagListener()
     listener.onQueryProgress(
-        progress(source({"a": {"0": 1}}, {"a": {"0": 1}}, metrics={"sourceIdleTime": 5}))
+        progress(source({"a": {"0": 1}}, {"a": {"0": 1}}, metrics={"sourceIdleTime": 5, "lagTime": 70}))
     )
-    assert listener.queries()[0].metrics == {"sourceIdleTime": 5}
+    assert listener.queries()[0].metrics == {"sourceIdleTime": 5, "lagTime": 70}
     listener.onQueryIdle(SimpleNamespace(runId="a-run"))
-    assert listener.queries()[0].metrics == {"sourceIdleTime": 9_005}
+    assert listener.queries()[0].metrics == {"sourceIdleTime": 9_005, "lagTime": 0}
 
 
 def test_lag_in_barrier_mode_is_as_the_outside_tells_it() -> None:

@@ -177,11 +177,11 @@ def test_wal_without_changes_is_noted_and_read_as_nothing(rng: random.Random) ->
 
 def test_begins_and_forms_of_a_chunk_are_found_in_its_bytes() -> None:
     chunk = WalChunk.of(_connection([(5, 9, [(TABLE, "a")]), (8, 10, [(OTHER, "B")])], 0), 0)
-    lsns, xid = begins(chunk)
-    found: Any = lsns.tolist()
-    assert (found, xid) == ([5, 8], 9)
+    found = begins(chunk)
+    lsns: Any = found.lsns.tolist()
+    assert (lsns, found.xid) == ([5, 8], 9)
     assert forms_in(chunk) == {TABLE: _form(TABLE), OTHER: _form(OTHER)}
-    assert begins(WalChunk.of([], 0))[1] is None
+    assert begins(WalChunk.of([], 0)).xid is None
 
 
 def test_ids_of_a_connection_that_lasts_for_billions_of_transactions_keep_their_64_bits() -> None:

@@ -36,6 +36,7 @@ class ScriptedQuery:
         behind: int = 50,
         fronts_ms: dict[str, int] | None = None,
         metrics: dict[str, int] | None = None,
+        unit: str = "",
         **fields: Any,
     ) -> None:
         """Report a batch that read so many rows of each split; split ``n`` is then ``n * behind`` behind."""
@@ -53,7 +54,7 @@ class ScriptedQuery:
                 timestamp=self._time(),
                 numInputRows=rows,
                 processedRowsPerSecond=float(rows),
-                sources=[source(before, self._positions, self._heads, fronts_ms, metrics)],
+                sources=[source(before, self._positions, self._heads, fronts_ms, metrics, unit=unit)],
                 **fields,
             )
         )
@@ -111,10 +112,13 @@ def source(
     heads: Any,
     fronts_ms: dict[str, int] | None = None,
     metrics: dict[str, int] | None = None,
+    *,
+    unit: str = "",
     **more: Any,
 ) -> SimpleNamespace:
     latest: dict[str, Any] = {} if fronts_ms is None else {"fronts_ms": {"orders": fronts_ms}}
     latest |= {"reads": "orders"} if metrics is None else {"reads": "orders", "metrics": metrics}
+    latest |= {"unit": unit} if unit else {}
     return SimpleNamespace(
         description="",
         startOffset=offset(before),

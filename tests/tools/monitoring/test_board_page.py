@@ -166,6 +166,43 @@ def test_metrics_of_the_sources_are_shown_in_their_units_with_what_they_mean(pag
         assert "100 rows, 2.5 MB seen" in page.text("#tiles")
 
 
+def test_a_snapshot_has_a_bar_until_it_is_read_and_bytes_and_ages_have_their_units(page: Page) -> None:
+    histories, watcher = watched()
+    query = ScriptedQuery(watcher, "orders", splits=2)
+    query.start()
+    for finished in (0, 8, 16):
+        query.report(
+            behind=1_500_000,
+            unit="bytes",
+            metrics={
+                "numSnapshotSplitsFinished": finished,
+                "numSnapshotSplitsRemaining": 64 - finished,
+                "numSnapshotRows": finished * 250_000,
+                "retainedBytes": 70_000_000,
+                "lagTime": 4_200,
+            },
+        )
+    with serving(histories) as server:
+        page.open(server)
+        assert page.text(".query .told") == "batch 2 · 200/s · lag 1.5 MB · snapshot 25 %"
+        assert page.run("[snapshot.value, snapshot.max, snapshot.matches(':indeterminate')]") == [
+            16,
+            64,
+            False,
+        ]
+        told = "25 %: 16 of about 64 splits read and committed, 4M rows; the rest in about 6.0 s"
+        assert page.text("#snapshot-told") == told
+        tiles = dict(zip(page.texts("#tiles dt"), page.texts("#tiles dd"), strict=True))
+        assert tiles["lag"].startswith("1.5 MB")
+        assert tiles["oldest unread"].startswith("4.2 s")
+        assert "comes in" not in tiles, "rows and bytes do not add up"
+        assert page.texts("#splits .measure:has(.lag) b") == ["1.5 MB", "0 bytes"]
+        shown = dict(zip(page.texts("#metrics dt"), page.texts("#metrics dd"), strict=True))
+        assert shown["retainedBytes"] == "70 MB"
+        query.report(metrics={"numSnapshotSplitsFinished": 64, "numSnapshotSplitsRemaining": 0})
+        page.until(lambda: not page.all("#snapshot-section"))
+
+
 def test_event_time_of_each_split_and_who_holds_back_the_others(page: Page) -> None:
     histories, watcher = watched()
     query = ScriptedQuery(watcher, "orders", splits=2)

@@ -149,7 +149,8 @@ function summary(query, nowMs) {
   if (query.state === "failed") return query.message;
   const parts = [query.batch_id === null ? "no batch yet" : `batch ${query.batch_id}`];
   if (query.rate !== null) parts.push(rate(query.rate));
-  if (query.lag !== null) parts.push(`lag ${number(query.lag)}`);
+  if (query.lag !== null) parts.push(`lag ${lagText(query)}`);
+  if (query.snapshot && query.snapshot.left) parts.push(`snapshot ${percent(query.snapshot)}`);
   if (query.runs > 1) parts.push(`started ${query.runs} times`);
   const silentMs = nowMs - query.heard_ms;
   if (query.heard_ms !== null && silentMs > 5000) parts.push(`heard ${duration(silentMs)} ago`);
@@ -167,10 +168,11 @@ function showDetails(query, details, nowMs) {
   byId("message").hidden = !query.message;
   byId("message").textContent = query.message;
   showTiles(query, nowMs, details.metrics);
+  showSnapshot(query.snapshot);
   showMetrics(details.metrics);
   showBatches(details.batches);
   table("epochs", details.epochs, [...new Set(details.epochs.flatMap(Object.keys))]);
-  showSplits(details.splits);
+  showSplits(details.splits, query.unit);
   table("lost", details.lost, ["time_ms", "split", "first", "until", "found"]);
 }
 
@@ -195,8 +197,9 @@ function showTiles(query, nowMs, metrics) {
     ["state", query.state, query.runs > 1 ? `started ${query.runs} times` : "", query.state === "failed"],
     ["batch", number(query.batch_id), query.duration_ms === null ? "" : `took ${duration(query.duration_ms)}`],
     ["rate", rate(query.rate), seen(query, known.numBytesIn)],
-    ["lag", number(query.lag), `${plural(query.splits, "split")}${caughtUp(query)}`],
+    ["lag", lagText(query), `${plural(query.splits, "split")}${caughtUp(query)}`],
   ];
+  if (known.lagTime) tiles.push(["oldest unread", duration(known.lagTime), "ago, when the last batch was planned"]);
   if (query.arrival_rate !== null) tiles.push(["comes in", rate(query.arrival_rate), "at the source, lately"]);
   if (query.front_ms !== null) tiles.push(["event time read", clock(query.front_ms), behind(query.front_ms)]);
   if (query.held_back_by) tiles.push(["event time skew", duration(query.skew_ms), `held back by ${query.held_back_by}`]);
@@ -208,6 +211,25 @@ function showTiles(query, nowMs, metrics) {
   byId("tiles").replaceChildren(...tiles.map(([name, value, more, isAlarm]) =>
     element("div", { className: isAlarm ? "alarm" : "" }, element("dt", { textContent: name }),
       element("dd", { textContent: value }, element("small", { textContent: more })))));
+}
+
+function percent({ finished, left }) {
+  return `${Math.floor(100 * finished / (finished + left))} %`;
+}
+
+function showSnapshot(snapshot) {
+  const isShown = Boolean(snapshot && snapshot.left);
+  byId("snapshot-section").hidden = !isShown;
+  if (!isShown) return;
+  const { finished, left, rows, left_ms: leftMs } = snapshot;
+  Object.assign(byId("snapshot"), { max: finished + left, value: finished });
+  byId("snapshot-told").textContent = `${percent(snapshot)}: ${number(finished)} of about `
+    + `${plural(finished + left, "split")} read and committed, ${plural(rows, "row")}`
+    + (leftMs === null ? "" : `; the rest in about ${duration(leftMs)}`);
+}
+
+function lagText(query) {
+  return query.lag !== null && query.unit === "bytes" ? size(query.lag) : number(query.lag);
 }
 
 function caughtUp(query) {
@@ -278,7 +300,7 @@ function median(values) {
   return sorted[Math.floor(sorted.length / 2)] || 0;
 }
 
-function showSplits(splits) {
+function showSplits(splits, unit) {
   const hasFronts = splits.rows.some((row) => row.front_ms !== null);
   document.querySelector("#splits .front").hidden = !hasFronts;
   byId("splits").tBodies[0].replaceChildren(...splits.rows.map((row) => {
@@ -286,7 +308,7 @@ function showSplits(splits) {
     front.hidden = !hasFronts;
     return element("tr", {},
       element("td", { className: "split", textContent: row.kept ? `${row.split} (out of sight)` : row.split }),
-      element("td", {}, measure("lag", row.lag === null ? UNKNOWN : number(row.lag), row.lag, splits.most_lag, row.lags)),
+      element("td", {}, measure("lag", lagText({ lag: row.lag, unit }), row.lag, splits.most_lag, row.lags)),
       element("td", {}, measure("rate", rate(row.rate), row.rate, splits.most_rate, row.rates)),
       front,
       element("td", { className: "position", textContent: exact(row.position) }));

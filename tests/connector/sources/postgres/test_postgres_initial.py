@@ -545,7 +545,7 @@ def test_offsets_stay_small_however_many_chunks_there_are(make: Make) -> None:
     table.engine.run()
     assert len(table.engine.offsets) >= 160 // 16
     assert max(map(len, table.engine.offsets)) < 20_000
-    assert json.loads(table.engine.offsets[-1])["state"].keys() == {"phase", "query"}
+    assert json.loads(table.engine.offsets[-1])["state"].keys() == {"phase", "query", "next", "rows"}
 
 
 def _wait_for(table: ChangedTable, question: str) -> None:
