@@ -9,6 +9,7 @@
 * `coordinator`: the coordinator of planned mode: decides where a batch ends before it is read;
 * `event_time_options`: the options of alignment by event time, for sources in planned mode that find the
   position of a time;
+* `next_batch`: the next batch of a query in planned mode: how far it reads each split;
 * `offsets`: the offset of planned mode: the part of an entry in Spark's offset log that is about a source;
 * `options`: the options that every source in planned mode has, and the settings made of them;
 * `planning`: from ranges to tasks;

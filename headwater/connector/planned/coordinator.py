@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic
@@ -13,14 +12,8 @@ from headwater.connector.coordination.coordinator import SourceCoordinator, chec
 from headwater.connector.coordination.coordinator_loop import CoordinatorLoop
 from headwater.connector.coordination.enumerator_driver import EnumeratorDriver
 from headwater.connector.coordination.round_context import PlannedRoundContext
-from headwater.connector.planned.admission import (
-    Admission,
-    AvailableNowTarget,
-    ReadLimits,
-    all_bounded,
-    backlog_metrics,
-)
-from headwater.connector.planned.batch_sizing import BatchSizing
+from headwater.connector.planned.admission import ReadLimits
+from headwater.connector.planned.next_batch import NextBatch
 from headwater.connector.planned.offsets import (
     PlannedOffset,
     PlannedOffsetCodec,
@@ -35,8 +28,6 @@ from headwater.connector.planned.task_reports import TaskReports
 from headwater.connector.time_column import check_time_column
 from headwater.core.clock import Clock, SystemClock
 from headwater.core.enumerator import KeptSplit, PlannedSplitEnumerator, SplitRequest
-from headwater.core.errors import ContractError
-from headwater.core.identity_cache import IdentityCache
 from headwater.core.jsons import JsonObject, JsonValue
 from headwater.core.losses import NO_LOSSES, Losses, LostRange
 from headwater.core.metrics import IDLE_TIME, RETRIES
@@ -105,28 +96,15 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
             create=lambda: source.create_enumerator(context),
             restore=lambda checkpoint: source.restore_enumerator(context, checkpoint),
         )
-        self._limits = limits
-        self._admission = Admission(limits, clock)
-        self._sizing = (
-            BatchSizing(limits.target, source, clock, wall_ms) if limits.target is not None else None
-        )
+        self._next = NextBatch(source, limits, context, clock, wall_ms)
         self._task_counts = TaskCounts(clock)
-        self._in_order: IdentityCache[[Mapping[SplitPath, SplitT]], list[SplitPath]] = IdentityCache(sorted)
-        self._heads: Mapping[SplitPath, PositionT] = {}
-        self._fronts_ms: Mapping[SplitPath, int] = {}
-        self._available_now = AvailableNowTarget(source)
-        self._clock = clock
-        # As of the last look: what is there and not planned. None before it.
-        self._backlog: Mapping[str, int] | None = None
-        self._counts_bytes = False
-        self._busy_ms = clock.monotonic_ms()
 
     def initial_offset(self) -> JsonObject:
         return self._codec.genesis()
 
     def prepare_for_available_now(self) -> None:
         """From now on nothing is read beyond the heads that the next `plan_next` captures."""
-        self._available_now.begin()
+        self._next.available_now.begin()
 
     def plan_next(self, start: JsonObject, *, limited: bool) -> JsonObject:
         """See `SourceCoordinator.plan_next`.
@@ -138,17 +116,14 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
         the same.
         """
         self._task_counts.committed(start)
-        if self._sizing is not None:
-            self._sizing.committed(start)
+        self._next.committed(start)
         logged_offset = self._decoded(start)
         start_offset, moved = self._split_ends.settled(logged_offset) if logged_offset else (None, {})
         task_losses = self._reports.losses.waiting(start)
-        request = self._request(limited=limited)
+        request = self._next.request(limited=limited)
         self._look(start, start_offset, request)
         offset, rows = self._driver.ask(
-            lambda enumerator: self._next_offset(
-                enumerator, start_offset, request, wait_for_more=limited and not self._available_now.is_on
-            )
+            lambda enumerator: self._next.offset(enumerator, start_offset, request)
         )
         losses = self._losses(start_offset.losses if start_offset else NO_LOSSES, task_losses)
         # An adopted offset is followed by one of ours in any case: only ours name the definitions of splits.
@@ -162,7 +137,7 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
             and not self._context.changes(start_offset.checkpoint())
             and (self._source.bounded_splits or not self._context.finds(start_offset.checkpoint()))
         ):
-            if self._available_now.is_on:
+            if self._next.available_now.is_on:
                 self._driver.request(lambda enumerator: enumerator.notify_end_of_input())
             return start
         assigned = [offset.splits[path] for path in offset.starts]
@@ -177,13 +152,12 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
             notes=self._notes.query_of(start_offset),
         )
         offset = replace(
-            offset, ends=self._split_ends.logged(start_offset, offset, self._ended(start_offset))
+            offset, ends=self._split_ends.logged(start_offset, offset, self._next.ended(start_offset))
         )
         end = self._codec.encode(offset)
         self._reports.losses.planned(end, len(task_losses))
         self._driver.record_plan(end, assigned)
-        if self._sizing is not None:
-            self._sizing.planned(end, offset.splits, rows)
+        self._next.planned(end, offset.splits, rows)
         return end
 
     def plan_all(self) -> list[ReadTask[SplitT, PositionT]]:
@@ -195,9 +169,7 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
         genesis = self._codec.genesis()
         request = SplitRequest(limited=False, ends=True)
         self._look(genesis, None, request)
-        offset, _ = self._driver.ask(
-            lambda enumerator: self._next_offset(enumerator, None, request, wait_for_more=False)
-        )
+        offset, _ = self._driver.ask(lambda enumerator: self._next.offset(enumerator, None, request))
         self._codec.encode(offset)  # a source that breaks its promises fails here, as it would in a stream
         wholes = {
             path: SplitRange(split, offset.starts[path], offset.positions[path])
@@ -251,15 +223,11 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
 
         Also the event-time frontiers, where they are known, and ``unit`` if all positions count bytes.
         """
-        if self._backlog is None:
+        if self._next.backlog is None:
             return None
-        metrics = {
-            **self._backlog,
-            RETRIES: self._loop.retries,
-            IDLE_TIME: self._clock.monotonic_ms() - self._busy_ms,
-        }
-        report = self._codec.encode_report(self._heads, self._fronts_ms)
-        if self._counts_bytes:
+        metrics = {**self._next.backlog, RETRIES: self._loop.retries, IDLE_TIME: self._next.idle_ms()}
+        report = self._codec.encode_report(self._next.heads, self._next.fronts_ms)
+        if self._next.counts_bytes:
             report["unit"] = "bytes"
         return report | described(self._source, self._reports.metrics(metrics))
 
@@ -288,22 +256,6 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
     def _row_bytes(self, ranges: Sequence[SplitRange[SplitT, PositionT]], state: JsonValue) -> list[int]:
         return [self._source.row_bytes(split_range.split, state) for split_range in ranges]
 
-    def _request(self, *, limited: bool) -> SplitRequest:
-        """Return the request for the next batch; without limits where Spark does not want any."""
-        request = SplitRequest(limited, ends=self._available_now.is_on or not limited)
-        if not limited:
-            return request
-        limits = self._limits
-        return replace(
-            request, max_rows=limits.max_rows, max_bytes=limits.max_bytes, max_rows_of=limits.max_rows_of
-        )
-
-    def _paced(self, request: SplitRequest, splits: Mapping[SplitPath, SplitT]) -> SplitRequest:
-        """Return a request whose batch of these splits takes about as long as the user wants."""
-        if self._sizing is None or not request.limited:
-            return request
-        return self._sizing.limited(request, splits)
-
     def _look(
         self, start: JsonObject, start_offset: PlannedOffset[SplitT, PositionT] | None, request: SplitRequest
     ) -> None:
@@ -314,80 +266,8 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
             start_offset.checkpoint() if start_offset else None,
             lambda enumerator: enumerator.handle_task_notes(notes) if notes else None,
         )
-        paced = self._paced(request, start_offset.splits if start_offset else {})
+        paced = self._next.paced(request, start_offset.splits if start_offset else {})
         self._driver.request(lambda enumerator: enumerator.handle_split_request(paced))
-
-    def _next_offset(
-        self,
-        enumerator: PlannedSplitEnumerator[SplitT, PositionT],
-        start_offset: PlannedOffset[SplitT, PositionT] | None,
-        request: SplitRequest,
-        *,
-        wait_for_more: bool,
-    ) -> tuple[PlannedOffset[SplitT, PositionT], Mapping[SplitPath, int]]:
-        """Return the next offset, and how many records its batch reads of which split, none of them 0.
-
-        On the coordinator thread.
-        """
-        splits, positions = self._context.live(start_offset.checkpoint() if start_offset else None)
-        ended = self._ended(start_offset)
-        heads = enumerator.heads()
-        # Nothing of a split that ended at a record is behind it.
-        self._heads = {path: head for path, head in heads.items() if path not in ended} if ended else heads
-        state = enumerator.snapshot_state()
-        ends = self._available_now.ends(self._heads, splits)
-        bounds = enumerator.bounds()
-        self._fronts_ms = enumerator.fronts_ms()
-        behind = [path for path in self._in_order(splits) if path in ends]
-        rows_between = self._source.rows_between
-        backlog = [rows_between(positions[path], ends[path]) for path in behind]
-        admitted = backlog
-        # No split, or one that is not read whole: then none is, but where everything is read anyway.
-        if not self._source.bounded_splits and not all_bounded(self._source, splits):
-            admitted = self._admission.admit(
-                backlog,
-                lambda: [self._source.row_bytes(splits[path], state) for path in behind],
-                lambda: [self._source.group_of(path) for path in behind],
-                # Bounds keep the limits already. Splits of the next part of a chain may have come.
-                self._paced(request, splits)
-                if bounds is None
-                else SplitRequest(limited=False, ends=request.ends),
-                wait_for_more=wait_for_more,
-            )
-        if bounds is not None:
-            admitted = [
-                min(rows, rows_between(positions[path], bounds.get(path, ends[path])))
-                for path, rows in zip(behind, admitted, strict=True)
-            ]
-        for path, rows, all_rows in zip(behind, admitted, backlog, strict=True):
-            if rows:
-                end = ends[path]
-                bound = end if bounds is None else bounds.get(path, end)
-                if rows == all_rows:
-                    positions[path] = end
-                elif rows == rows_between(positions[path], bound):
-                    positions[path] = bound
-                else:
-                    positions[path] = self._advance(path, positions[path], rows, end)
-        read = {path: rows for path, rows in zip(behind, admitted, strict=True) if rows}
-        if read:
-            self._busy_ms = self._clock.monotonic_ms()
-        offset = PlannedOffset(splits, positions, self._context.starts(), state)
-        self._backlog = backlog_metrics(
-            self._source,
-            offset,
-            self._heads,
-            enumerator.unassigned(),
-            enumerator.gauges(),
-            is_read=bool(read),
-        )
-        self._counts_bytes = bool(splits) and all(map(self._source.counts_bytes, splits.values()))
-        return offset, read
-
-    def _ended(self, start_offset: PlannedOffset[SplitT, PositionT] | None) -> AbstractSet[SplitPath]:
-        """Return the splits that have ended at a record, without those that another one replaces now."""
-        ended = start_offset.ended if start_offset else frozenset()
-        return ended - self._context.starts().keys() if ended else ended
 
     def _kept(
         self, start_offset: PlannedOffset[SplitT, PositionT] | None
@@ -408,13 +288,3 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
         ]
         losses = losses_before.plus([*task_losses, *planned], self._source.rows_between)
         return losses.plus_splits(self._context.lost_splits(), now_ms)
-
-    def _advance(self, path: SplitPath, position: PositionT, rows: int, head: PositionT) -> PositionT:
-        next_position = self._source.position_after(position, rows, head)
-        # A position that stands still would be planned again and again, each time as a batch of some rows.
-        if self._source.rows_between(position, next_position) <= 0:
-            raise ContractError(
-                f"PlannedSource.position_after of {self._source.name!r} must move forward: "
-                f"split {'-'.join(path)} went from {position} to {next_position} for {rows} rows"
-            )
-        return next_position
