@@ -13,6 +13,7 @@ Its connections, `settings`, `connection`, and its errors, `errors`, serve tasks
 * `initial_state`: how far such a query is, as offsets have it;
 * `published_tables`: the tables of a stream: whether they are still the same ones, and published;
 * `publication`: a publication's part of a table, and all that stands in the way of a stream;
+* `replica`: what keeps a table from being followed by another one, found at once;
 * `replication`: one conversation with the server's sender of logical replication;
 * `preflight`: the obstacles that keep a role from reading a table: all findings at once;
 * `settings`: how a server is reached, as the user says;

@@ -35,8 +35,8 @@ def check_readable(connection: PostgresConnection, table: TableDescription, colu
         SourceError: something else is in the way.
     """
     with mapped_errors(f"the rights on table {table.full_name}", split=table.full_name):
-        server = _server_findings(connection)
-        rights = _missing_rights(connection, table, columns)
+        server = server_findings(connection)
+        rights = missing_rights(connection, table, columns)
     findings = [*server, *rights]
     if findings:
         listed = " ".join(f"({number}) {each}." for number, each in enumerate(findings, 1))
@@ -48,7 +48,8 @@ def check_readable(connection: PostgresConnection, table: TableDescription, colu
         )
 
 
-def _server_findings(connection: PostgresConnection) -> list[str]:
+def server_findings(connection: PostgresConnection) -> list[str]:
+    """Return what keeps a server from being read at one instant."""
     findings = []
     version = connection.info.server_version
     if version < _OLDEST:
@@ -67,9 +68,10 @@ def _server_findings(connection: PostgresConnection) -> list[str]:
     return findings
 
 
-def _missing_rights(
+def missing_rights(
     connection: PostgresConnection, table: TableDescription, columns: Sequence[str]
 ) -> list[str]:
+    """Return which rights a role lacks to read columns of a table."""
     role, has_schema, has_table, denied = _row(
         connection, _RIGHTS, {"oid": table.oid, "columns": list(columns)}
     )

@@ -84,22 +84,7 @@ def published(
         SourceError: the changes of a table cannot be read. It names everything that is in the way, each with
             the SQL that mends it.
     """
-    with mapped_errors(f"publication {settings.publication!r}"):
-        row = connection.execute(_PUBLICATION, [settings.publication]).fetchone()
-        findings = _server_findings(connection)
-        if row is None and not settings.creates_publication:
-            named = ", ".join(table.sql for table in tables)
-            findings.append(
-                f"there is no publication {settings.publication!r}: CREATE PUBLICATION "
-                f"{quoted(settings.publication)} FOR TABLE {named} WITH (publish_via_partition_root = true); "
-                "or set option createPublication=true"
-            )
-        found = []
-        for table in tables:
-            in_publication, in_the_way = _published(connection, table, settings, row)
-            found.append(in_publication)
-            of_table = f"{table.full_name}: " if len(tables) > 1 else ""
-            findings += [of_table + each for each in in_the_way]
+    found, findings = examined(connection, tables, settings)
     if findings:
         names = ", ".join(table.full_name for table in tables)
         many = f"{len(findings)} things are in the way of a stream of table {names}"
@@ -111,6 +96,43 @@ def published(
             split=names,
         )
     return found
+
+
+def examined(
+    connection: PostgresConnection, tables: Sequence[TableDescription], settings: StreamSettings
+) -> tuple[list[PublishedTable], list[str]]:
+    """Return the publication's part of each table, and everything that is in the way of their changes."""
+    with mapped_errors(f"publication {settings.publication!r}"):
+        row = connection.execute(_PUBLICATION, [settings.publication]).fetchone()
+        findings = _server_findings(connection)
+        if row is None and not settings.creates_publication:
+            findings.append(
+                f"there is no publication {settings.publication!r}: "
+                f"{_creation(tables, settings.publication)}; or set option createPublication=true"
+            )
+        found = []
+        for table in tables:
+            in_publication, in_the_way = _published(connection, table, settings, row)
+            found.append(in_publication)
+            of_table = f"{table.full_name}: " if len(tables) > 1 else ""
+            findings += [of_table + each for each in in_the_way]
+    return found, findings
+
+
+def _creation(tables: Sequence[TableDescription], name: str) -> str:
+    named = ", ".join(table.sql for table in tables)
+    return f"CREATE PUBLICATION {quoted(name)} FOR TABLE {named} WITH (publish_via_partition_root = true)"
+
+
+def row_key(connection: PostgresConnection, table: TableDescription) -> tuple[str, ...]:
+    """Return the columns by which a row of a table is found: those by which the log names rows.
+
+    With REPLICA IDENTITY FULL those of the primary key. Empty if there are none.
+    """
+    kind = "d" if table.replica_identity == "f" else table.replica_identity
+    with mapped_errors(f"the key of table {table.full_name}"):
+        row: Any = connection.execute(_IDENTITY, [table.oid, kind]).fetchone()
+    return tuple(row[0])
 
 
 def _published(
@@ -152,11 +174,7 @@ def create_publication(connection: PostgresConnection, tables: Sequence[TableDes
     with mapped_errors(f"making publication {name!r}"):
         if connection.execute(_PUBLICATION, [name]).fetchone() is not None:
             return False
-        named = ", ".join(table.sql for table in tables)
-        connection.execute(
-            f"CREATE PUBLICATION {quoted(name)} FOR TABLE {named} "
-            "WITH (publish_via_partition_root = true)".encode()
-        )
+        connection.execute(_creation(tables, name).encode())
     return True
 
 

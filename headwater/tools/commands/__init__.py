@@ -21,6 +21,10 @@
 * `offset_log`: the text of one entry of Spark's offset log, in each layout of `OFFSET_LOG_LAYOUTS`;
 * `peek`: ``headwater peek SOURCE -o key=value``: the splits and first rows of a source, without Spark;
 * `projects`: the projects that ``headwater new-source`` writes, one for each mode;
+* `replica_program`: the program that ``headwater replicate`` writes;
+* `replica_target`: the table into which it copies another one: its name, and what Spark needs;
+* `replicate`: ``headwater replicate URL --table T --into TARGET``: a table of PostgreSQL, kept up to date in
+  a lake;
 * `slots`: ``headwater slots URL``: the replication slots of a PostgreSQL server, and the WAL that they keep;
 * `spark_checkpoint`: a checkpoint of Spark: which batches it holds, and how entries of its offset log are
   replaced;

@@ -16,6 +16,7 @@ from headwater.tools.commands.convert import add_convert
 from headwater.tools.commands.doctor import add_doctor
 from headwater.tools.commands.new_source import add_new_source
 from headwater.tools.commands.peek import add_peek
+from headwater.tools.commands.replicate import add_replicate
 from headwater.tools.commands.slots import add_slots
 from headwater.tools.commands.trial.try_query import add_try
 
@@ -31,6 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add_doctor(commands)
     add_new_source(commands)
     add_peek(commands)
+    add_replicate(commands)
     add_slots(commands)
     add_try(commands)
     checkpoint = commands.add_parser("checkpoint", help="work on the checkpoint of a query")
