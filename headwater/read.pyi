@@ -1557,11 +1557,12 @@ def postgres(
     spark: SparkSession,
     *,
     url: str,
-    table: str,
     username: str | None = None,
     password: str | None = None,
     connect_timeout: str | int | timedelta | None = None,
     read_timeout: str | int | timedelta | None = None,
+    table: str | None = None,
+    tables: str | Sequence[str] | None = None,
     columns: str | Sequence[str] | None = None,
     text_columns: str | Sequence[str] | None = None,
     snapshot_idle_timeout: str | int | timedelta | None = None,
@@ -1579,8 +1580,6 @@ def postgres(
         spark: the session.
         url: Of the server and the database: `postgresql://host:port/database?sslmode=verify-full`, or as
             libpq has it: `host=... dbname=...`. Without a password.
-        table: The table, as SQL has it: `orders`, `public.orders`, `"Shop"."Orders"`. Required, but for a
-            stream with `tables`.
         username: The role, where the URL has none. It may be `env:NAME`, an environment variable, or
             `file:PATH`, on the driver and every executor.
         password: Of the role. It may be `env:NAME`, an environment variable, or `file:PATH`, on the
@@ -1588,6 +1587,10 @@ def postgres(
         connect_timeout: How long one attempt to connect may take. Default: `10s`. (``connectTimeout``)
         read_timeout: How long the server may be silent while rows are read, before it counts as hung.
             Default: `5m`. (``readTimeout``)
+        table: The table, as SQL has it: `orders`, `public.orders`, `"Shop"."Orders"`. Required, or
+            `tables`.
+        tables: Instead of `table`: several tables, named as that one: their rows at one instant, or their
+            changes in the order of commits, each row of a table as JSON.
         columns: Only these columns, in this order: the server sends no others. Default: all.
         text_columns: These columns are strings, with the text that the server makes of a value: for
             values that have no place in the column's type, such as `infinity` of a date.

@@ -1933,10 +1933,10 @@ def postgres(
         connect_timeout: How long one attempt to connect may take. Default: `10s`. (``connectTimeout``)
         read_timeout: How long the server may be silent while rows are read, before it counts as hung.
             Default: `5m`. (``readTimeout``)
-        table: The table, as SQL has it: `orders`, `public.orders`, `"Shop"."Orders"`. Required, but for a
-            stream with `tables`.
-        tables: Instead of `table`: several tables, named as that one, whose changes come in one stream in
-            the order of commits, each row of a table as JSON.
+        table: The table, as SQL has it: `orders`, `public.orders`, `"Shop"."Orders"`. Required, or
+            `tables`.
+        tables: Instead of `table`: several tables, named as that one: their rows at one instant, or their
+            changes in the order of commits, each row of a table as JSON.
         columns: Only these columns, in this order: the server sends no others. Default: all.
         text_columns: These columns are strings, with the text that the server makes of a value: for
             values that have no place in the column's type, such as `infinity` of a date.

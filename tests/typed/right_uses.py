@@ -39,6 +39,7 @@ batches: list[DataFrame] = [
     ),
     hw.read.mqtt(spark, broker="mqtt://localhost:1883", topics="orders/#"),
     hw.read.postgres(spark, url="postgresql://localhost/shop", table="orders", columns=["id"]),
+    hw.read.postgres(spark, url="postgresql://localhost/shop", tables=["orders", "people"]),
 ]
 streams: list[DataFrame] = [
     hw.read_stream.demo(spark, rows_per_second=5, max_rows_per_trigger=100),

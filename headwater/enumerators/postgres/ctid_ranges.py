@@ -18,7 +18,7 @@ from headwater.enumerators.postgres.snapshot import (
     export_snapshot,
     import_snapshot,
 )
-from headwater.enumerators.postgres.table import TableDescription, describe
+from headwater.enumerators.postgres.table import TableDescription, described
 from headwater.enumerators.postgres.table_parts import TablePart, parts_of
 
 BLOCK_BYTES: Final = 8_192
@@ -44,7 +44,7 @@ class TableSplit(Split):
 
     @property
     def path(self) -> SplitPath:
-        return (self.part.name,)
+        return (self.table.full_name, self.part.name)
 
     @property
     def head(self) -> int:
@@ -64,12 +64,12 @@ class TableSplit(Split):
 
 
 class TableEnumerator(PlannedSplitEnumerator[TableSplit, int]):
-    """Exports a snapshot, and finds the parts of the one table that a batch read has.
+    """Exports a snapshot, and finds the parts of the tables that a batch read has.
 
     Args:
         context: the coordinator.
         settings: of the server.
-        table: as the user writes it.
+        tables: as the user writes them.
         idle_ms: how long the snapshot is held after the last task.
         check: returns the names of the columns that are read; raises if the rows of the table cannot be what
             the query plans with. On the worker thread.
@@ -79,14 +79,15 @@ class TableEnumerator(PlannedSplitEnumerator[TableSplit, int]):
         self,
         context: PlannedSplitEnumeratorContext[TableSplit, int],
         settings: PostgresSettings,
-        table: str,
+        tables: Sequence[str],
         *,
         idle_ms: int,
         check: Callable[[TableDescription], Sequence[str]],
     ) -> None:
         self._context = context
         self._settings = settings
-        self._table = table
+        self._tables = tables
+        self._named = ", ".join(tables)
         self._idle_ms = idle_ms
         self._check = check
         self._heads: dict[SplitPath, int] = {}
@@ -95,7 +96,7 @@ class TableEnumerator(PlannedSplitEnumerator[TableSplit, int]):
         """Nothing to begin with."""
 
     def refresh(self, checkpoint: Checkpoint[TableSplit, int] | None) -> None:
-        self._context.call_async(self._look, self._take, what=f"the parts of table {self._table}")
+        self._context.call_async(self._look, self._take, what=f"the parts of {self._named}")
 
     def heads(self) -> Mapping[SplitPath, int]:
         return self._heads
@@ -104,11 +105,16 @@ class TableEnumerator(PlannedSplitEnumerator[TableSplit, int]):
         snapshot = export_snapshot(self._settings, idle_ms=self._idle_ms)
         try:
             with connect(self._settings, application=snapshot.application) as connection:
-                import_snapshot(connection, snapshot, split=self._table)
-                table = describe(connection, self._table)
-                # Also where nobody has asked for the schema, since the user has given one.
-                check_readable(connection, table, self._check(table))
-                return [TableSplit(table, part, snapshot) for part in parts_of(connection, table)]
+                import_snapshot(connection, snapshot, split=self._named)
+                tables = described(connection, self._tables)
+                for table in tables:
+                    # Also where nobody has asked for the schema, since the user has given one.
+                    check_readable(connection, table, self._check(table))
+                return [
+                    TableSplit(table, part, snapshot)
+                    for table in tables
+                    for part in parts_of(connection, table)
+                ]
         except HeadwaterError:
             # The next look exports another one.
             end_snapshot(snapshot)

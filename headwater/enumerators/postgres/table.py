@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from headwater.core.errors import UnknownSplitError
+from headwater.core.errors import OptionError, UnknownSplitError
 from headwater.enumerators.postgres.connection import PostgresConnection, mapped_errors
 from headwater.enumerators.postgres.settings import SOURCE
 
@@ -150,6 +151,19 @@ def describe(connection: PostgresConnection, table: str) -> TableDescription:
         key=tuple(key),
         columns=tuple(_column(each) for each in columns),
     )
+
+
+def described(connection: PostgresConnection, tables: Sequence[str]) -> list[TableDescription]:
+    """Return the descriptions of several tables, as `describe` does.
+
+    Raises:
+        OptionError: one is named twice.
+    """
+    found = [describe(connection, name) for name in tables]
+    twice = [each.full_name for at, each in enumerate(found) if each in found[:at]]
+    if twice:
+        raise OptionError(f"names table {twice[0]} twice", option="tables")
+    return found
 
 
 def _column(row: tuple[Any, ...]) -> TableColumn:

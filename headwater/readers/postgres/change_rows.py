@@ -16,7 +16,8 @@ from headwater.enumerators.postgres.settings import SOURCE
 from headwater.enumerators.postgres.split import WalSplit, lsn_text
 from headwater.enumerators.postgres.stream_settings import ChangeColumns, Reaction
 from headwater.readers.postgres import wal_layout as L
-from headwater.readers.postgres.binary_values import misfit_error
+from headwater.readers.postgres.binary_values import binary_columns, misfit_error
+from headwater.readers.postgres.copy_emitter import CopiedRows
 from headwater.readers.postgres.text_values import MisfitTextError, text_column
 from headwater.readers.postgres.types import PostgresColumn
 from headwater.readers.postgres.wal_changes import Changes, Tuples
@@ -46,6 +47,10 @@ META: Final[Mapping[str, pa.DataType]] = {
 
 OPS: Final = ("c", "u", "d", "t", "u")
 """By kinds of changes: created, updated, deleted, truncated. Rows of the beginning are ``r``."""
+READ: Final = "r"
+"""What a row is that was there: Spark's changelogs know no word but ``insert``."""
+_BEFORE_ALL: Final = -1
+"""The place of such a row in a transaction: before the changes at the same LSN."""
 _SPARK_OPS: Final = ("insert", "update_postimage", "delete", "truncate", "update_preimage")
 _SPARK_NAMES: Final = {OP: "_change_type", LSN: "_commit_version", COMMIT_TIME: "_commit_timestamp"}
 
@@ -142,6 +147,24 @@ class ChangeRows:
         batch = pa.RecordBatch.from_arrays(arrays, schema=self.schema)
         return batch if rule is None or mask is None else batch.filter(mask)
 
+    def read(self, record: CopiedRows, start: int | None, sync: int) -> pa.RecordBatch:
+        """Return rows of the table that were there.
+
+        Args:
+            record: some.
+            start: where the stream begins.
+            sync: how often the table was read anew.
+        """
+        count = record.rows.rows
+        op = _SPARK_OPS[L.OP_INSERT] if self.has_preimages else READ
+        values = binary_columns(record.rows, record.columns, record.table)
+        names = (column.name for column in record.columns)
+        arrays = read_columns(count, op, start, sync)
+        arrays += self.values(dict(zip(names, values, strict=True)), count)
+        if self.includes_before:
+            arrays.append(pa.nulls(count, self.schema.field(BEFORE).type))
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
     def _check(self, changes: Changes, table: str) -> None:
         if self.on_truncate is Reaction.FAIL:
             at = np.flatnonzero(changes.kinds == L.OP_TRUNCATE)
@@ -233,6 +256,20 @@ def meta_columns(
         pa.array(np.full(len(changes), split.sync, np.int32)),
         unchanged,
     ]
+
+
+def read_columns(count: int, op: str, start: int | None, sync: int) -> list[pa.Array[Any]]:
+    """Return the columns `META` of rows that were there.
+
+    Args:
+        count: of the rows.
+        op: what they are called.
+        start: where the stream begins; None without one.
+        sync: how often their table was read anew.
+    """
+    known: dict[str, Any] = {OP: op, LSN: start, SEQ: _BEFORE_ALL, SYNC: sync, UNCHANGED: []}
+    scalars: list[Any] = [pa.scalar(known.get(name), kind) for name, kind in META.items()]
+    return [pa.repeat(each, count) for each in scalars]
 
 
 def unchanged_names(lengths: npt.NDArray[np.int32], names: Sequence[str]) -> pa.Array[Any]:

@@ -96,7 +96,7 @@ class ChunkReader(SplitReader[CopiedRows, ChunkSplit, int]):
             rows = stream.rows()
             if rows is not None:
                 self._rows += rows.rows
-                return RecordsWithSplitIds(records={path: [CopiedRows(self._columns, rows)]})
+                return RecordsWithSplitIds(records={path: [CopiedRows(self._table, self._columns, rows)]})
             note = self._close_chunk()
         except SourceError:
             # The rest of the answer would be taken for that of the next question.

@@ -22,10 +22,12 @@ class CopiedRows:
     """Rows of one COPY.
 
     Attributes:
+        table: its name, with its schema.
         columns: of each row.
         rows: cut; valid until the next fetch.
     """
 
+    table: str
     columns: Sequence[PostgresColumn]
     rows: FramedRows
 
@@ -43,8 +45,7 @@ class CopyEmitter(RecordEmitter[CopiedRows, TableSplit, int]):
         self._schema = schema
 
     def emit(self, record: CopiedRows, state: SplitState[TableSplit, int]) -> Iterator[pa.RecordBatch]:
-        table = state.split.table.full_name
-        arrays = binary_columns(record.rows, record.columns, table)
+        arrays = binary_columns(record.rows, record.columns, record.table)
         yield batch_of(arrays, self._schema, record.rows.rows)
 
 

@@ -75,7 +75,9 @@ class CopyReader(SplitReader[CopiedRows, TableSplit, int]):
             self._disconnect()
             raise
         if rows is not None:
-            return RecordsWithSplitIds(records={path: [CopiedRows(self._columns, rows)]})
+            return RecordsWithSplitIds(
+                records={path: [CopiedRows(current.split.table.full_name, self._columns, rows)]}
+            )
         stream.close()
         self._stream = None
         self._ranges.popleft()

@@ -1,4 +1,4 @@
-"""Messages of the log to rows of several tables."""
+"""Messages of the log, and rows of COPY, to rows of several tables."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from headwater.core.emitter import RecordEmitter, SplitState
+from headwater.enumerators.postgres.ctid_ranges import TableSplit
 from headwater.enumerators.postgres.split import WalSplit
+from headwater.readers.postgres.copy_emitter import CopiedRows
 from headwater.readers.postgres.json_rows import JsonRows
 from headwater.readers.postgres.wal_changes import ChangeFramer
 from headwater.readers.postgres.wal_chunk import WalChunk
@@ -45,3 +47,17 @@ class JsonEmitter(RecordEmitter[WalChunk, WalSplit, int]):
             batch = self._rows.batch(changes, state.split, self._framer.forms)
             state.position = int(changes.lsns[-1])
             yield batch
+
+
+class JsonCopyEmitter(RecordEmitter[CopiedRows, TableSplit, int]):
+    """Makes rows of those that a batch read finds.
+
+    Args:
+        rows: their form.
+    """
+
+    def __init__(self, rows: JsonRows) -> None:
+        self._rows = rows
+
+    def emit(self, record: CopiedRows, state: SplitState[TableSplit, int]) -> Iterator[pa.RecordBatch]:
+        yield self._rows.read(record, None, 0)

@@ -1,4 +1,4 @@
-"""Rows of changes of several tables: each row of a table as JSON, with the texts that the server sends."""
+"""The rows of several tables: each row of a table as JSON, with the texts that the server sends."""
 
 from __future__ import annotations
 
@@ -12,14 +12,25 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.core.errors import SourceError
+from headwater.core.errors import OptionError, SourceError
 from headwater.enumerators.postgres.settings import SOURCE
 from headwater.enumerators.postgres.split import WAL_PATH, WalSplit, lsn_text
 from headwater.enumerators.postgres.stream_settings import Reaction
+from headwater.enumerators.postgres.table import TableColumn
+from headwater.readers.postgres import layout
 from headwater.readers.postgres import wal_layout as L
-from headwater.readers.postgres.change_rows import META, OPS, meta_columns, unchanged_names
+from headwater.readers.postgres.change_rows import (
+    META,
+    OPS,
+    READ,
+    meta_columns,
+    read_columns,
+    unchanged_names,
+)
+from headwater.readers.postgres.copy_emitter import CopiedRows
 from headwater.readers.postgres.relation import Relation
 from headwater.readers.postgres.text_values import text_column
+from headwater.readers.postgres.types import PostgresColumn, column_of
 from headwater.readers.postgres.wal_changes import Changes, Tuples
 
 TABLE: Final = "_table"
@@ -35,6 +46,21 @@ _ESCAPES: Final = (
     *((chr(code), json.dumps(chr(code))[1:-1]) for code in range(1, 0x20)),
 )
 """What JSON does not have as it is in a text, the backslash first. The server has no character 0."""
+
+
+def check_schema(schema: pa.Schema) -> None:
+    """Take no other schema than `SCHEMA`.
+
+    Raises:
+        OptionError: the user gave one.
+    """
+    if not schema.equals(SCHEMA):
+        raise OptionError("rows of several tables have columns of their own: load() without .schema(...)")
+
+
+def columns_as_texts(columns: Sequence[TableColumn]) -> list[PostgresColumn]:
+    """Return how columns are read so that each value is the server's text."""
+    return [column_of(each, as_text=column_of(each).kind != layout.TEXT) for each in columns]
 
 
 @dataclass(frozen=True)
@@ -74,6 +100,22 @@ class JsonRows:
         ]
         meta = meta_columns(changes, split, OPS, bodies[0])
         return pa.RecordBatch.from_arrays([*meta, *bodies[1:]], schema=SCHEMA)
+
+    def read(self, record: CopiedRows, start: int | None, sync: int) -> pa.RecordBatch:
+        """Return rows of a table that were there.
+
+        Args:
+            record: some, with `columns_as_texts`.
+            start: where the stream begins; None without one.
+            sync: how often the table was read anew.
+        """
+        rows = record.rows
+        values = Tuples(rows.data, rows.starts[: rows.rows].T, rows.lengths[: rows.rows].T)
+        after = _objects(values, [each.name for each in record.columns], np.zeros(rows.rows, np.bool_))
+        table: pa.Array[Any] = pa.repeat(pa.scalar(record.table), rows.rows)
+        before = pa.nulls(rows.rows, pa.string())
+        meta = read_columns(rows.rows, READ, start, sync)
+        return pa.RecordBatch.from_arrays([*meta, table, before, after], schema=SCHEMA)
 
     def _check(self, changes: Changes, forms: Sequence[Relation]) -> None:
         if self.on_truncate is Reaction.FAIL:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Any
 
 import pyarrow as pa
 
@@ -13,18 +13,11 @@ from headwater.core.split import SplitPath, SplitRange
 from headwater.enumerators.postgres.chunks import ChunkSplit
 from headwater.enumerators.postgres.initial_state import TableSplits
 from headwater.enumerators.postgres.split import WalSplit
-from headwater.enumerators.postgres.stream_settings import ChangeColumns
-from headwater.readers.postgres.binary_values import binary_columns
-from headwater.readers.postgres.change_rows import LSN, META, OP, SEQ, SYNC, UNCHANGED, ChangeRows
+from headwater.readers.postgres.change_rows import ChangeRows
 from headwater.readers.postgres.chunk_reader import ChunkReader
 from headwater.readers.postgres.copy_emitter import CopiedRows
 from headwater.readers.postgres.wal_chunk import WalChunk
 from headwater.readers.postgres.wal_emitter import WalEmitter
-
-_READ: Final = {ChangeColumns.HEADWATER: "r", ChangeColumns.SPARK: "insert"}
-"""What a row is that was there: Spark's changelogs know no other word."""
-_BEFORE_ALL: Final = -1
-"""The place of such a row in a transaction: before the changes at the same LSN."""
 
 
 class SnapshotAndLogReader(SplitReader[Any, TableSplits, int]):
@@ -78,28 +71,9 @@ class SnapshotAndLogEmitter(RecordEmitter[Any, TableSplits, int]):
     def __init__(self, rows: ChangeRows, log: WalEmitter) -> None:
         self._rows = rows
         self._log = log
-        self._schema = rows.schema
 
     def emit(self, record: CopiedRows | WalChunk, state: SplitState[Any, int]) -> Iterator[pa.RecordBatch]:
         if isinstance(record, CopiedRows):
-            yield self._snapshot_rows(record, state.split)
+            yield self._rows.read(record, state.split.table.start, state.split.table.sync)
         else:
             yield from self._log.emit(record, state)
-
-    def _snapshot_rows(self, record: CopiedRows, chunk: ChunkSplit) -> pa.RecordBatch:
-        count = record.rows.rows
-        known: dict[str, Any] = {
-            OP: _READ[self._rows.names],
-            LSN: chunk.table.start,
-            SEQ: _BEFORE_ALL,
-            SYNC: chunk.table.sync,
-            UNCHANGED: [],
-        }
-        scalars: list[Any] = [pa.scalar(known.get(name), kind) for name, kind in META.items()]
-        arrays: list[pa.Array[Any]] = [pa.repeat(each, count) for each in scalars]
-        values = binary_columns(record.rows, record.columns, chunk.split_id)
-        names = (column.name for column in record.columns)
-        arrays += self._rows.values(dict(zip(names, values, strict=True)), count)
-        if self._rows.includes_before:
-            arrays.append(pa.nulls(count, self._schema.field(len(self._schema) - 1).type))
-        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)

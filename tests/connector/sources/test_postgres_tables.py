@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import threading
@@ -15,7 +16,13 @@ import pytest
 from psycopg import sql
 
 from headwater.connector.sources.postgres.source import configure_postgres
-from headwater.core.errors import AuthorizationError, HeadwaterError, SourceError, UnknownSplitError
+from headwater.core.errors import (
+    AuthorizationError,
+    HeadwaterError,
+    OptionError,
+    SourceError,
+    UnknownSplitError,
+)
 from headwater.core.source import Boundedness
 from headwater.enumerators.postgres.connection import connect
 from headwater.enumerators.postgres.snapshot import export_snapshot
@@ -37,10 +44,11 @@ class Database:
         return cursor.fetchall() if cursor.description else []
 
     def read(
-        self, table: str, between: Callable[[], object] = lambda: None, **options: str
+        self, table: str | None = None, between: Callable[[], object] = lambda: None, **options: str
     ) -> list[pa.Table]:
         """Return the rows of each task; ``between`` runs when all is planned and nothing read."""
-        given = {"url": self.url, "table": table, "parallelism": "4", "snapshotIdleTimeout": "30s", **options}
+        given = {"url": self.url, "parallelism": "4", "snapshotIdleTimeout": "30s", **options}
+        given |= {} if table is None else {"table": table}
         configured = configure_postgres(
             {key.lower(): each for key, each in given.items()}, Boundedness.BOUNDED
         )
@@ -54,7 +62,7 @@ class Database:
         schema = configured.schema()
         return [pa.Table.from_batches(map(_copied, configured.read_task(task)), schema) for task in tasks]
 
-    def rows(self, table: str, **options: Any) -> list[tuple[Any, ...]]:
+    def rows(self, table: str | None = None, **options: Any) -> list[tuple[Any, ...]]:
         found = [tuple(row.values()) for task in self.read(table, **options) for row in task.to_pylist()]
         return sorted(found, key=repr)
 
@@ -145,6 +153,67 @@ def test_a_truncation_between_snapshot_and_plan_is_noticed(
     monkeypatch.setattr("headwater.enumerators.postgres.ctid_ranges.export_snapshot", export_then_truncate)
     with pytest.raises(SourceError, match="was truncated, rewritten or replaced"):
         database.read("numbers")
+
+
+def _told(tasks: list[pa.Table]) -> list[tuple[str, Any]]:
+    """Return the tables and the values of rows as JSON."""
+    return [(row["_table"], json.loads(row["after"])) for task in tasks for row in task.to_pylist()]
+
+
+def test_rows_of_several_tables_are_those_of_one_instant_whatever_is_moved_between_them(
+    database: Database,
+) -> None:
+    database.execute(NUMBERS)
+    database.execute("CREATE TABLE moved (i int)")
+
+    def move() -> None:
+        database.execute(
+            "WITH gone AS (DELETE FROM numbers RETURNING i) INSERT INTO moved SELECT i FROM gone"
+        )
+
+    options: dict[str, Any] = {"tables": "public.moved, numbers", "minPartitions": "3"}
+    tasks = database.read(between=move, **options)
+    assert len([task for task in tasks if task.num_rows]) > 1
+    rows = [row for task in tasks for row in task.to_pylist()]
+    assert sorted(int(json.loads(row["after"])["i"]) for row in rows) == list(range(1, 3001))
+    known = ("_op", "_seq", "_sync", "_unchanged", "_lsn", "_xid", "_commit_ts", "before", "_table")
+    nothing = (None,) * 4
+    assert {tuple(map(str, (row[each] for each in known))) for row in rows} == {
+        tuple(map(str, ("r", -1, 0, [], *nothing, "public.numbers")))
+    }
+    assert {table for table, _ in _told(database.read(**options))} == {"public.moved"}
+
+
+def test_rows_of_several_tables_have_the_columns_and_partitions_of_their_table(database: Database) -> None:
+    for statement in f"{PARTITIONED};{OTHERS}".split(";"):
+        database.execute(statement)
+    database.execute("CREATE TABLE bare ()")
+    database.execute("INSERT INTO bare DEFAULT VALUES")
+    found = _told(database.read(tables="parts,parts_1,parent,child,seen,bare"))
+    assert [row for table, row in found if table == "public.bare"] == [{}]
+    for table in ("parts", "parts_1", "parent", "child", "seen"):
+        cursor = database.connection.execute(f"SELECT * FROM {table}".encode())
+        names = [column.name for column in cursor.description or ()]
+        expected = [dict(zip(names, map(str, row), strict=True)) for row in cursor]
+        rows = [row for name, row in found if name == f"public.{table}"]
+        assert sorted(rows, key=repr) == sorted(expected, key=repr), table
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"table": "numbers"}, "cannot be set together with option table"),
+        ({"columns": "i"}, "rows of several have JSON"),
+        ({"textColumns": "i"}, "rows of several have JSON"),
+        ({"tables": "numbers, public.numbers"}, "names table public.numbers twice"),
+    ],
+)
+def test_what_is_for_one_table_is_refused_with_several(
+    database: Database, options: dict[str, Any], message: str
+) -> None:
+    database.execute(NUMBERS)
+    with pytest.raises(OptionError, match=message):
+        database.read(**{"tables": "numbers", **options})
 
 
 def test_a_table_without_columns_has_its_rows_too(database: Database) -> None:

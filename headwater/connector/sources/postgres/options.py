@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from headwater.connector.options import OptionTable
+from headwater.connector.options import OptionTable, ParsedOptions
 from headwater.connector.planned.options import LimitOptions
 from headwater.connector.planned.planning import PlanningHints
 from headwater.connector.sources.source_options import RETRY_DEADLINE
+from headwater.core.errors import OptionError
 from headwater.core.options import (
     Option,
     Spec,
@@ -29,17 +30,14 @@ TABLE: Final = Option(
     "table",
     text,
     None,
-    'The table, as SQL has it: `orders`, `public.orders`, `"Shop"."Orders"`. Required, but for a stream with '
-    "`tables`.",
-    needed_in=(Boundedness.BOUNDED,),
+    'The table, as SQL has it: `orders`, `public.orders`, `"Shop"."Orders"`. Required, or `tables`.',
 )
 TABLES: Final = Option(
     "tables",
     names,
     None,
-    "Instead of `table`: several tables, named as that one, whose changes come in one stream in the order of "
-    "commits, each row of a table as JSON.",
-    only=Boundedness.CONTINUOUS_UNBOUNDED,
+    "Instead of `table`: several tables, named as that one: their rows at one instant, or their changes in "
+    "the order of commits, each row of a table as JSON.",
     shown_default="",
 )
 COLUMNS: Final = Option(
@@ -88,6 +86,24 @@ MAX_BYTES: Final = replace(
 )
 
 _STREAM: Final = Boundedness.CONTINUOUS_UNBOUNDED
+
+
+def named_tables(parsed: ParsedOptions) -> tuple[str, ...] | None:
+    """Return the tables of option `tables`; None where option `table` names one.
+
+    Raises:
+        OptionError: neither is given, or an option that is for one table with several.
+    """
+    tables = parsed[TABLES]
+    if tables is None:
+        parsed.require(TABLE, ": such as public.orders, or several in option tables")
+        return None
+    if parsed[TABLE] is not None:
+        raise OptionError("cannot be set together with option table: name all tables", option=TABLES.name)
+    for name, value in ((COLUMNS.name, parsed[COLUMNS]), (TEXT_COLUMNS.name, parsed[TEXT_COLUMNS])):
+        if value:
+            raise OptionError("is for one table (option table): rows of several have JSON", option=name)
+    return tables
 
 
 class ChunkOptions(Spec):

@@ -1,10 +1,11 @@
-"""The source itself: a table, read by COPY."""
+"""The source itself: tables, read by COPY."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from threading import Event
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 from headwater.connector.planned.admission import ReadLimits
 from headwater.connector.planned.options import planning_hints
@@ -16,10 +17,12 @@ from headwater.connector.sources.postgres.options import (
     TABLE,
     TEXT_COLUMNS,
     PostgresPlanningHints,
+    named_tables,
 )
 from headwater.connector.sources.postgres.table_stream import configure_stream, is_stream
 from headwater.connector.sources.source_options import RETRY_DEADLINE
 from headwater.core.clock import SystemClock
+from headwater.core.emitter import RecordEmitter
 from headwater.core.enumerator import Checkpoint, PlannedSplitEnumerator, PlannedSplitEnumeratorContext
 from headwater.core.errors import OffsetError, OptionError
 from headwater.core.imports import importing, require
@@ -32,12 +35,11 @@ from headwater.enumerators.postgres.connection import connect
 from headwater.enumerators.postgres.ctid_ranges import TableEnumerator, TableSplit
 from headwater.enumerators.postgres.preflight import check_readable
 from headwater.enumerators.postgres.settings import SOURCE, PostgresSettings
-from headwater.enumerators.postgres.table import TableDescription, describe
+from headwater.enumerators.postgres.table import TableDescription, described
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from headwater.readers.postgres.copy_emitter import CopyEmitter
     from headwater.readers.postgres.copy_reader import CopyReader
     from headwater.readers.postgres.types import PostgresColumn
 
@@ -46,11 +48,11 @@ _NEEDED_FOR: Final = "the postgres source"
 
 @dataclass(frozen=True, kw_only=True)
 class PostgresTableSource(PlannedSource[Any, TableSplit, int]):
-    """A table as a split, rows of COPY as records.
+    """The parts of a table as splits, rows of COPY as records.
 
     Attributes:
         settings: of the server.
-        table: as the user writes it.
+        tables: as the user writes them: one.
         columns: which columns, in this order; None for all.
         text_columns: those that are read as the server's text.
         snapshot_idle_ms: how long the snapshot is held after the last task.
@@ -61,7 +63,7 @@ class PostgresTableSource(PlannedSource[Any, TableSplit, int]):
     name: ClassVar[str] = SOURCE
 
     settings: PostgresSettings
-    table: str
+    tables: tuple[str, ...]
     columns: tuple[str, ...] | None
     text_columns: tuple[str, ...]
     snapshot_idle_ms: int
@@ -74,33 +76,37 @@ class PostgresTableSource(PlannedSource[Any, TableSplit, int]):
 
     @property
     def reads(self) -> str:
-        return self.table
+        return ", ".join(self.tables)
 
     def schema(self) -> pa.Schema:
         """Return the schema that Spark plans with; before it is known, that of the table: asks the server."""
         if self.planned is not None:
             return self.planned
-        from threading import Event
-
         from headwater.readers.postgres.types import schema_of
 
-        def look() -> TableDescription:
-            with connect(self.settings) as connection:
-                table = describe(connection, self.table)
-                chosen = self._chosen(table, self.columns)
-                check_readable(connection, table, [each.name for each in chosen])
-                return table
+        (table,) = self._described()
+        return schema_of(self._chosen(table, self.columns))
 
-        table = retrying(
+    def _described(self) -> Sequence[TableDescription]:
+        """Return the tables as the server has them, which can be read."""
+
+        def look() -> Sequence[TableDescription]:
+            with connect(self.settings) as connection:
+                tables = described(connection, self.tables)
+                for table in tables:
+                    chosen = self._chosen(table, self.columns)
+                    check_readable(connection, table, [each.name for each in chosen])
+                return tables
+
+        return retrying(
             look,
             backoff=self.backoff.of_first_answer(),
             clock=SystemClock(),
             cancelled=Event(),
-            what=f"the description of table {self.table}",
+            what=f"the description of {self.reads}",
         )
-        return schema_of(self._chosen(table, self.columns))
 
-    def with_schema(self, schema: pa.Schema, *, given: bool) -> PostgresTableSource:
+    def with_schema(self, schema: pa.Schema, *, given: bool) -> Self:
         return replace(self, planned=schema)
 
     def planned_columns(self, table: TableDescription) -> Sequence[PostgresColumn]:
@@ -148,7 +154,7 @@ class PostgresTableSource(PlannedSource[Any, TableSplit, int]):
         return TableEnumerator(
             context,
             self.settings,
-            self.table,
+            self.tables,
             idle_ms=self.snapshot_idle_ms,
             check=lambda table: [each.name for each in self.planned_columns(table)],
         )
@@ -166,7 +172,7 @@ class PostgresTableSource(PlannedSource[Any, TableSplit, int]):
             from headwater.readers.postgres.copy_reader import CopyReader
         return CopyReader(self.settings, self.planned_columns, self.backoff)
 
-    def create_emitter(self) -> CopyEmitter:
+    def create_emitter(self) -> RecordEmitter[Any, TableSplit, int]:
         with importing(_NEEDED_FOR, extra="postgres"):
             from headwater.readers.postgres.copy_emitter import CopyEmitter
         return CopyEmitter(self.schema())
@@ -190,6 +196,35 @@ class PostgresTableSource(PlannedSource[Any, TableSplit, int]):
         return min(start + rows, stop)
 
 
+class PostgresTablesSource(PostgresTableSource):
+    """The parts of several tables: rows have the same columns whatever the tables are like."""
+
+    def schema(self) -> pa.Schema:
+        """Return the schema of all rows. Asks the server whether the tables can be read."""
+        from headwater.readers.postgres.json_rows import SCHEMA
+
+        if self.planned is None:
+            self._described()
+        return SCHEMA
+
+    def with_schema(self, schema: pa.Schema, *, given: bool) -> Self:
+        from headwater.readers.postgres.json_rows import check_schema
+
+        check_schema(schema)
+        return super().with_schema(schema, given=given)
+
+    def planned_columns(self, table: TableDescription) -> Sequence[PostgresColumn]:
+        from headwater.readers.postgres.json_rows import columns_as_texts
+
+        return columns_as_texts(table.columns)
+
+    def create_emitter(self) -> RecordEmitter[Any, TableSplit, int]:
+        with importing(_NEEDED_FOR, extra="postgres"):
+            from headwater.readers.postgres.json_emitter import JsonCopyEmitter
+            from headwater.readers.postgres.json_rows import JsonRows
+        return JsonCopyEmitter(JsonRows())
+
+
 def configure_postgres(
     options: Mapping[str, str], boundedness: Boundedness | None
 ) -> ConfiguredPlannedSource:
@@ -203,11 +238,12 @@ def configure_postgres(
     parsed = POSTGRES_OPTIONS.parse(options, boundedness)
     if is_stream(parsed, boundedness):
         return configure_stream(parsed)
-    table = parsed.require(TABLE, ": such as public.orders")
+    tables = named_tables(parsed)
     backoff = Backoff(deadline_ms=parsed[RETRY_DEADLINE])
-    source = PostgresTableSource(
+    make = PostgresTableSource if tables is None else PostgresTablesSource
+    source = make(
         settings=parsed.of(PostgresSettings),
-        table=table,
+        tables=tables or (parsed.require(TABLE),),
         columns=parsed[COLUMNS],
         text_columns=parsed[TEXT_COLUMNS],
         snapshot_idle_ms=parsed[SNAPSHOT_IDLE_TIMEOUT],

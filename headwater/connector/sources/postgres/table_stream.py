@@ -15,10 +15,10 @@ from headwater.connector.sources.postgres.options import (
     COLUMNS,
     MAX_BYTES,
     TABLE,
-    TABLES,
     TEXT_COLUMNS,
     ChunkOptions,
     PostgresPlanningHints,
+    named_tables,
 )
 from headwater.connector.sources.postgres.stream_source import PostgresStreamSource
 from headwater.connector.sources.postgres.tables_stream import tables_stream
@@ -237,13 +237,12 @@ def configure_stream(parsed: ParsedOptions) -> ConfiguredPlannedSource:
         OptionError: an option is missing, or two do not go together.
     """
     stream = parsed.of(StreamSettings)
-    if parsed[TABLES] is None:
-        parsed.require(TABLE, ": such as public.orders, or several in option tables")
+    tables = named_tables(parsed)
     for name, hint in (("slot", "a name for this query alone"), ("publication", "the one with the table")):
         if not getattr(stream, name):
             raise stream.refusal(name, f"is required for a stream: {hint}")
     source: PostgresStreamSource = (
-        _one_table(parsed, stream) if parsed[TABLES] is None else tables_stream(parsed, stream)
+        _one_table(parsed, stream) if tables is None else tables_stream(parsed, stream, tables)
     )
     limits = ReadLimits(max_bytes=parsed[MAX_BYTES])
     return ConfiguredPlannedSource(

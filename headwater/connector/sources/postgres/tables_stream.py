@@ -7,7 +7,7 @@ from threading import Event
 from typing import TYPE_CHECKING, Any, Final
 
 from headwater.connector.options import ParsedOptions
-from headwater.connector.sources.postgres.options import COLUMNS, TABLE, TABLES, TEXT_COLUMNS
+from headwater.connector.sources.postgres.options import TABLES
 from headwater.connector.sources.postgres.stream_source import PostgresStreamSource
 from headwater.connector.sources.source_options import RETRY_DEADLINE
 from headwater.core.clock import SystemClock
@@ -25,7 +25,7 @@ from headwater.enumerators.postgres.stream_settings import (
     StartingPosition,
     StreamSettings,
 )
-from headwater.enumerators.postgres.table import TableDescription, describe
+from headwater.enumerators.postgres.table import TableDescription, described
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -70,10 +70,9 @@ class PostgresTablesStream(PostgresStreamSource):
         return SCHEMA
 
     def with_schema(self, schema: pa.Schema, *, given: bool) -> PostgresTablesStream:
-        from headwater.readers.postgres.json_rows import SCHEMA
+        from headwater.readers.postgres.json_rows import check_schema
 
-        if not schema.equals(SCHEMA):
-            raise OptionError("rows of several tables have columns of their own: load() without .schema(...)")
+        check_schema(schema)
         return replace(self, planned=schema)
 
     def restore_enumerator(
@@ -104,26 +103,17 @@ class PostgresTablesStream(PostgresStreamSource):
             SourceError: it names everything that is.
         """
         with connect(self.settings) as connection:
-            tables = [describe(connection, name) for name in self.tables]
-            twice = [each.full_name for at, each in enumerate(tables) if each in tables[:at]]
-            if twice:
-                raise OptionError(f"names table {twice[0]} twice", option=TABLES.name)
-            published(connection, tables, self.stream)
+            published(connection, described(connection, self.tables), self.stream)
 
 
-def tables_stream(parsed: ParsedOptions, stream: StreamSettings) -> PostgresTablesStream:
+def tables_stream(
+    parsed: ParsedOptions, stream: StreamSettings, tables: tuple[str, ...]
+) -> PostgresTablesStream:
     """Return the source of a stream of several tables. Opens nothing.
 
     Raises:
         OptionError: an option is set that is for one table.
     """
-    tables = parsed[TABLES]
-    assert tables is not None, "the caller has looked"
-    if parsed[TABLE] is not None:
-        raise OptionError("cannot be set together with option table: name all tables", option=TABLES.name)
-    for name, value in ((COLUMNS.name, parsed[COLUMNS]), (TEXT_COLUMNS.name, parsed[TEXT_COLUMNS])):
-        if value:
-            raise OptionError(f"{_OF_ONE_TABLE}: rows of several have JSON", option=name)
     if stream.starting_position is StartingPosition.INITIAL:
         raise stream.refusal(
             "starting_position", f"=initial {_OF_ONE_TABLE}. With several, read their rows by spark.read"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 from typing import Any
@@ -10,7 +11,7 @@ import psycopg
 
 from headwater.core.source import Boundedness
 from headwater.enumerators.postgres.connection import SESSION
-from headwater.testing.engine import read_batch
+from headwater.testing.engine import MicroBatchEngine, read_batch
 from headwater.testing.making import configured
 from local_postgres import LocalPostgres
 from tests.connector.sources.postgres.changes import ChangedTable, changed_table
@@ -114,18 +115,33 @@ def test_values_of_all_types_are_the_same_in_table_and_stream_and_as_the_server_
     with changed_table(postgres, "all_types", f"id int PRIMARY KEY, {columns}") as table:
         as_text = {"textColumns": ",".join(NAMES), "slot": "slot_all_texts"}
         texts = table.new_engine(**as_text)
+        several = {name: value for name, value in table.options.items() if name != "table"}
+        as_json = MicroBatchEngine.of("postgres", {**several, "tables": "all_types", "slot": "slot_all_json"})
         assert table.rows() == []
         texts.run()
+        as_json.run()
         for number in range(60):
             drawn = ["NULL" if chance.random() < 0.2 else chance.choice(each) for each in VALUES.values()]
             table.execute(f"INSERT INTO all_types VALUES ({number}, {', '.join(drawn)})")
         texts.run()
+        as_json.run()
         streamed = table.rows()
         assert _shown(streamed) == _shown(_read(table))
         assert (
             _shown(texts.rows) == _shown(_read(table, textColumns=as_text["textColumns"])) == _written(table)
         )
-        table.execute("SELECT pg_drop_replication_slot('slot_all_texts')")
+        read = configured(
+            "postgres", {"url": table.options["url"], "tables": "all_types"}, Boundedness.BOUNDED
+        )
+        assert _shown(_after(as_json.rows)) == _shown(_after(read_batch(read))) == _written(table)
+        for slot in ("slot_all_texts", "slot_all_json"):
+            table.execute(f"SELECT pg_drop_replication_slot('{slot}')")
+
+
+def _after(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return rows of several tables as they are after the change, by the number of their key."""
+    after = [json.loads(row["after"]) for row in rows]
+    return [{**row, "id": int(row["id"])} for row in after]
 
 
 def _read(table: ChangedTable, **options: str) -> list[dict[str, Any]]:
