@@ -6,6 +6,7 @@ import pytest
 
 from local_kinesis import LocalKinesis
 from local_nats import LocalNats
+from local_rabbitmq import LocalRabbitMq
 from local_redis import LocalRedis
 
 
@@ -18,6 +19,12 @@ def kinesis() -> Iterator[LocalKinesis]:
 @pytest.fixture(scope="session")
 def nats() -> Iterator[LocalNats]:
     with LocalNats() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def rabbitmq() -> Iterator[LocalRabbitMq]:
+    with LocalRabbitMq() as running:
         yield running
 
 
