@@ -18,30 +18,26 @@ _SHOWN: Final = (str, int, float, type(None))
 _SHOWN_CHARS: Final = 60
 
 
-def checked_session(value: object, argument: str = "spark") -> SparkSession:
-    """Return a session, classic or of Spark Connect, that runs.
-
-    Args:
-        value: the argument.
-        argument: its name, for the error.
+def checked_session(value: object) -> SparkSession:
+    """Return the argument ``spark``: a session, classic or of Spark Connect, that runs.
 
     Raises:
         OptionError: it is something else, or was stopped.
     """
     if not _has(value, "dataSource"):
         hint = ": call .getOrCreate() of it" if _has(value, "getOrCreate") else ""
-        raise misfit(argument, "a SparkSession, such as hw.session() returns", value, hint)
+        raise misfit("spark", "a SparkSession, such as hw.session() returns", value, hint)
     context = getattr(value, "_sc", None)
     is_classic_stopped = context is not None and getattr(context, "_jsc", True) is None
     if is_classic_stopped or getattr(value, "is_stopped", False) is True:
-        raise OptionError("was stopped: make another session, with hw.session()", option=argument)
+        raise OptionError("was stopped: make another session, with hw.session()", option="spark")
     return value  # type: ignore[return-value]
 
 
-def checked_frame(value: object, argument: str = "df") -> DataFrame:
-    """Return a frame, classic or of Spark Connect. As `checked_session` otherwise."""
+def checked_frame(value: object) -> DataFrame:
+    """Return the argument ``df``: a frame, classic or of Spark Connect. As `checked_session` otherwise."""
     if not _has(value, "mapInArrow"):
-        raise misfit(argument, "a DataFrame of Spark", value)
+        raise misfit("df", "a DataFrame of Spark", value)
     return value  # type: ignore[return-value]
 
 

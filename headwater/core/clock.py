@@ -30,6 +30,11 @@ class SystemClock(Clock):
         return event.wait(timeout_ms / 1000)
 
 
+def wall_ms() -> int:
+    """Return the wall-clock time in ms since 1970."""
+    return time.time_ns() // 1_000_000
+
+
 class ManualClock(Clock):
     """A clock for tests: it moves by `advance`, and by the time of each wait."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 import threading
-import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
@@ -25,7 +24,7 @@ from headwater.connector.coordination.enumerator_driver import EnumeratorDriver
 from headwater.connector.coordination.offset_codec import nest
 from headwater.connector.coordination.round_context import BarrierRoundContext
 from headwater.core.barrier_source import BarrierSource
-from headwater.core.clock import Clock, SystemClock
+from headwater.core.clock import Clock, SystemClock, wall_ms
 from headwater.core.enumerator import BarrierSplitEnumerator
 from headwater.core.epoch import Barrier, WaitingSplits
 from headwater.core.jsons import JsonObject
@@ -70,7 +69,7 @@ class BarrierCoordinator(SourceCoordinator[EpochTask]):
         backoff: Backoff,
         *,
         clock: Clock | None = None,
-        wall_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+        wall_ms: Callable[[], int] = wall_ms,
     ) -> None:
         clock = clock or SystemClock()
         loop = CoordinatorLoop(backoff, clock)

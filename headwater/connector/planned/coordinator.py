@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -26,7 +25,7 @@ from headwater.connector.planned.task_count import TaskCounts
 from headwater.connector.planned.task_notes import BatchNotes
 from headwater.connector.planned.task_reports import TaskReports
 from headwater.connector.time_column import check_time_column
-from headwater.core.clock import Clock, SystemClock
+from headwater.core.clock import Clock, SystemClock, wall_ms
 from headwater.core.enumerator import KeptSplit, PlannedSplitEnumerator, SplitRequest
 from headwater.core.jsons import JsonObject, JsonValue
 from headwater.core.losses import NO_LOSSES, Losses, LostRange
@@ -73,7 +72,7 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
         backoff: Backoff,
         clock: Clock | None = None,
         *,
-        wall_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+        wall_ms: Callable[[], int] = wall_ms,
         watched: WatchedColumn | None = None,
     ) -> None:
         clock = clock or SystemClock()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
 
+from headwater.core.clock import wall_ms
 from headwater.core.enumerator import PlannedSplitEnumeratorContext, SplitRequest
 from headwater.core.errors import SourceError
 from headwater.core.jsons import JsonObject, JsonValue
@@ -57,7 +57,6 @@ class EventTimeAlignment:
         row_bytes: about how many bytes a record of a split has.
         source: the name of the source, for messages.
         state: that of the enumerator in the checkpoint; None for none.
-        now_ms: the wall-clock time in ms since 1970.
     """
 
     def __init__(
@@ -69,15 +68,13 @@ class EventTimeAlignment:
         *,
         source: str,
         state: JsonValue = None,
-        now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> None:
         self._context = context
         self._settings = settings
         self._index = index
         self._row_bytes = row_bytes
         self._source = source
-        self._now_ms = now_ms
-        self._search = BoundSearch(index, settings.max_skew_ms, now_ms)
+        self._search = BoundSearch(index, settings.max_skew_ms, wall_ms)
         self._silence = Silence(settings.idle_timeout_ms)
         self._front_ms: int | None = None
         self._late_rows = _logged(state, _LATE) or 0
@@ -142,7 +139,7 @@ class EventTimeAlignment:
                     FoundSplits(starts, heads, read_before),
                     front_ms,
                     delay_ms=self._settings.delay_ms,
-                    now_ms=self._now_ms(),
+                    now_ms=wall_ms(),
                 ),
             ),
             self._take,

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from headwater.core.clock import Clock, SystemClock
+from headwater.core.clock import SystemClock
 from headwater.core.redaction import logger_of
 from headwater.core.split import SplitPath
 from headwater.enumerators.event_time.time_index import TimeIndex, TimeSpan
@@ -64,16 +64,13 @@ class BoundSearch:
         index: of times.
         max_skew_ms: how far apart in time splits may end.
         now_ms: the wall-clock time in ms since 1970.
-        clock: monotonic time.
     """
 
-    def __init__(
-        self, index: TimeIndex, max_skew_ms: int, now_ms: Callable[[], int], clock: Clock | None = None
-    ) -> None:
+    def __init__(self, index: TimeIndex, max_skew_ms: int, now_ms: Callable[[], int]) -> None:
         self._index = index
         self._max_skew_ms = max(1, max_skew_ms)
         self._now_ms = now_ms
-        self._clock = clock or SystemClock()
+        self._clock = SystemClock()
         self._spans: Mapping[SplitPath, TimeSpan] = {}
         self._spans_of: frozenset[SplitPath] = frozenset()
         self._spans_at_ms: int | None = None

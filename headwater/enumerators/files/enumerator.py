@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import secrets
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
-from headwater.core.clock import SystemClock
+from headwater.core.clock import SystemClock, wall_ms
 from headwater.core.enumerator import (
     Checkpoint,
     PlannedSplitEnumerator,
@@ -317,8 +316,7 @@ class FileSplitEnumerator(PlannedSplitEnumerator[FileSplit, int]):
     def _remember(self, files: Iterable[FileStatus]) -> None:
         # Before everything is listed once there may be older files: the frontier stays where it is.
         oldest_unread_ms = self._backlog.oldest_ms() if self._listed_once else self._seen.frontier_ms
-        now_ms = time.time_ns() // 1_000_000
-        overflow = self._seen.add(files, oldest_unread_ms, now_ms)
+        overflow = self._seen.add(files, oldest_unread_ms, wall_ms())
         if overflow is not None:
             assert self._names is not None, "names overflow only where there is a place for them"
             # The answer comes before the batch is logged, so the state of its offset names the segment.

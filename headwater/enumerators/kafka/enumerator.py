@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from headwater.core.clock import Clock, SystemClock
+from headwater.core.clock import SystemClock
 from headwater.core.enumerator import (
     Checkpoint,
     PlannedSplitEnumerator,
@@ -79,7 +79,6 @@ class KafkaSplitEnumerator(PlannedSplitEnumerator[KafkaPartitionSplit, int]):
         fail_on_data_loss: whether data loss is an error.
         alignment: by event time (``maxEventTimeSkew``); None for none.
         state: the result of `snapshot_state` when the checkpoint was planned; None for none.
-        clock: time.
     """
 
     def __init__(
@@ -90,12 +89,11 @@ class KafkaSplitEnumerator(PlannedSplitEnumerator[KafkaPartitionSplit, int]):
         fail_on_data_loss: bool,
         alignment: AlignmentSettings | None = None,
         state: JsonValue = None,
-        clock: Clock | None = None,
     ) -> None:
         self._context = context
         self._settings = settings
         self._fail_on_data_loss = fail_on_data_loss
-        self._lookup = KafkaLookup(settings, clock or SystemClock())
+        self._lookup = KafkaLookup(settings, SystemClock())
         self._view = ClusterView({}, {}, {})
         self._found: Collection[SplitPath] = ()
         self._warned: set[str] = set()

@@ -13,7 +13,7 @@ from headwater.core.abilities import (
     Heads,
     ReadsAhead,
 )
-from headwater.core.clock import Clock, RareWarning, SystemClock
+from headwater.core.clock import RareWarning, SystemClock
 from headwater.core.enumerator import (
     Checkpoint,
     PlannedSplitEnumerator,
@@ -96,7 +96,6 @@ class PlannedSimpleSplitEnumerator(SimpleSplitEnumerator, PlannedSplitEnumerator
         alignment: by event time (``maxEventTimeSkew``), if the source finds the positions of times; None for
             none.
         state: the result of `snapshot_state` when the checkpoint was planned; None for none.
-        clock: time.
     """
 
     def __init__(
@@ -109,7 +108,6 @@ class PlannedSimpleSplitEnumerator(SimpleSplitEnumerator, PlannedSplitEnumerator
         fail_on_data_loss: bool = True,
         alignment: AlignmentSettings | None = None,
         state: JsonValue = None,
-        clock: Clock | None = None,
     ) -> None:
         super().__init__(context, source, starting_timestamp_ms)
         self._planned_context = context
@@ -119,7 +117,7 @@ class PlannedSimpleSplitEnumerator(SimpleSplitEnumerator, PlannedSplitEnumerator
         self._fail_on_data_loss = fail_on_data_loss
         self._found: Collection[SplitPath] = ()
         self._alignment = self._aligned(alignment, state) if alignment is not None else None
-        self._nothing_in_sight = RareWarning(clock or SystemClock())
+        self._nothing_in_sight = RareWarning(SystemClock())
         self._said_out_of_sight: set[SplitPath] = set()
 
     def refresh(self, checkpoint: Checkpoint[NamedSplit, Any] | None) -> None:

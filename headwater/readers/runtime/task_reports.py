@@ -21,6 +21,7 @@ from typing import Any, Self
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headwater.core.clock import wall_ms
 from headwater.core.jsons import JsonValue
 from headwater.core.metrics import BYTES_IN, COUNTERS, EMIT_LAG, FETCH_LAG
 from headwater.core.split import SplitPath
@@ -31,11 +32,6 @@ _DIGEST_BYTES = 32
 _MOST_TIMES_BYTES = 5_000
 _MOST_ENDS = 20
 """How many ends of splits a datagram holds; each path may have 300 bytes. A larger one is not sent."""
-
-
-def wall_ms() -> int:
-    """Return the wall-clock time in ms since 1970."""
-    return time.time_ns() // 1_000_000
 
 
 @dataclass(frozen=True, slots=True)

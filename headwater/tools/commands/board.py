@@ -14,6 +14,7 @@ from typing import Final, TypeAlias
 
 from headwater.connector.spark.lag import lag_of
 from headwater.connector.spark.reported_offsets import positions_by_split, reported_offset
+from headwater.core.clock import wall_ms
 from headwater.core.errors import HeadwaterError
 from headwater.core.jsons import JsonObject, JsonValue
 from headwater.tools.commands.checkpoint_folder import CheckpointFolder, FolderError, open_folder
@@ -22,7 +23,7 @@ from headwater.tools.commands.logged_positions import LoggedPositions, kafka_end
 from headwater.tools.commands.offset_log import OffsetLogEntry
 from headwater.tools.commands.spark_checkpoint import CheckpointError, SparkCheckpoint
 from headwater.tools.monitoring.batch_report import BatchReport, split_reports
-from headwater.tools.monitoring.board import DEFAULT_PORT, now_ms
+from headwater.tools.monitoring.board import DEFAULT_PORT
 from headwater.tools.monitoring.board_server import BoardServer
 from headwater.tools.monitoring.board_view import ViewRequest, board_view
 from headwater.tools.monitoring.query_history import QueryHistories
@@ -190,10 +191,10 @@ def add_board(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    histories = QueryHistories(now_ms)
+    histories = QueryHistories(wall_ms)
 
     def view(request: ViewRequest) -> JsonObject:
-        return board_view(histories, request, {}, now_ms())
+        return board_view(histories, request, {}, wall_ms())
 
     ask_ends = partial(kafka_ends, arguments.broker) if arguments.broker else None
     try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import time
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from headwater.connector.program_arguments import checked_mapping, checked_session
 from headwater.connector.readable import readable
+from headwater.core.clock import wall_ms
 from headwater.core.jsons import JsonObject
 from headwater.tools.monitoring.board_server import BoardServer
 from headwater.tools.monitoring.board_view import ViewRequest, board_view
@@ -86,7 +86,7 @@ class Board:
         self._calls = dict(checked_mapping(calls or {}, "calls"))
         if self._is_running(host, port):
             return
-        self._histories = QueryHistories(now_ms)
+        self._histories = QueryHistories(wall_ms)
         self._streams = checked_session(spark).streams
         self._server = BoardServer(self._view, host=host, port=port, token=token)
         self.url = self._server.url
@@ -128,7 +128,7 @@ class Board:
 
     def _view(self, request: ViewRequest) -> JsonObject:
         calls = {name: metrics.as_dict() for name, metrics in self._calls.items()}
-        return board_view(self._histories, request, calls, now_ms())
+        return board_view(self._histories, request, calls, wall_ms())
 
 
 def _has_ended(session: SparkSession) -> bool:
@@ -136,11 +136,6 @@ def _has_ended(session: SparkSession) -> bool:
         return session.streams.active is None
     except Exception:  # noqa: BLE001 - each kind of session ends in another way
         return True
-
-
-def now_ms() -> int:
-    """Return the wall-clock time in ms since 1970."""
-    return time.time_ns() // 1_000_000
 
 
 def queries_table(view: Mapping[str, Any]) -> str:

@@ -18,9 +18,9 @@ from headwater.connector.program_arguments import (
     misfit,
 )
 from headwater.connector.readable import readable
+from headwater.core.clock import wall_ms
 from headwater.core.errors import OptionError
 from headwater.core.imports import importing
-from headwater.tools.monitoring.board import now_ms
 from headwater.tools.monitoring.metrics import Metric, metrics_of
 from headwater.tools.monitoring.query_history import QueryHistories
 from headwater.tools.monitoring.query_watcher import QueryWatcher
@@ -171,7 +171,7 @@ class MetricsExport:
     ) -> None:
         self._calls = dict(calls)
         self._per_split = per_split
-        self._histories = QueryHistories(now_ms)
+        self._histories = QueryHistories(wall_ms)
         self._streams = spark.streams
         self._prometheus = None if address is None else PrometheusExport(self._metrics, *address)
         provider = None if isinstance(otel, bool) else otel

@@ -16,7 +16,6 @@ from urllib3 import BaseHTTPResponse
 from urllib3.exceptions import HTTPError
 from urllib3.util import Timeout, make_headers
 
-from headwater.core.clock import Clock
 from headwater.core.errors import (
     AuthenticationError,
     AuthorizationError,
@@ -45,11 +44,10 @@ class SchemaRegistry(Registry):
 
     Args:
         settings: where it is.
-        clock: time.
     """
 
-    def __init__(self, settings: RegistrySettings, clock: Clock | None = None) -> None:
-        super().__init__(settings.deadline_ms, clock)
+    def __init__(self, settings: RegistrySettings) -> None:
+        super().__init__(settings.deadline_ms)
         self._settings = settings
 
     def asked_for(

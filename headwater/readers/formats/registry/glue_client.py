@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 from typing import Any, Final
 
-from headwater.core.clock import Clock
 from headwater.core.errors import (
     AuthenticationError,
     AuthorizationError,
@@ -42,11 +41,10 @@ class GlueRegistry(Registry):
 
     Args:
         settings: where it is.
-        clock: time.
     """
 
-    def __init__(self, settings: GlueSettings, clock: Clock | None = None) -> None:
-        super().__init__(settings.deadline_ms, clock)
+    def __init__(self, settings: GlueSettings) -> None:
+        super().__init__(settings.deadline_ms)
         self._settings = settings
 
     def asked_for(

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from headwater.core.clock import Clock, SystemClock
+from headwater.core.clock import SystemClock
 from headwater.core.errors import TransientSourceError, UnknownSplitError
 from headwater.core.retry import Backoff, retrying
 
@@ -42,12 +42,11 @@ class Registry(ABC):
 
     Args:
         deadline_ms: for how long it is asked again.
-        clock: time.
     """
 
-    def __init__(self, deadline_ms: int, clock: Clock | None = None) -> None:
+    def __init__(self, deadline_ms: int) -> None:
         self._deadline_ms = deadline_ms
-        self._clock = clock or SystemClock()
+        self._clock = SystemClock()
         self._schemas: dict[tuple[int, bool], RegisteredSchema] = {}
         self._guids: dict[str, int] = {}
         self._lock = threading.Lock()

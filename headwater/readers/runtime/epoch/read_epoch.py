@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import time
 from collections.abc import Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
@@ -14,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from headwater.core.barrier_source import BarrierSource
-from headwater.core.clock import Clock, SystemClock
+from headwater.core.clock import Clock, SystemClock, wall_ms
 from headwater.core.epoch import EpochState, InFlight
 from headwater.core.errors import FencedError, StateLocationError
 from headwater.core.jsons import JsonValue
@@ -212,6 +211,6 @@ class _Publisher:
         metrics: dict[str, JsonValue] = {
             **dataclasses.asdict(self._metrics),
             "attempt": self._claim.number,
-            "written_ms": time.time_ns() // 1_000_000,
+            "written_ms": wall_ms(),
         }
         return encode_manifest(Manifest(state, metrics), self._source)

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from headwater.core.barrier_reader import EpochRecord, EpochRecords
+from headwater.core.clock import wall_ms
 from headwater.core.errors import TransientSourceError
 from headwater.core.jsons import JsonValue
 from headwater.core.split import SplitPath
 from headwater.readers.runtime.partitions.subpartition import PartitionEvent
-from headwater.readers.runtime.task_reports import wall_ms
 
 
 @dataclass(frozen=True, slots=True)

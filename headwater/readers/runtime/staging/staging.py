@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, cast
@@ -10,6 +9,7 @@ from typing import Final, cast
 import pyarrow as pa
 
 from headwater.core.barrier_reader import EpochRecord
+from headwater.core.clock import wall_ms
 from headwater.core.jsons import JsonValue
 from headwater.core.split import SplitPath
 from headwater.core.state_store import StateStore
@@ -61,7 +61,7 @@ def segment(rows: pa.RecordBatch, keys: list[bytes | None], loss: str | None = N
     batch = rows.append_column(KEY_COLUMN, pa.array(keys, pa.binary()))
     if loss is None:
         return batch
-    return batch.replace_schema_metadata({_LOST: str(time.time_ns() // 1_000_000), _LOSS: loss})
+    return batch.replace_schema_metadata({_LOST: str(wall_ms()), _LOSS: loss})
 
 
 def lost_ms(batches: list[pa.RecordBatch]) -> int | None:

@@ -42,13 +42,13 @@ class Report:
         sys.stdout.write(f"{redacted(line)}\n")
         sys.stdout.flush()
 
-    def say_some(self, lines: Iterable[str], indent: str = "  ") -> None:
+    def say_some(self, lines: Iterable[str]) -> None:
         """Write the first of many lines."""
         every = list(lines)
         for line in every[:_SHOWN]:
-            self.say(f"{indent}{line}")
+            self.say(f"  {line}")
         if len(every) > _SHOWN:
-            self.say(f"{indent}and {len(every) - _SHOWN:,} more")
+            self.say(f"  and {len(every) - _SHOWN:,} more")
 
     def compare(self, reading: ComparedReading) -> int:
         """Read through both, and say whether the rows are the same.
