@@ -23,7 +23,7 @@ from headwater.core.state_store import StateStore
 if TYPE_CHECKING:
     import fsspec
 
-_OBJECT_STORES = {
+OBJECT_STORES = {
     "abfs": "adlfs",
     "abfss": "adlfs",
     "az": "adlfs",
@@ -86,8 +86,8 @@ def _place(url: str) -> tuple[str, str, str]:
     if protocol in _LOCAL:
         if not Path(rest).is_absolute():
             reason = "must be an absolute path, since driver and executors work in different folders"
-    elif protocol not in _OBJECT_STORES:
-        schemes = ", ".join(f"{name}://" for name in sorted(_OBJECT_STORES))
+    elif protocol not in OBJECT_STORES:
+        schemes = ", ".join(f"{name}://" for name in sorted(OBJECT_STORES))
         reason = (
             f"the file system {protocol!r} is not known to have an atomic put-if-absent, without which two "
             "attempts of a task could both believe they were the first; use a shared local folder or one of "
@@ -293,7 +293,7 @@ class ObjectStateStore(StateStore):
                 # No listings cache: other processes write here too.
                 fs, root = fsspec.core.url_to_fs(self._url, use_listings_cache=False, **self._storage_options)
             except ImportError as error:
-                library = _OBJECT_STORES[self._url.partition("://")[0]]
+                library = OBJECT_STORES[self._url.partition("://")[0]]
                 raise StateLocationError(
                     f"needs {library} on driver and executors: pip install {library}", location=self._url
                 ) from error

@@ -17,8 +17,12 @@ from headwater.connector.spark.reported_offsets import positions_by_split, repor
 from headwater.core.clock import wall_ms
 from headwater.core.errors import HeadwaterError
 from headwater.core.jsons import JsonObject, JsonValue
-from headwater.tools.commands.checkpoint_folder import CheckpointFolder, FolderError, open_folder
-from headwater.tools.commands.convert import json_object
+from headwater.tools.commands.checkpoint_folder import (
+    CheckpointFolder,
+    FolderError,
+    add_storage_options,
+    open_folder,
+)
 from headwater.tools.commands.logged_positions import LoggedPositions, kafka_ends, positions_by_source
 from headwater.tools.commands.offset_log import OffsetLogEntry
 from headwater.tools.commands.spark_checkpoint import CheckpointError, SparkCheckpoint
@@ -180,13 +184,7 @@ def add_board(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         help="where to listen; others than this host need the token (127.0.0.1)",
     )
     parser.add_argument("--broker", metavar="HOST:PORT", help="ask this Kafka how far behind partitions are")
-    parser.add_argument(
-        "--storage-options",
-        type=json_object,
-        default={},
-        metavar="JSON",
-        help="for an object store: options of its fsspec file system",
-    )
+    add_storage_options(parser)
     parser.set_defaults(run=_run)
 
 

@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 from headwater.core.errors import HeadwaterError
-from headwater.tools.commands.checkpoint_folder import FolderError, open_folder
-from headwater.tools.commands.convert import json_object
+from headwater.tools.commands.checkpoint_folder import FolderError, add_storage_options, open_folder
 from headwater.tools.commands.spark_checkpoint import CheckpointError, SparkCheckpoint
 
 CheckpointCommand: TypeAlias = Callable[[SparkCheckpoint, argparse.Namespace], Iterator[str]]
@@ -39,13 +38,7 @@ def add_checkpoint_command(
     """
     parser = commands.add_parser(name, help=summary, description=description)
     parser.add_argument("path", metavar="PATH", help="the query's checkpointLocation: a folder, or s3a://...")
-    parser.add_argument(
-        "--storage-options",
-        type=json_object,
-        default={},
-        metavar="JSON",
-        help="for an object store: options of its fsspec file system",
-    )
+    add_storage_options(parser)
     parser.set_defaults(run=lambda arguments: _run(name, command, arguments, writes=writes))
     return parser
 

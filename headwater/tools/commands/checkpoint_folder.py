@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
+import json
 import os
 import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from headwater.core.local_files import removed_on_failure
+from headwater.core.state_location import OBJECT_STORES
 
 if TYPE_CHECKING:
     import fsspec
-
-_OBJECT_STORES: Final = {
-    "abfs": "adlfs",
-    "abfss": "adlfs",
-    "az": "adlfs",
-    "gcs": "gcsfs",
-    "gs": "gcsfs",
-    "s3": "s3fs",
-    "s3a": "s3fs",
-}
-"""Protocols whose stores replace an object in one step, and their libraries."""
 
 
 class FolderError(Exception):
@@ -80,7 +72,8 @@ def open_folder(path: str, storage_options: Mapping[str, Any], *, writes: bool =
         protocol, rest = "file", path.removeprefix("file:")
     if protocol in ("file", "local"):
         return LocalFolder(Path(rest))
-    if writes and protocol not in _OBJECT_STORES:
+    # These replace an object in one step.
+    if writes and protocol not in OBJECT_STORES:
         raise FolderError(
             f"files on {protocol}:// cannot be replaced from here in one step. Copy its folders offsets and "
             "commits to a local folder, convert that one, and copy the folder offsets back"
@@ -91,12 +84,33 @@ def open_folder(path: str, storage_options: Mapping[str, Any], *, writes: bool =
         # No cache of listings: Spark wrote there a moment ago.
         fs, root = fsspec.core.url_to_fs(path, use_listings_cache=False, **storage_options)
     except ImportError as error:
-        library = _OBJECT_STORES.get(protocol)
+        library = OBJECT_STORES.get(protocol)
         remedy = f"needs {library}: pip install {library}" if library else f"needs a library: {error}"
         raise FolderError(f"{protocol}:// {remedy}") from error
     except (OSError, TypeError, ValueError) as error:
         raise FolderError(f"cannot be opened: {error}; look at --storage-options") from error
     return ObjectFolder(path.rstrip("/"), fs, root.rstrip("/"))
+
+
+def add_storage_options(parser: argparse.ArgumentParser) -> None:
+    """Add the argument ``--storage-options`` to a command that opens folders."""
+    parser.add_argument(
+        "--storage-options",
+        type=_json_object,
+        default={},
+        metavar="JSON",
+        help='for an object store: options of its fsspec file system, for example \'{"profile": "prod"}\'',
+    )
+
+
+def _json_object(text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"not JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise argparse.ArgumentTypeError('must be a JSON object, such as {"profile": "prod"}')
+    return value
 
 
 class LocalFolder(CheckpointFolder):

@@ -7,13 +7,12 @@ are. Only the positions of its Kafka sources are written in the form of the othe
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from headwater.core.errors import OffsetError
-from headwater.tools.commands.checkpoint_folder import FolderError, open_folder
+from headwater.tools.commands.checkpoint_folder import FolderError, add_storage_options, open_folder
 from headwater.tools.commands.offset_forms import (
     Conversion,
     Kept,
@@ -82,13 +81,7 @@ def add_convert(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         "when it is back (drop)",
     )
     parser.add_argument("--dry-run", action="store_true", help="say what would be done, and do nothing")
-    parser.add_argument(
-        "--storage-options",
-        type=json_object,
-        default={},
-        metavar="JSON",
-        help='for an object store: options of its fsspec file system, for example \'{"profile": "prod"}\'',
-    )
+    add_storage_options(parser)
     parser.set_defaults(run=_run)
 
 
@@ -243,14 +236,3 @@ def _after_pending(to: OffsetForm, error: PendingBatchError) -> str:
     if to is OffsetForm.HEADWATER and error.batch_id > 0:
         advice += f"; or start it with {_FORMATS[to]} as it is, which takes over a pending batch too"
     return advice + "."
-
-
-def json_object(text: str) -> dict[str, Any]:
-    """Return the JSON object that an argument is."""
-    try:
-        value = json.loads(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"not JSON: {error}") from error
-    if not isinstance(value, dict):
-        raise argparse.ArgumentTypeError('must be a JSON object, such as {"profile": "prod"}')
-    return value

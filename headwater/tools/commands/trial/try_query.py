@@ -10,8 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from headwater.core.errors import HeadwaterError
-from headwater.tools.commands.checkpoint_folder import FolderError, open_folder
-from headwater.tools.commands.convert import json_object
+from headwater.tools.commands.checkpoint_folder import FolderError, add_storage_options, open_folder
 from headwater.tools.commands.offset_forms import OffsetForm, form_of
 from headwater.tools.commands.peek import key_and_value, whole_number
 from headwater.tools.commands.spark_checkpoint import CheckpointError
@@ -74,13 +73,7 @@ def add_try(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
         metavar="KEY=VALUE",
         help="a setting of this Spark, such as spark.jars.packages=...; may be repeated",
     )
-    parser.add_argument(
-        "--storage-options",
-        type=json_object,
-        default={},
-        metavar="JSON",
-        help="where the checkpoint is on an object store: options of its fsspec file system",
-    )
+    add_storage_options(parser)
     parser.set_defaults(run=_run)
 
 
