@@ -41,23 +41,35 @@ class EventTests(Subject):
 
     def _told_after(self, crash: Step | None, more: Mapping[str, str]) -> object:
         """Read a new world, with a crash in each of the first epochs; return what the enumerator knows."""
-        states: list[JsonValue] = []
         with self.stream_options({**self.options(), **more}) as options:
-
-            def configure() -> ConfiguredSource:
-                configured = self.configure(options, Boundedness.CONTINUOUS_UNBOUNDED)
-                watch_states(configured.source, states)
-                return configured
-
-            engine = MicroBatchEngine(configure)
-            if crash is not None:
-                for _ in range(3):
-                    engine.run(crash_after=crash, in_batch=len(engine.offsets))
-            engine.run()
-        return self.told(states[-1])
+            state, _ = read_with_crashes(self, options, crash)
+        return self.told(state)
 
 
-def watch_states(source: Any, states: list[JsonValue]) -> None:
+def read_with_crashes(
+    subject: Subject, options: Mapping[str, str], crash: Step | None
+) -> tuple[JsonValue, int]:
+    """Read a stream to its end, with a crash in each of the first three batches.
+
+    Returns:
+        The last state of the enumerator, and how many rows came.
+    """
+    states: list[JsonValue] = []
+
+    def configure() -> ConfiguredSource:
+        configured = subject.configure(options, Boundedness.CONTINUOUS_UNBOUNDED)
+        _watch_states(configured.source, states)
+        return configured
+
+    engine = MicroBatchEngine(configure)
+    if crash is not None:
+        for _ in range(3):
+            engine.run(crash_after=crash, in_batch=len(engine.offsets))
+    engine.run()
+    return states[-1], len(engine.rows)
+
+
+def _watch_states(source: Any, states: list[JsonValue]) -> None:
     """Note the state of each enumerator of a source when it is closed: the last call, on its thread."""
 
     def watched(make: Any) -> Any:

@@ -18,7 +18,7 @@ from headwater.core.reader import SplitReader
 from headwater.core.source import Boundedness
 from headwater.testing.contracts import keeps
 from headwater.testing.engine import MicroBatchEngine, Step
-from headwater.testing.event_tests import watch_states
+from headwater.testing.event_tests import read_with_crashes
 from headwater.testing.subject import Subject
 
 
@@ -105,20 +105,9 @@ class NoteTests(Subject):
 
     def _told_after(self, crash: Step | None) -> tuple[object, int]:
         """Read a new world, with crashes; return the enumerator's knowledge then, and how many rows came."""
-        states: list[JsonValue] = []
         with self.stream_options({**self.options(), **self.small_batches()}) as options:
-
-            def configure() -> ConfiguredSource:
-                configured = self.configure(options, Boundedness.CONTINUOUS_UNBOUNDED)
-                watch_states(configured.source, states)
-                return configured
-
-            engine = MicroBatchEngine(configure)
-            if crash is not None:
-                for _ in range(3):
-                    engine.run(crash_after=crash, in_batch=len(engine.offsets))
-            engine.run()
-        return self.told(states[-1]), len(engine.rows)
+            state, rows = read_with_crashes(self, options, crash)
+        return self.told(state), rows
 
 
 def _first_batch(configured: ConfiguredSource, task: Any) -> Iterator[dict[str, Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
@@ -144,6 +144,35 @@ class Format(ABC):
             MissingDependencyError: a library is not installed in this process. Raised here or by the first
                 `append`.
         """
+
+
+@dataclass(frozen=True)
+class ColumnsFormat(Format):
+    """A format whose columns the user gives.
+
+    Attributes:
+        arrow_schema: the columns, as Arrow's serialized schema. Those for corrupt values and for rescued
+            fields may be among them; else they are the last ones.
+        options: all other settings of the user.
+    """
+
+    arrow_schema: bytes
+    options: FormatOptions
+
+    def schema(self) -> pa.Schema:
+        """Return the columns of the given schema, then those for corrupt values and for rescued fields."""
+        import pyarrow as pa
+
+        schema = pa.ipc.read_schema(pa.py_buffer(self.arrow_schema))
+        for name in (self.options.corrupt_column, self.options.rescued_column):
+            if name is not None and name not in schema.names:
+                schema = schema.append(pa.field(name, pa.string()))
+        return schema
+
+    def in_time_zone(self, zone: str) -> Format:
+        if self.options.time_zone is not None:
+            return self
+        return replace(self, options=replace(self.options, time_zone=zone))
 
 
 class ValueDecoder(ABC):

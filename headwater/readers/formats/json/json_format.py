@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from headwater.readers.formats.format import Format, FormatOptions, Spans, ValueDecoder
+from headwater.readers.formats.format import ColumnsFormat, Format, Spans, ValueDecoder
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -17,32 +17,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class JsonValueFormat(Format):
-    """JSON objects as columns, with the meaning of Spark's ``from_json`` in the mode ``PERMISSIVE``.
-
-    Attributes:
-        arrow_schema: the columns, as Arrow's serialized schema. The columns for corrupt values and for
-            rescued fields may be among them; else they are the last ones.
-        options: all other settings of the user.
-    """
-
-    arrow_schema: bytes
-    options: FormatOptions
-
-    def schema(self) -> pa.Schema:
-        """Return the columns of the given schema, then those for corrupt values and for rescued fields."""
-        import pyarrow as pa
-
-        schema = pa.ipc.read_schema(pa.py_buffer(self.arrow_schema))
-        for name in (self.options.corrupt_column, self.options.rescued_column):
-            if name is not None and name not in schema.names:
-                schema = schema.append(pa.field(name, pa.string()))
-        return schema
-
-    def in_time_zone(self, zone: str) -> Format:
-        if self.options.time_zone is not None:
-            return self
-        return replace(self, options=replace(self.options, time_zone=zone))
+class JsonValueFormat(ColumnsFormat):
+    """JSON objects as columns, with the meaning of Spark's ``from_json`` in the mode ``PERMISSIVE``."""
 
     def decoder(self) -> JsonDecoder:
         """Make a decoder. Its kernel is loaded with the first value."""
