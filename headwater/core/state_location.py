@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from headwater.core.clock import Clock, SystemClock
 from headwater.core.conditional_write import create_object
 from headwater.core.errors import HeadwaterError, StateLocationError
-from headwater.core.local_files import removed_on_failure
+from headwater.core.local_files import removed_on_failure, sync_folder
 from headwater.core.options import text
 from headwater.core.state_store import StateStore
 
@@ -143,7 +143,7 @@ class LocalStateStore(StateStore):
                 aside.unlink()
             if durable:
                 # The name is in the folder: without this a loss of power could take it away again.
-                _sync_folder(path.parent)
+                sync_folder(path.parent)
         return data
 
     def put(self, name: str, data: bytes) -> None:
@@ -313,14 +313,6 @@ class ObjectStateStore(StateStore):
             # Not OSError alone: the libraries below fsspec's (botocore, azure-core, aiohttp) have errors of
             # their own for missing credentials, time-outs and hosts that are away.
             raise _explained(error, self._url, name) from error
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _explained(error: Exception, location: str, name: str) -> StateLocationError:

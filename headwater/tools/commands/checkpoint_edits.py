@@ -21,6 +21,7 @@ from headwater.tools.commands.logged_positions import (
     logged_positions,
     positions_by_source,
 )
+from headwater.tools.commands.offset_forms import json_of
 from headwater.tools.commands.offset_log import VOID, OffsetLogEntry
 from headwater.tools.commands.spark_checkpoint import CheckpointError, SparkCheckpoint, refuse_ends
 from headwater.tools.commands.text_table import text_table
@@ -241,7 +242,7 @@ def require_positions(name: str, logged: str) -> None:
     if logged == VOID:
         raise CheckpointError(f"source {name} has no offset yet: there is nothing to change")
     positions = logged_positions(logged)
-    value = _parsed(logged)
+    value = json_of(logged)
     source = value.get("source") if isinstance(value, dict) else None
     if source == _FILES:
         raise CheckpointError(
@@ -262,7 +263,7 @@ def require_positions(name: str, logged: str) -> None:
 
 def without_starts(logged: str) -> str:
     """Return an offset that stands for a batch of nothing behind one with the same positions."""
-    value = _parsed(logged)
+    value = json_of(logged)
     if not (isinstance(value, dict) and "starts" in value):
         return logged
     rest = {name: part for name, part in value.items() if name != "starts"}
@@ -283,7 +284,7 @@ def _merged(nested: JsonValue, other: JsonValue) -> JsonValue:
 
 def with_position(logged: str, split: str, position: int) -> str:
     """Return an offset behind which one split goes on at another position. The split is in it."""
-    value = _parsed(logged)
+    value = json_of(logged)
     assert isinstance(value, dict)
     if "positions" not in value:
         return json.dumps(_replaced(value, split, position), separators=(",", ":"))
@@ -292,7 +293,7 @@ def with_position(logged: str, split: str, position: int) -> str:
 
 def with_start(logged: str, split: str, position: int) -> str:
     """Return an offset of a batch that begins at another position of a split that is new in it."""
-    value = _parsed(logged)
+    value = json_of(logged)
     assert isinstance(value, dict)
     return _with_parts(value, ("starts",), split, position)
 
@@ -305,7 +306,7 @@ def _with_parts(value: dict[str, JsonValue], parts: tuple[str, ...], split: str,
 
 def start_in(logged: str, split: str) -> JsonValue:
     """Return where the batch begins for a split that was new in it; None if it was there before."""
-    value = _parsed(logged)
+    value = json_of(logged)
     starts = value.get("starts", {}) if isinstance(value, dict) else {}
     return dict(_leaves(starts)).get(split)
 
@@ -322,11 +323,3 @@ def _leaves(node: JsonValue, path: tuple[str, ...] = ()) -> Mapping[str, JsonVal
     if not isinstance(node, dict):
         return {"-".join(path): node}
     return {key: leaf for name, below in node.items() for key, leaf in _leaves(below, (*path, name)).items()}
-
-
-def _parsed(logged: str) -> JsonValue:
-    try:
-        value: JsonValue = json.loads(logged)
-    except ValueError:
-        return None
-    return value

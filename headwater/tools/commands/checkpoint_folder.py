@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from headwater.core.local_files import removed_on_failure
+from headwater.core.local_files import removed_on_failure, sync_folder
 from headwater.core.state_location import OBJECT_STORES
 
 if TYPE_CHECKING:
@@ -152,13 +152,13 @@ class LocalFolder(CheckpointFolder):
                 shutil.copymode(path, aside)
             # Durable before it gets its name: a loss of power must not leave an empty file there.
             aside.replace(path)
-            _sync_folder(path.parent)
+            sync_folder(path.parent)
 
     def delete(self, name: str) -> None:
         path = self._root / name
         with _explained(path):
             path.unlink()
-            _sync_folder(path.parent)
+            sync_folder(path.parent)
 
     def copying(self, source: str, target: str) -> str:
         return f"cp -a {self._root / source}/. {self._root / target}/"
@@ -207,14 +207,6 @@ class ObjectFolder(CheckpointFolder):
 
     def copying(self, source: str, target: str) -> str:
         return f"copy all objects of {self._url}/{source}/ to {self._url}/{target}/"
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 @contextmanager

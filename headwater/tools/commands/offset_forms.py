@@ -55,7 +55,7 @@ class Conversion:
 
 def form_of(logged: str) -> OffsetForm:
     """Return whose offset a logged text is."""
-    value = None if logged == VOID else _json(logged)
+    value = None if logged == VOID else json_of(logged)
     if isinstance(value, dict) and value.get("source") == KafkaSplitSerializer.name and "version" in value:
         return OffsetForm.HEADWATER
     return OffsetForm.OTHER if from_spark(value) is None else OffsetForm.SPARK_KAFKA
@@ -63,7 +63,7 @@ def form_of(logged: str) -> OffsetForm:
 
 def to_headwater(logged: str) -> Conversion:
     """Return an offset of Spark's Kafka source as headwater logs it. Topic ids are not known yet."""
-    positions = from_spark(_json(logged)) or {}
+    positions = from_spark(json_of(logged)) or {}
     offset: PlannedOffset[KafkaPartitionSplit, int] = PlannedOffset(
         {split.path: split for split in positions},
         {split.path: position for split, position in positions.items()},
@@ -83,7 +83,7 @@ def to_spark_kafka(logged: str, unavailable: Kept | None) -> Conversion:
         KeptPositionsError: there are some, and ``unavailable`` is None.
         OffsetError: a later version of headwater wrote the offset, or it was changed by hand.
     """
-    value = _json(logged)
+    value = json_of(logged)
     assert isinstance(value, dict)
     offset = _codec().decode(value)
     if offset is None:
@@ -115,9 +115,10 @@ def _counted(partitions: int) -> str:
     return f"the positions of {partitions} partition{'s' if partitions != 1 else ''}"
 
 
-def _json(text: str) -> JsonValue:
+def json_of(logged: str) -> JsonValue:
+    """Return what an offset says; None if it is no JSON."""
     try:
-        value: JsonValue = json.loads(text)
+        value: JsonValue = json.loads(logged)
     except ValueError:
         return None
     return value

@@ -7,8 +7,8 @@ by name.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from itertools import groupby, islice
+from collections.abc import Callable, Collection, Iterator, Mapping
+from itertools import islice
 from typing import Any, TypeVar
 
 from kafka import errors as kafka_errors
@@ -19,7 +19,7 @@ from headwater.core.errors import SourceError
 from headwater.enumerators.kafka.client.cluster import Cluster
 from headwater.enumerators.kafka.client.errors import Permission, from_code, of_answer
 from headwater.enumerators.kafka.client.metadata import BrokerAddress, TopicPartition
-from headwater.enumerators.kafka.client.requests import broker_address
+from headwater.enumerators.kafka.client.requests import broker_address, by_topic
 
 _NO_OFFSET = -1
 _NO_EPOCH = -1
@@ -64,7 +64,7 @@ def offset_fetch_request(group: str, partitions: Collection[TopicPartition]) -> 
     kind = OffsetFetchRequest.OffsetFetchRequestTopic
     topics = [
         kind(name=topic, partition_indexes=[tp.partition for tp in tps])
-        for topic, tps in _by_topic(partitions)
+        for topic, tps in by_topic(partitions)
     ]
     return OffsetFetchRequest(
         group_id=group, topics=topics, require_stable=True, max_version=_ONE_GROUP_AT_ONCE
@@ -120,7 +120,7 @@ def offset_commit_request(group: str, offsets: Mapping[TopicPartition, int]) -> 
                 for tp in tps
             ],
         )
-        for topic, tps in _by_topic(offsets)
+        for topic, tps in by_topic(offsets)
     ]
     return OffsetCommitRequest(group_id=group, member_id="", topics=topics, max_version=_TOPICS_BY_NAME)
 
@@ -134,10 +134,6 @@ def read_commit_errors(response: Any) -> dict[TopicPartition, int]:
         for part in topic.partitions
         if part.error_code
     }
-
-
-def _by_topic(partitions: Iterable[TopicPartition]) -> Iterator[tuple[str, Iterator[TopicPartition]]]:
-    return groupby(sorted(partitions), key=lambda tp: tp.topic)
 
 
 T = TypeVar("T")

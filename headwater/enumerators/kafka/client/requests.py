@@ -139,7 +139,7 @@ def list_offsets_request(
                 for tp in tps
             ],
         )
-        for topic, tps in _by_topic(specs)
+        for topic, tps in by_topic(specs)
     ]
     return ListOffsetsRequest(
         # Some kafka-python say 0 by themselves: a follower, for whom a log ends behind open transactions.
@@ -176,7 +176,7 @@ def log_dirs_request(partitions: Collection[TopicPartition]) -> Any:
     """Return a request for partitions that one broker hosts (DescribeLogDirs, KIP-113)."""
     kind = DescribeLogDirsRequest.DescribableLogDirTopic
     topics = [
-        kind(topic=topic, partitions=[tp.partition for tp in tps]) for topic, tps in _by_topic(partitions)
+        kind(topic=topic, partitions=[tp.partition for tp in tps]) for topic, tps in by_topic(partitions)
     ]
     return DescribeLogDirsRequest(topics=topics)
 
@@ -207,5 +207,6 @@ def read_log_sizes(response: Any) -> dict[TopicPartition, int]:
     }
 
 
-def _by_topic(partitions: Iterable[TopicPartition]) -> Iterator[tuple[str, Iterator[TopicPartition]]]:
+def by_topic(partitions: Iterable[TopicPartition]) -> Iterator[tuple[str, Iterator[TopicPartition]]]:
+    """Group partitions, in order."""
     return groupby(sorted(partitions), key=lambda tp: tp.topic)
