@@ -43,8 +43,8 @@ def demo(
             has no zone, or ms since 1970. (``startingTimestamp``)
         read_timeout: How long the source may take for a page before it counts as hung. Default: `5m`.
             (``readTimeout``)
-        retry_deadline: How long to go on asking an outside that is away or overloaded. Default: `2m`.
-            (``retryDeadline``)
+        retry_deadline: How long to go on asking an outside that is away or overloaded; for 8 s only, if
+            nothing has ever answered at its address. Default: `2m`. (``retryDeadline``)
         min_partitions: Cut large splits until a batch has about so many tasks. (``minPartitions``)
         max_rows_per_partition: No task is planned for more rows than this. (``maxRowsPerPartition``)
         parallelism: How many tasks the cluster runs at once: a batch has no more, unless its bytes or
@@ -1070,8 +1070,8 @@ def kinesis(
         read_timeout: How long the source may take for a page before it counts as hung. Default: `5m`.
             (``readTimeout``)
         connections: How many splits a task reads at once. Default: `1`.
-        retry_deadline: How long to go on asking an outside that is away or overloaded. Default: `2m`.
-            (``retryDeadline``)
+        retry_deadline: How long to go on asking an outside that is away or overloaded; for 8 s only, if
+            nothing has ever answered at its address. Default: `2m`. (``retryDeadline``)
         max_buffered_bytes: What a task may hold between fetching and handing over. Default: `67108864`.
             (``maxBufferedBytes``)
         parallelism: The most tasks of an epoch. Default: the driver's CPUs.
@@ -1540,8 +1540,8 @@ def nats(
             (``badRecordsStorageOptions``)
         read_timeout: How long the source may take for a page before it counts as hung. Default: `5m`.
             (``readTimeout``)
-        retry_deadline: How long to go on asking an outside that is away or overloaded. Default: `2m`.
-            (``retryDeadline``)
+        retry_deadline: How long to go on asking an outside that is away or overloaded; for 8 s only, if
+            nothing has ever answered at its address. Default: `2m`. (``retryDeadline``)
         min_partitions: Cut large splits until a batch has about so many tasks. (``minPartitions``)
         max_rows_per_partition: No task is planned for more rows than this. (``maxRowsPerPartition``)
         parallelism: How many tasks the cluster runs at once: a batch has no more, unless its bytes or
@@ -1598,8 +1598,8 @@ def postgres(
         snapshot_idle_timeout: How long the instant that a DataFrame shows is held when no task reads it:
             until then each action on it reads the same rows, a connection stays open, and VACUUM keeps
             what they need. Default: `2m`. (``snapshotIdleTimeout``)
-        retry_deadline: How long to go on asking an outside that is away or overloaded. Default: `2m`.
-            (``retryDeadline``)
+        retry_deadline: How long to go on asking an outside that is away or overloaded; for 8 s only, if
+            nothing has ever answered at its address. Default: `2m`. (``retryDeadline``)
         min_partitions: Cut large tables until there are about so many tasks. (``minPartitions``)
         parallelism: How many tasks the cluster runs at once: a batch has no more, unless its bytes or
             `minPartitions` ask for more. Where it is not known there may be one for each split. Default:
@@ -1787,8 +1787,8 @@ def redis(
             (``badRecordsStorageOptions``)
         read_timeout: How long the source may take for a page before it counts as hung. Default: `5m`.
             (``readTimeout``)
-        retry_deadline: How long to go on asking an outside that is away or overloaded. Default: `2m`.
-            (``retryDeadline``)
+        retry_deadline: How long to go on asking an outside that is away or overloaded; for 8 s only, if
+            nothing has ever answered at its address. Default: `2m`. (``retryDeadline``)
         min_partitions: Cut large splits until a batch has about so many tasks. (``minPartitions``)
         max_rows_per_partition: No task is planned for more rows than this. (``maxRowsPerPartition``)
         parallelism: How many tasks the cluster runs at once: a batch has no more, unless its bytes or

@@ -54,8 +54,8 @@ def demo(
             has no zone, or ms since 1970. (``startingTimestamp``)
         read_timeout: How long the source may take for a page before it counts as hung. Default: `5m`.
             (``readTimeout``)
-        retry_deadline: How long to go on asking an outside that is away or overloaded. Default: `2m`.
-            (``retryDeadline``)
+        retry_deadline: How long to go on asking an outside that is away or overloaded; for 8 s only, if
+            nothing has ever answered at its address. Default: `2m`. (``retryDeadline``)
         max_rows_per_trigger: No batch is planned for more rows than this. (``maxRowsPerTrigger``)
         max_bytes_per_trigger: Nor for more bytes, as far as they can be estimated.
             (``maxBytesPerTrigger``)
@@ -1281,8 +1281,8 @@ def kinesis(
         read_timeout: How long the source may take for a page before it counts as hung. Default: `5m`.
             (``readTimeout``)
         connections: How many splits a task reads at once. Default: `1`.
-        retry_deadline: How long to go on asking an outside that is away or overloaded. Default: `2m`.
-            (``retryDeadline``)
+        retry_deadline: How long to go on asking an outside that is away or overloaded; for 8 s only, if
+            nothing has ever answered at its address. Default: `2m`. (``retryDeadline``)
         state_location: Required for a stream: a folder that the driver and all executors reach, for what
             a checkpoint needs beside Spark's own: an absolute local path, or `s3://`, `gs://`, `abfs://`.
             One for any number of queries. (``stateLocation``)
@@ -1845,8 +1845,8 @@ def nats(
             values is logged. Default: `false`. (``schemaEvolution``)
         read_timeout: How long the source may take for a page before it counts as hung. Default: `5m`.
             (``readTimeout``)
-        retry_deadline: How long to go on asking an outside that is away or overloaded. Default: `2m`.
-            (``retryDeadline``)
+        retry_deadline: How long to go on asking an outside that is away or overloaded; for 8 s only, if
+            nothing has ever answered at its address. Default: `2m`. (``retryDeadline``)
         max_rows_per_trigger: No batch is planned for more rows than this. (``maxRowsPerTrigger``)
         max_bytes_per_trigger: Nor for more bytes, as far as they can be estimated.
             (``maxBytesPerTrigger``)
@@ -1974,8 +1974,8 @@ def postgres(
             `startingPosition=initial`. Default: `250000`. (``chunkRows``)
         snapshot_tasks: How many tasks read the table at the same time; a batch has four chunks for each
             of them. Default: `parallelism`. (``snapshotTasks``)
-        retry_deadline: How long to go on asking an outside that is away or overloaded. Default: `2m`.
-            (``retryDeadline``)
+        retry_deadline: How long to go on asking an outside that is away or overloaded; for 8 s only, if
+            nothing has ever answered at its address. Default: `2m`. (``retryDeadline``)
         min_partitions: Cut large tables until there are about so many tasks. (``minPartitions``)
         parallelism: How many tasks the cluster runs at once: a batch has no more, unless its bytes or
             `minPartitions` ask for more. Where it is not known there may be one for each split. Default:
@@ -2173,8 +2173,8 @@ def redis(
             values is logged. Default: `false`. (``schemaEvolution``)
         read_timeout: How long the source may take for a page before it counts as hung. Default: `5m`.
             (``readTimeout``)
-        retry_deadline: How long to go on asking an outside that is away or overloaded. Default: `2m`.
-            (``retryDeadline``)
+        retry_deadline: How long to go on asking an outside that is away or overloaded; for 8 s only, if
+            nothing has ever answered at its address. Default: `2m`. (``retryDeadline``)
         max_rows_per_trigger: No batch is planned for more rows than this. (``maxRowsPerTrigger``)
         max_bytes_per_trigger: Nor for more bytes, as far as they can be estimated.
             (``maxBytesPerTrigger``)

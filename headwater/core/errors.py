@@ -16,6 +16,7 @@
     │   └── CircuitOpenError                 not asked at all: the circuit breaker is open
     └── SourceError                          the outside system said no; has source, split and position
         ├── TransientSourceError             worth asking again: away, overloaded, changing its leader
+        │   ├── NoConnectionError            nothing listens at the address, or its name has none
         │   ├── DeadlineError                asked again until the deadline, and still no answer
         │   └── QueueTakenError              another connection has taken the queue of a staged source
         ├── AuthenticationError              wrong credentials, or none where some are needed
@@ -179,6 +180,18 @@ class SourceError(HeadwaterError):
 
 class TransientSourceError(SourceError):
     """The same question may well be answered a moment later."""
+
+
+class NoConnectionError(TransientSourceError):
+    """Nothing listens at the address, or its name has none.
+
+    Where nothing has ever answered, that is no outage to wait for: it is asked for a few seconds only.
+
+    Attributes:
+        is_first: whether whoever raises it knows that nothing has ever answered.
+    """
+
+    is_first = False
 
 
 class QueueTakenError(TransientSourceError):

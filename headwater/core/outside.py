@@ -10,7 +10,14 @@ from pathlib import Path
 from traceback import walk_tb
 from typing import Final
 
-from headwater.core.errors import EVERYWHERE, ContractError, HeadwaterError, SourceError, TransientSourceError
+from headwater.core.errors import (
+    EVERYWHERE,
+    ContractError,
+    HeadwaterError,
+    NoConnectionError,
+    SourceError,
+    TransientSourceError,
+)
 from headwater.core.jsons import JsonValue, dumps
 
 MOST_POSITION_BYTES: Final = 16 << 10
@@ -37,7 +44,8 @@ def outside(call: str, *, source: str, split: str | None = None, position: objec
         position: the next record, where one is concerned.
 
     Raises:
-        TransientSourceError: the method raised a ``ConnectionError`` or a ``TimeoutError``.
+        NoConnectionError: the method raised a ``ConnectionRefusedError``.
+        TransientSourceError: it raised another ``ConnectionError`` or a ``TimeoutError``.
         SourceError: it raised any other ``Exception``.
     """
     try:
@@ -45,7 +53,8 @@ def outside(call: str, *, source: str, split: str | None = None, position: objec
     except HeadwaterError:
         raise
     except (ConnectionError, TimeoutError) as error:
-        raise TransientSourceError(
+        kind = NoConnectionError if isinstance(error, ConnectionRefusedError) else TransientSourceError
+        raise kind(
             f"{call}: {type(error).__name__}: {error}{place_of(error)}",
             source=source,
             split=split,

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 from headwater.core.clock import Clock
-from headwater.core.errors import DeadlineError, TransientSourceError
+from headwater.core.errors import DeadlineError, NoConnectionError, TransientSourceError
 from headwater.core.redaction import logger_of
 
 T = TypeVar("T")
@@ -86,10 +86,13 @@ class Retry:
         backoff: waits and deadline.
         clock: time.
         what: the question, for logs and in the error.
+        is_new: whether nothing has ever answered there. Then the wait for a connection is short
+            (`Backoff.of_first_answer`).
     """
 
-    def __init__(self, backoff: Backoff, clock: Clock, what: str) -> None:
-        self._backoff = backoff
+    def __init__(self, backoff: Backoff, clock: Clock, what: str, *, is_new: bool = False) -> None:
+        self._usual = self._backoff = backoff
+        self._is_new = is_new
         self._clock = clock
         self._what = what
         self._failures = 0
@@ -103,6 +106,7 @@ class Retry:
         """Note an answer: the next failure is again the first one."""
         self._failures = 0
         self._since_ms = None
+        self._is_new = False
 
     def failed(self, error: TransientSourceError) -> int:
         """Note a failure; return for how many ms not to ask again.
@@ -113,6 +117,9 @@ class Retry:
         if self._since_ms is None:
             self._since_ms = self._clock.monotonic_ms()
         self._failures += 1
+        # Any other failure shows that something is there.
+        self._is_new &= isinstance(error, NoConnectionError)
+        self._backoff = self._usual.of_first_answer() if self._is_new else self._usual
         wait_ms = self._backoff.wait_ms(self._failures)
         if self._spent_ms() + wait_ms > self._backoff.deadline_ms:
             raise self.deadline_error(error) from error
@@ -137,7 +144,13 @@ class Retry:
 
 
 def retrying(
-    call: Callable[[], T], *, backoff: Backoff, clock: Clock, cancelled: threading.Event, what: str
+    call: Callable[[], T],
+    *,
+    backoff: Backoff,
+    clock: Clock,
+    cancelled: threading.Event,
+    what: str,
+    is_new: bool = False,
 ) -> T:
     """Return the result of ``call``; after a `TransientSourceError` wait and call again.
 
@@ -149,12 +162,13 @@ def retrying(
         clock: time.
         cancelled: set by another thread to end the waiting.
         what: the question, for logs and in the error.
+        is_new: as of `Retry`.
 
     Raises:
         DeadlineError: the deadline passed, or the wait was cancelled; its cause is the last failure.
         Exception: any other error of ``call``, at once.
     """
-    retry = Retry(backoff, clock, what)
+    retry = Retry(backoff, clock, what, is_new=is_new)
     # A first attempt that takes long counts too: the caller waits for the whole of it.
     retry.begin()
     while True:

@@ -133,7 +133,9 @@ class KinesisServer:
         except (exceptions.HTTPClientError, exceptions.ConnectionError) as error:
             if isinstance(error, exceptions.SSLError):
                 raise hw.errors.SourceError(f"certificate or TLS: {error}", source="kinesis") from error
-            raise hw.TransientSourceError(f"{type(error).__name__}: {error}", source="kinesis") from error
+            absent = exceptions.EndpointConnectionError, exceptions.ConnectTimeoutError
+            kind = hw.errors.NoConnectionError if isinstance(error, absent) else hw.TransientSourceError
+            raise kind(f"{type(error).__name__}: {error}", source="kinesis") from error
         except (exceptions.NoCredentialsError, exceptions.PartialCredentialsError) as error:
             raise hw.errors.AuthenticationError(
                 f"{error}: give accessKeyId and secretAccessKey, or the settings that boto3 looks for",

@@ -229,5 +229,7 @@ def as_ours(server: NatsServer) -> Iterator[None]:
                 f"the servers refuse the credentials: {text}", source="nats"
             ) from error
         if type(error).__module__.startswith("nats.") and "tls" not in lower and "certificate" not in lower:
-            raise hw.TransientSourceError(f"{type(error).__name__}: {text}", source="nats") from error
+            absent = type(error).__name__ == "NoServersError"
+            kind = hw.errors.NoConnectionError if absent else hw.TransientSourceError
+            raise kind(f"{type(error).__name__}: {text}", source="nats") from error
         raise

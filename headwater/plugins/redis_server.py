@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
@@ -96,7 +97,9 @@ def as_ours(client: Any) -> Iterator[None]:
                 f"the server refuses the credentials: {text}", source="redis"
             ) from error
         if isinstance(error, passing) and "CERTIFICATE_VERIFY_FAILED" not in text:
-            raise hw.TransientSourceError(f"{type(error).__name__}: {text}", source="redis") from error
+            absent = re.match(r"Error -?\d+ connecting to |Timeout connecting to ", text)
+            kind = hw.errors.NoConnectionError if absent else hw.TransientSourceError
+            raise kind(f"{type(error).__name__}: {text}", source="redis") from error
         raise
     finally:
         client.close()

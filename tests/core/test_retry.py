@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from headwater.core.clock import ManualClock
-from headwater.core.errors import DataLossError, DeadlineError, TransientSourceError
+from headwater.core.errors import DataLossError, DeadlineError, NoConnectionError, TransientSourceError
 from headwater.core.retry import Backoff, Retry, backoff_ms, retrying
 
 AWAY = TransientSourceError("away")
@@ -116,3 +116,43 @@ def test_the_first_failure_says_when_and_for_how_long_it_is_asked_again(
 ) -> None:
     Retry(BACKOFF, ManualClock(), "a question").failed(AWAY)
     assert caplog.messages == ["a question: away; asking again in 100 ms, and on for 1 s"]
+
+
+class TestFirstAnswer:
+    """A server that has never answered is asked for seconds, another one up to the deadline."""
+
+    LONG = Backoff(deadline_ms=600_000)
+
+    @pytest.mark.parametrize(
+        ("is_new", "error", "most_ms", "hint"),
+        [
+            (True, NoConnectionError("refused"), 8_000, "nothing has ever answered there"),
+            (False, NoConnectionError("refused"), 600_000, ""),
+            (True, TransientSourceError("busy"), 600_000, ""),
+        ],
+    )
+    def test_only_a_connection_that_never_came_is_given_up_early(
+        self, is_new: bool, error: TransientSourceError, most_ms: int, hint: str
+    ) -> None:
+        def call() -> None:
+            raise error
+
+        clock = ManualClock()
+        with pytest.raises(DeadlineError, match=f"no answer.*{hint}") as caught:
+            retrying(
+                call, backoff=self.LONG, clock=clock, cancelled=threading.Event(), what="q", is_new=is_new
+            )
+        assert most_ms * 0.6 < clock.monotonic_ms() <= most_ms
+        assert ("nothing has ever answered" in str(caught.value)) == bool(hint)
+
+    @pytest.mark.parametrize("seen", ["an answer", "a failure of something that is there"])
+    def test_what_shows_that_something_is_there_makes_the_wait_for_a_connection_long(self, seen: str) -> None:
+        clock = ManualClock()
+        retry = Retry(self.LONG, clock, "q", is_new=True)
+        retry.failed(NoConnectionError("refused"))
+        if seen == "an answer":
+            retry.succeeded()
+        else:
+            retry.failed(TransientSourceError("busy"))
+        clock.advance(20_000)
+        assert retry.failed(NoConnectionError("refused")) > 0

@@ -46,6 +46,11 @@ class CoordinatorLoop:
         self._failure: BaseException | None = None
         # Counted on the worker thread, read by Spark's.
         self.retries = 0
+        self._has_answer = False
+
+    def expect_answers(self) -> None:
+        """Take a server that is away for one that comes back: a checkpoint tells of its answers."""
+        self._has_answer = True
 
     def run(self, call: Callable[[], T]) -> T:
         """Run a call on the coordinator thread and return its result.
@@ -116,10 +121,12 @@ class CoordinatorLoop:
                 clock=self._clock,
                 cancelled=self._closing,
                 what=what,
+                is_new=not self._has_answer,
             )
         except BaseException as error:  # noqa: BLE001 - goes to the thread that waits
             self._finish(error)
         else:
+            self._has_answer = True
             self._coordinator.submit(lambda: self._handle(handler, answer))
 
     def _counted(self, call: Callable[[], T]) -> Callable[[], T]:

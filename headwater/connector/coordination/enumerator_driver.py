@@ -129,6 +129,8 @@ class EnumeratorDriver(Generic[EnumeratorT]):
     def _made(self, checkpoint: Checkpoint[Any, Any] | None = None) -> EnumeratorT:
         """Return the enumerator. If there is none, make and start it."""
         if self._enumerator is None:
+            if checkpoint is not None:
+                self._loop.expect_answers()
             enumerator = self._create() if checkpoint is None else self._restore(checkpoint)
             enumerator.start()
             self._enumerator = enumerator

@@ -92,7 +92,8 @@ RETRY_DEADLINE: Final = Option(
     "retryDeadline",
     duration_ms,
     120_000,
-    "How long to go on asking an outside that is away or overloaded.",
+    "How long to go on asking an outside that is away or overloaded; for 8 s only, if nothing has ever "
+    "answered at its address.",
     shown_default="`2m`",
 )
 

@@ -20,7 +20,7 @@ from urllib3.exceptions import TimeoutError as SocketTimeoutError
 from urllib3.util import make_headers
 
 from headwater.core.clock import Clock, SystemClock
-from headwater.core.errors import CorruptRecordError, SourceError, TransientSourceError
+from headwater.core.errors import CorruptRecordError, NoConnectionError, SourceError, TransientSourceError
 from headwater.core.secrets import TlsSettings, lasting_tls_failure
 from headwater.enumerators.http.origins import absolute, hidden, origin, with_parameters, without_parameters
 from headwater.enumerators.http.split import PageCursor
@@ -102,10 +102,6 @@ _OWN_HEADERS: Final = {
 _BODY: Final = "body:"
 _LEAST_S: Final = 0.001
 """Nothing is asked for in no time at all."""
-
-
-class NoConnectionError(TransientSourceError):
-    """Nothing listens at the server's address, or its name has none."""
 
 
 class HttpClient:

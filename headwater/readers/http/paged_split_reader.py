@@ -11,14 +11,14 @@ from typing import Final, Generic
 
 from headwater.core.barrier_reader import BarrierSplitReader, EpochRecords, pause_or_resume
 from headwater.core.clock import Clock
-from headwater.core.errors import CorruptRecordError, DataLossError, TransientSourceError
+from headwater.core.errors import CorruptRecordError, DataLossError, NoConnectionError, TransientSourceError
 from headwater.core.jsons import JsonValue
 from headwater.core.redaction import logger_of
 from headwater.core.retry import Backoff, Retry
 from headwater.core.split import SplitPath, SplitRange
 from headwater.enumerators.http.origins import OriginWaits, origin, without_parameters
 from headwater.enumerators.http.split import HttpSplit
-from headwater.readers.http.client import HttpClient, NoConnectionError, RequestRate
+from headwater.readers.http.client import HttpClient, RequestRate
 from headwater.readers.http.credentials import TokenLaterError
 from headwater.readers.http.pages import HttpPage, PageSaysError
 from headwater.readers.http.paging import NextPage, OpenT, PageLink, next_page, warn_of_absent
@@ -147,6 +147,8 @@ class PagedSplitReader(BarrierSplitReader[HttpSplit, JsonValue], Generic[OpenT])
             if self._woken.is_set():
                 return EpochRecords()
             path = current.split.path
+            if isinstance(error, NoConnectionError):
+                error.is_first = current.is_new and not self._has_answer
             retry = self._retry_of(current, error)
             return EpochRecords(failed={path: error}, paused={path: retry.failed(error)})
 
@@ -160,9 +162,8 @@ class PagedSplitReader(BarrierSplitReader[HttpSplit, JsonValue], Generic[OpenT])
 
     def _retry_of(self, current: OpenT, error: TransientSourceError) -> Retry:
         backoff = Backoff(deadline_ms=self._settings.deadline_ms)
-        if isinstance(error, NoConnectionError) and current.is_new and not self._has_answer:
-            backoff = backoff.of_first_answer()
-        retry = Retry(backoff, self._clock, "reading source http")
+        is_new = current.is_new and not self._has_answer
+        retry = Retry(backoff, self._clock, "reading source http", is_new=is_new)
         return self._failing.setdefault(current.split.path, retry)
 
     def _ask(self, current: OpenT) -> EpochRecords:

@@ -10,7 +10,7 @@ import pytest
 
 from headwater.connector.coordination.coordinator_loop import CoordinatorLoop
 from headwater.core.clock import ManualClock
-from headwater.core.errors import TransientSourceError
+from headwater.core.errors import DeadlineError, NoConnectionError, TransientSourceError
 from headwater.core.retry import Backoff
 from tests.patience import PATIENCE_S
 
@@ -108,3 +108,35 @@ def test_close_ends_a_retry_and_runs_the_last_call_on_the_coordinator_thread() -
     loop.close(lambda: last.append(name()))
     assert last == ["headwater-coordinator"]
     loop.close()
+
+
+def refused() -> None:
+    raise NoConnectionError("nothing listens there")
+
+
+def waited(loop: CoordinatorLoop, clock: ManualClock) -> tuple[int, str]:
+    """Return for how long a server that is not there was asked, and the error."""
+    began = clock.monotonic_ms()
+    loop.call_async(refused, lambda _: None, what="q")
+    with pytest.raises(DeadlineError) as caught:
+        loop.wait_idle()
+    return clock.monotonic_ms() - began, str(caught.value)
+
+
+@pytest.mark.parametrize("known", ["nothing", "a checkpoint", "an answer"])
+def test_a_server_that_never_answered_is_given_up_in_seconds_and_one_that_did_at_the_deadline(
+    known: str,
+) -> None:
+    clock = ManualClock()
+    loop = CoordinatorLoop(Backoff(deadline_ms=300_000), clock)
+    try:
+        if known == "a checkpoint":
+            loop.expect_answers()
+        if known == "an answer":
+            loop.call_async(lambda: 1, lambda _: None, what="q")
+            loop.wait_idle()
+        waited_ms, error = waited(loop, clock)
+    finally:
+        loop.close()
+    assert (waited_ms < 8_001) == (known == "nothing")
+    assert ("nothing has ever answered there" in error) == (known == "nothing")

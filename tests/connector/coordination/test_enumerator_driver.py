@@ -13,6 +13,7 @@ from headwater.connector.coordination.enumerator_driver import EnumeratorDriver
 from headwater.connector.coordination.round_context import RoundContext
 from headwater.core.clock import ManualClock
 from headwater.core.enumerator import Checkpoint, SplitEnumerator
+from headwater.core.errors import DeadlineError, NoConnectionError
 from headwater.core.jsons import JsonValue
 from headwater.core.retry import Backoff
 from tests.doubles import NumberSplit
@@ -58,7 +59,8 @@ class Harness:
     def __init__(self) -> None:
         self.told: list[str] = []
         self.threads: set[str] = set()
-        loop = CoordinatorLoop(Backoff(deadline_ms=100), ManualClock())
+        self.clock = ManualClock()
+        self.loop = loop = CoordinatorLoop(Backoff(deadline_ms=300_000), self.clock)
         self.driver: EnumeratorDriver[ToldEnumerator] = EnumeratorDriver(
             loop, RoundContext(loop), create=self._create, restore=self._restore
         )
@@ -120,3 +122,18 @@ def test_every_call_is_made_on_the_coordinator_thread(harness: Harness) -> None:
     harness.driver.close()
     assert harness.told[-1] == "close"
     assert harness.threads == {"headwater-coordinator"}
+
+
+@pytest.mark.parametrize("checkpoint", [None, CHECKPOINT])
+def test_a_checkpoint_tells_of_a_server_that_answered_so_it_is_waited_for(
+    harness: Harness, checkpoint: Checkpoint[Any, Any] | None
+) -> None:
+    harness.driver.look("first", checkpoint)
+
+    def refused() -> None:
+        raise NoConnectionError("nothing listens there")
+
+    harness.loop.call_async(refused, lambda _: None, what="q")
+    with pytest.raises(DeadlineError):
+        harness.loop.wait_idle()
+    assert (harness.clock.monotonic_ms() > 8_000) == (checkpoint is not None)

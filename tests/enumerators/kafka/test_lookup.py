@@ -10,7 +10,13 @@ from typing import Any
 import pytest
 
 from headwater.core.clock import ManualClock
-from headwater.core.errors import OptionError, SourceError, TransientSourceError, UnknownSplitError
+from headwater.core.errors import (
+    NoConnectionError,
+    OptionError,
+    SourceError,
+    TransientSourceError,
+    UnknownSplitError,
+)
 from headwater.core.split import SplitPath
 from headwater.enumerators.kafka.client.metadata import EARLIEST, LATEST, TopicPartition
 from headwater.enumerators.kafka.lookup import KafkaLookup
@@ -207,7 +213,7 @@ class TestAFirstLook:
         self, driver: Callable[..., Driver]
     ) -> None:
         looking = driver(f"127.0.0.1:{free_port()}", orders())
-        with pytest.raises(TransientSourceError, match="nothing listens there"):
+        with pytest.raises(NoConnectionError, match="nothing listens there"):
             looking.look()
         looking.clock.advance(60_000)
         with pytest.raises(

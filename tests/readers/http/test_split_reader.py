@@ -25,6 +25,7 @@ from headwater.core.errors import (
     CorruptRecordError,
     DataLossError,
     DeadlineError,
+    NoConnectionError,
     OptionError,
     SourceError,
     UnknownSplitError,
@@ -343,7 +344,11 @@ def test_a_server_that_has_never_answered_is_not_waited_for_as_one_that_has(is_n
     reader.handle_splits_changes([SplitRange(HttpSplit(url), at.to_json(), None)])
 
     def ask_again() -> None:
-        [pause_ms] = reader.fetch().paused.values()
+        records = reader.fetch()
+        [failure] = records.failed.values()
+        assert isinstance(failure, NoConnectionError)
+        assert failure.is_first is is_new, "for epochs that are shorter than the wait"
+        [pause_ms] = records.paused.values()
         clock.advance(pause_ms)
 
     with pytest.raises(DeadlineError) as error:

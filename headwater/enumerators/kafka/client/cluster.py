@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, TypeVar
 
 from headwater.core.clock import Clock, SystemClock
-from headwater.core.errors import TransientSourceError, UnknownSplitError
+from headwater.core.errors import NoConnectionError, TransientSourceError, UnknownSplitError
 from headwater.enumerators.kafka.client.client_config import ClientConfig
 from headwater.enumerators.kafka.client.connection import BrokerConnection
 from headwater.enumerators.kafka.client.errors import Permission, from_code, metadata_is_stale
@@ -242,9 +242,9 @@ class Cluster:
         if len(failures) == 1:
             raise failures[0]
         reasons = "; ".join(error.message for error in failures)
-        raise TransientSourceError(
-            f"no broker of the Kafka cluster answers: {reasons}", source="kafka"
-        ) from failures[-1]
+        is_nobody_there = all(isinstance(error, NoConnectionError) for error in failures)
+        kind = NoConnectionError if is_nobody_there else TransientSourceError
+        raise kind(f"no broker of the Kafka cluster answers: {reasons}", source="kafka") from failures[-1]
 
     def _ask_each(
         self, requests: Mapping[Broker, Any], read: Callable[[Any], T], deadline: Deadline

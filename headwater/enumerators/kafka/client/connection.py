@@ -18,7 +18,12 @@ from headwater.core.clock import Clock, SystemClock
 from headwater.core.errors import CorruptRecordError, TransientSourceError
 from headwater.core.redaction import logger_of
 from headwater.enumerators.kafka.client.client_config import ClientConfig
-from headwater.enumerators.kafka.client.errors import from_code, from_kafka_error, from_os_error, of_answer
+from headwater.enumerators.kafka.client.errors import (
+    from_code,
+    from_kafka_error,
+    from_os_error,
+    of_answer,
+)
 from headwater.enumerators.kafka.client.frames import ReceiveBuffer, Reply, frame_size
 from headwater.enumerators.kafka.client.metadata import BrokerAddress
 from headwater.enumerators.kafka.client.sasl import authenticate

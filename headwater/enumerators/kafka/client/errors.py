@@ -20,6 +20,7 @@ from headwater.core.errors import (
     CorruptRecordError,
     DataLossError,
     HeadwaterError,
+    NoConnectionError,
     OptionError,
     SourceError,
     TransientSourceError,
@@ -187,11 +188,11 @@ def _explain(error: Any, code: int, needs: Permission | None) -> str:
 def _of_network(error: OSError) -> tuple[type[SourceError], str]:
     hint = "; see kafka.bootstrap.servers, and advertised.listeners of the broker"
     if isinstance(error, socket.gaierror):
-        return TransientSourceError, f"its name cannot be resolved ({error.strerror}){hint}"
+        return NoConnectionError, f"its name cannot be resolved ({error.strerror}){hint}"
     if isinstance(error, TimeoutError):
         return TransientSourceError, f"no answer in time ({error}){hint}"
     if isinstance(error, ConnectionRefusedError):
-        return TransientSourceError, f"nothing listens there{hint}"
+        return NoConnectionError, f"nothing listens there{hint}"
     if isinstance(error, ConnectionError):
         return TransientSourceError, (
             f"it closed the connection ({error}). It may have restarted; if it always does this, "

@@ -13,12 +13,13 @@ from urllib.parse import quote
 
 import urllib3
 from urllib3 import BaseHTTPResponse
-from urllib3.exceptions import HTTPError
+from urllib3.exceptions import HTTPError, NewConnectionError
 from urllib3.util import Timeout, make_headers
 
 from headwater.core.errors import (
     AuthenticationError,
     AuthorizationError,
+    NoConnectionError,
     SourceError,
     TransientSourceError,
     UnknownSplitError,
@@ -145,7 +146,8 @@ class SchemaRegistry(Registry):
                 ) from error
             late = f"the answer was not whole after {self._settings.timeout_ms} ms"
             reason = late if exchange.is_broken_off else str(error)
-            raise TransientSourceError(f"no answer from {url}: {reason}", source=SOURCE) from error
+            kind = NoConnectionError if isinstance(error, NewConnectionError) else TransientSourceError
+            raise kind(f"no answer from {url}: {reason}", source=SOURCE) from error
         if answer.status == 200 and len(body) <= _MOST_BYTES:
             return _parsed(body, url)
         raise _refusal(answer.status, self._hidden(body), url, what)

@@ -8,6 +8,7 @@ from typing import Any, Final
 from headwater.core.errors import (
     AuthenticationError,
     AuthorizationError,
+    NoConnectionError,
     OptionError,
     SourceError,
     TransientSourceError,
@@ -82,7 +83,9 @@ class GlueRegistry(Registry):
                 f"no connection to AWS Glue: {error}; see option 'glue.tlsCa'", source=SOURCE
             ) from error
         except (exceptions.HTTPClientError, exceptions.ConnectionError) as error:
-            raise TransientSourceError(f"no answer from AWS Glue: {error}", source=SOURCE) from error
+            absent = exceptions.EndpointConnectionError, exceptions.ConnectTimeoutError
+            kind = NoConnectionError if isinstance(error, absent) else TransientSourceError
+            raise kind(f"no answer from AWS Glue: {error}", source=SOURCE) from error
         except (exceptions.NoCredentialsError, exceptions.PartialCredentialsError) as error:
             raise AuthenticationError(
                 f"{error}: give options 'glue.accessKeyId' and 'glue.secretAccessKey', or the settings that "

@@ -51,6 +51,7 @@ class Registry(ABC):
         self._guids: dict[str, int] = {}
         self._lock = threading.Lock()
         self._never = threading.Event()
+        self._is_new = True
 
     def by_id(self, schema_id: int, *, serialized: bool = False) -> RegisteredSchema:
         """Return the schema that values name. Blocks, for as long as the deadline in the settings says.
@@ -68,6 +69,7 @@ class Registry(ABC):
         with self._lock:  # so that the tasks of a process ask once
             key = schema_id, serialized
             if key not in self._schemas:
+                self._is_new = False  # values that name schemas tell of a registry
                 guid = next((guid for guid, local_id in self._guids.items() if local_id == schema_id), None)
                 self._schemas[key] = self.asked_for(schema_id, guid, self.until_ms(), serialized)
             return self._schemas[key]
@@ -102,8 +104,16 @@ class Registry(ABC):
     def again(self, ask: Callable[[], T], what: str, until_ms: int) -> T:
         """Ask again while the registry is away."""
         left_ms = max(0, until_ms - self._clock.monotonic_ms())
-        backoff = Backoff(deadline_ms=left_ms, most_ms=10_000)
-        return retrying(ask, backoff=backoff, clock=self._clock, cancelled=self._never, what=what)
+        answer = retrying(
+            ask,
+            backoff=Backoff(deadline_ms=left_ms, most_ms=10_000),
+            clock=self._clock,
+            cancelled=self._never,
+            what=what,
+            is_new=self._is_new,
+        )
+        self._is_new = False
+        return answer
 
     def until_known(self, ask: Callable[[], T], what: str, until_ms: int) -> T:
         """Ask again also for schemas that the registry does not know: this server may not know them yet."""

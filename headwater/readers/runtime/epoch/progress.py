@@ -9,9 +9,10 @@ from typing import Any
 from headwater.core.clock import Clock
 from headwater.core.emitter import SplitState
 from headwater.core.epoch import EpochState, Failing, FoundSplit, InFlight, SplitProgress, SplitStatus
-from headwater.core.errors import ContractError, DeadlineError, TransientSourceError
+from headwater.core.errors import ContractError, DeadlineError, NoConnectionError, TransientSourceError
 from headwater.core.jsons import JsonValue
 from headwater.core.redaction import logger_of
+from headwater.core.retry import Backoff
 from headwater.core.split import SplitPath, SplitRange
 
 _MOST_REASON = 500
@@ -61,10 +62,15 @@ class SplitFailures:
         trouble.reason = error.message[:_MOST_REASON]
         lasting_ms = trouble.lasting_ms + now_ms - trouble.since_ms
         log.debug("split %s failed %d times in a row: %s", "-".join(path), trouble.failures, error)
-        if self._deadline_ms is not None and lasting_ms > self._deadline_ms:
+        if self._deadline_ms is None:
+            return
+        limit = Backoff(deadline_ms=self._deadline_ms)
+        if isinstance(error, NoConnectionError) and error.is_first:
+            limit = limit.of_first_answer()
+        if lasting_ms > limit.deadline_ms:
             raise DeadlineError(
                 f"no answer after {trouble.failures} attempts in {lasting_ms} ms (option retryDeadline): "
-                f"{error.message}",
+                f"{error.message}{limit.hint}",
                 source=error.source,
                 split=error.split or "-".join(path),
                 position=position,

@@ -13,6 +13,7 @@ from headwater.core.clock import ManualClock
 from headwater.core.errors import (
     AuthenticationError,
     AuthorizationError,
+    NoConnectionError,
     SourceError,
     TransientSourceError,
     UnknownSplitError,
@@ -241,7 +242,7 @@ class TestBrokersThatAreAway:
     def test_all_are_named_if_none_answers(self) -> None:
         port = free_port()
         cluster = Cluster(client(f"no-such-host.invalid:1,127.0.0.1:{port}"))
-        with pytest.raises(TransientSourceError) as caught:
+        with pytest.raises(NoConnectionError) as caught:
             cluster.metadata(None)
         message = str(caught.value)
         assert "no broker of the Kafka cluster answers" in message

@@ -10,7 +10,13 @@ import pytest
 from kafka.protocol.consumer.fetch import FetchRequest
 from kafka.protocol.metadata import MetadataRequest
 
-from headwater.core.errors import CorruptRecordError, HeadwaterError, SourceError, TransientSourceError
+from headwater.core.errors import (
+    CorruptRecordError,
+    HeadwaterError,
+    NoConnectionError,
+    SourceError,
+    TransientSourceError,
+)
 from headwater.enumerators.kafka.client.connection import BrokerConnection
 from headwater.enumerators.kafka.client.frames import ReceiveBuffer
 from headwater.enumerators.kafka.client.metadata import BrokerAddress
@@ -178,14 +184,14 @@ class TestOnAListenerThatIsNoBroker:
     def test_nothing_listens(self) -> None:
         assert_fails(
             BrokerAddress("127.0.0.1", free_port()),
-            TransientSourceError,
+            NoConnectionError,
             "nothing listens there; see kafka.bootstrap.servers",
         )
 
     @pytest.mark.parametrize("host", ["no-such-host.invalid", "a..b", "x" * 70])
     def test_a_name_that_cannot_be_resolved(self, host: str) -> None:
         assert_fails(
-            BrokerAddress(host, 9092), TransientSourceError, f"{host}:9092: its name cannot be resolved"
+            BrokerAddress(host, 9092), NoConnectionError, f"{host}:9092: its name cannot be resolved"
         )
 
     def test_it_never_answers(self, listen: Listen) -> None:

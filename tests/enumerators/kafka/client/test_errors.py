@@ -15,6 +15,7 @@ from headwater.core.errors import (
     CorruptRecordError,
     DataLossError,
     HeadwaterError,
+    NoConnectionError,
     OptionError,
     SourceError,
     TransientSourceError,
@@ -126,13 +127,13 @@ def test_stale_metadata_is_told_from_other_answers() -> None:
     [
         (
             socket.gaierror(socket.EAI_NONAME, "Name or service not known"),
-            TransientSourceError,
+            NoConnectionError,
             "cannot be resolved",
         ),
         (TimeoutError("5 ms have passed"), TransientSourceError, "no answer in time"),
         (
             ConnectionRefusedError(111, "Connection refused"),
-            TransientSourceError,
+            NoConnectionError,
             "nothing listens there; see kafka.bootstrap.servers",
         ),
         (ConnectionResetError(104, "reset"), TransientSourceError, "kafka.security.protocol"),

@@ -11,7 +11,7 @@ import pytest
 from headwater.core.barrier_reader import BarrierSplitReader, EpochRecords
 from headwater.core.clock import ManualClock
 from headwater.core.epoch import Barrier, EpochState, Failing
-from headwater.core.errors import DeadlineError, TransientSourceError
+from headwater.core.errors import DeadlineError, NoConnectionError, TransientSourceError
 from headwater.readers.runtime.epoch.progress import SplitFailures
 from tests.pages import Library, PageReader, PageSource, pages, start_of
 from tests.readings import epoch_task, read_task
@@ -52,6 +52,19 @@ def test_past_the_deadline_a_failure_is_an_error_that_says_how_often_and_how_lon
     ) as raised:
         failures.failed(A, 5, AWAY)
     assert raised.value.__cause__ is AWAY
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_server_that_has_never_answered_is_given_up_in_seconds(is_first: bool) -> None:
+    clock = ManualClock()
+    failures = SplitFailures({A: Failing(7, 9_000)}, 120_000, clock)
+    refused = NoConnectionError("nothing listens", source="pages")
+    refused.is_first = is_first
+    if not is_first:
+        failures.failed(A, 5, refused)
+        return
+    with pytest.raises(DeadlineError, match="nothing has ever answered there"):
+        failures.failed(A, 5, refused)
 
 
 @dataclass
