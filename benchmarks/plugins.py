@@ -4,10 +4,11 @@
 
 Client and Spark have one core, the server has another one. The client of NATS is nats-py's ordered consumer
 with a callback, its fastest public way. Other ways to read a stream stand beside it: its pull consumer, and
-direct get, a request for each message, a thousand of them under way at once. The client of Redis
-is redis-py with hiredis, and XRANGE. That of Kinesis is boto3, GetRecords of 10,000, shard after shard; its
-server takes long to store and to answer, so it has a fifth of the messages. At last each source plans a batch
-over so many streams, or shards.
+direct get, a request for each message, a thousand of them under way at once. The client of Redis is redis-py
+with hiredis, and XRANGE. That of RabbitMQ is rstream's consumer with a callback, without a decoder. That of
+Kinesis is boto3, GetRecords of 10,000, shard after shard; its server takes long to store and to answer, so it
+has a fifth of the messages. At last each source plans a batch over so many streams, or shards; of RabbitMQ,
+where each is files and processes, over a tenth of them.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+from rstream import AMQPMessage
+
 import headwater as hw
 from headwater.core.source import Boundedness
 from headwater.testing.making import configured
@@ -30,6 +33,7 @@ from headwater.testing.making import configured
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "scripts"))
 from local_kinesis import LocalKinesis
 from local_nats import LocalNats
+from local_rabbitmq import LocalRabbitMq
 from local_redis import LocalRedis
 
 if TYPE_CHECKING:
@@ -39,6 +43,7 @@ PAYLOAD = b"x" * 100
 STREAM = "load"
 GETS = 20_000
 SHARDS = 10
+CHOICES = ["nats", "redis", "rabbitmq", "kinesis"]
 
 
 def main() -> None:
@@ -48,14 +53,15 @@ def main() -> None:
     parser.add_argument("--messages", type=int, default=500_000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--splits", type=int, default=10_000)
-    parser.add_argument("--only", choices=["nats", "redis", "kinesis"], help="one of them; without it all")
+    parser.add_argument("--only", choices=CHOICES, help="one of them; without it all")
     given = parser.parse_args()
-    chosen = [given.only] if given.only else ["nats", "redis", "kinesis"]
+    chosen = [given.only] if given.only else CHOICES
     cores = sorted(os.sched_getaffinity(0))
     os.sched_setaffinity(0, cores[:1])
     with (
         LocalNats() as nats,
         LocalRedis(more=("--appendonly", "no")) as redis,
+        LocalRabbitMq() as rabbitmq,
         LocalKinesis() as kinesis,
         TemporaryDirectory() as state,
     ):
@@ -66,6 +72,10 @@ def main() -> None:
             nats.publish((f"{STREAM}.{number % 10}", PAYLOAD) for number in range(given.messages))
         if "redis" in chosen:
             redis.add((STREAM, {"value": PAYLOAD}) for _ in range(given.messages))
+        if "rabbitmq" in chosen:
+            rabbitmq.create_stream(STREAM)
+            message = bytes(AMQPMessage(body=PAYLOAD))
+            rabbitmq.publish((STREAM, message) for _ in range(given.messages))
         if "kinesis" in chosen:
             counts["kinesis"] //= 5
             kinesis.create_stream(STREAM, SHARDS)
@@ -74,6 +84,7 @@ def main() -> None:
         frames: dict[str, Callable[[], DataFrame]] = {
             "nats": lambda: hw.read.nats(spark, servers=nats.url, streams=STREAM),
             "redis": lambda: hw.read.redis(spark, url=redis.url, keys=STREAM),
+            "rabbitmq": lambda: hw.read.rabbitmq(spark, servers=rabbitmq.url, streams=STREAM),
             "kinesis": lambda: frame_of(spark, kinesis),
         }
         clients: dict[str, dict[str, Callable[[], int]]] = {
@@ -83,6 +94,9 @@ def main() -> None:
                 "nats-py, direct get, 1,000 under way": lambda: asyncio.run(got(nats.url, GETS)),
             },
             "redis": {"redis-py, XRANGE, 10,000 a page": lambda: ranged(redis.url)},
+            "rabbitmq": {
+                "rstream, consumer, callback": lambda: asyncio.run(consumed(rabbitmq.port, given.messages))
+            },
             "kinesis": {"boto3, GetRecords of 10,000": lambda: gotten(kinesis)},
         }
         for name in chosen:
@@ -93,6 +107,10 @@ def main() -> None:
         if "redis" in chosen:
             redis.add((f"many-{number}", {"value": PAYLOAD}) for number in range(given.splits))
             plan("redis", {"url": redis.url, "keys": "many-*"})
+        if "rabbitmq" in chosen:
+            rabbitmq.create_super_stream("many", given.splits // 10)
+            rabbitmq.publish((f"many-{number}", message) for number in range(given.splits // 10))
+            plan("rabbitmq", {**rabbitmq.options, "streams": "many"})
         if "kinesis" in chosen:
             kinesis.create_stream("many", given.splits)
             plan("kinesis", {**kinesis.options, "streams": "many", "stateLocation": state})
@@ -134,6 +152,25 @@ def rate(take: Callable[[], int], rounds: int) -> float:
         count = take()
         rates.append(count / (time.perf_counter() - began))
     return statistics.median(rates)
+
+
+async def consumed(port: int, count: int) -> int:
+    from rstream import Consumer, ConsumerOffsetSpecification, OffsetType
+
+    seen = 0
+    done = asyncio.Event()
+
+    async def counted(_: object, __: object) -> None:
+        nonlocal seen
+        seen += 1
+        if seen == count:
+            done.set()
+
+    first = ConsumerOffsetSpecification(OffsetType.FIRST)
+    async with Consumer("127.0.0.1", port, username="guest", password="guest") as consumer:
+        await consumer.subscribe(STREAM, counted, offset_specification=first, initial_credit=100)
+        await done.wait()
+    return seen
 
 
 async def ordered(url: str, count: int) -> int:

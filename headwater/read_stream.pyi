@@ -6,7 +6,19 @@ from typing import Any, Literal
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-__all__ = ["demo", "files", "http", "hybrid", "kafka", "kinesis", "mqtt", "nats", "postgres", "redis"]
+__all__ = [
+    "demo",
+    "files",
+    "http",
+    "hybrid",
+    "kafka",
+    "kinesis",
+    "mqtt",
+    "nats",
+    "postgres",
+    "rabbitmq",
+    "redis",
+]
 
 def demo(
     spark: SparkSession,
@@ -1980,6 +1992,248 @@ def postgres(
         parallelism: How many tasks the cluster runs at once: a batch has no more, unless its bytes or
             `minPartitions` ask for more. Where it is not known there may be one for each split. Default:
             `HEADWATER_PARALLELISM`.
+        schema: the whole frame's, where the source takes one (``.schema(...)``).
+
+    Raises:
+        OptionError: an argument is missing or unknown, or is of another type.
+    """
+
+def rabbitmq(
+    spark: SparkSession,
+    *,
+    servers: str | Sequence[str],
+    streams: str | Sequence[str],
+    username: str | None = None,
+    password: str | None = None,
+    virtual_host: str | None = None,
+    load_balancer: bool | None = None,
+    message_format: Literal["amqp", "raw"] | None = None,
+    include_headers: bool | None = None,
+    tls_ca: str | None = None,
+    tls_certificate: str | None = None,
+    tls_key: str | None = None,
+    starting_position: str | datetime | None = None,
+    fail_on_data_loss: bool | None = None,
+    columns: str | Sequence[str] | None = None,
+    value_format: Literal[
+        "avro",
+        "confluent-avro",
+        "confluent-json",
+        "confluent-protobuf",
+        "csv",
+        "debezium-avro",
+        "debezium-json",
+        "glue-avro",
+        "glue-json",
+        "json",
+        "protobuf",
+        "text",
+    ]
+    | None = None,
+    value_schema: str | StructType | None = None,
+    value_avro_schema: str | None = None,
+    value_avro_writer_schema: str | None = None,
+    value_descriptor: str | None = None,
+    value_message: str | None = None,
+    value_emit_defaults: bool | None = None,
+    value_enums_as_ints: bool | None = None,
+    value_upcast_unsigned: bool | None = None,
+    value_subject: str | None = None,
+    value_subject_strategy: Literal["topic", "record", "topic-record"] | None = None,
+    schema_version: str | int | None = None,
+    value_prefix: str | None = None,
+    mode: Literal["PERMISSIVE", "DROPMALFORMED", "FAILFAST"] | None = None,
+    column_name_of_corrupt_record: str | None = None,
+    rescued_data_column: str | None = None,
+    time_zone: str | None = None,
+    timestamp_format: str | None = None,
+    timestamp_ntz_format: str | None = None,
+    date_format: str | None = None,
+    csv_options: str | Mapping[str, Any] | None = None,
+    schema_registry_url: str | Sequence[str] | None = None,
+    schema_registry_basic_auth_user_info: str | None = None,
+    schema_registry_bearer_auth_token: str | None = None,
+    schema_registry_ssl_ca_location: str | None = None,
+    schema_registry_ssl_certificate_location: str | None = None,
+    schema_registry_ssl_key_location: str | None = None,
+    schema_registry_deadline_ms: str | int | timedelta | None = None,
+    glue_registry_name: str | None = None,
+    glue_region: str | None = None,
+    glue_endpoint_url: str | None = None,
+    glue_access_key_id: str | None = None,
+    glue_secret_access_key: str | None = None,
+    glue_session_token: str | None = None,
+    glue_tls_ca: str | None = None,
+    glue_deadline_ms: str | int | timedelta | None = None,
+    bad_records_path: str | None = None,
+    bad_records_storage_options: str | Mapping[str, Any] | None = None,
+    schema_evolution: bool | None = None,
+    read_timeout: str | int | timedelta | None = None,
+    retry_deadline: str | int | timedelta | None = None,
+    max_rows_per_trigger: int | None = None,
+    max_bytes_per_trigger: int | None = None,
+    target_batch_duration: str | int | timedelta | None = None,
+    checkpoint_location: str | None = None,
+    trigger_interval: str | int | timedelta | None = None,
+    min_rows_per_trigger: int | None = None,
+    max_trigger_delay: str | int | timedelta | None = None,
+    min_partitions: int | None = None,
+    max_rows_per_partition: int | None = None,
+    parallelism: int | None = None,
+    max_event_time_skew: str | int | timedelta | None = None,
+    event_time_delay: str | int | timedelta | None = None,
+    on_late_split: Literal["read", "fail"] | None = None,
+    event_time_column: str | None = None,
+    schema: str | StructType | None = None,
+) -> DataFrame:
+    r"""Read RabbitMQ streams as a stream.
+
+    The same as ``spark.readStream.format("headwater").option("source", "rabbitmq")`` with the
+    options that the arguments are named after, and ``load()``: ``hw.options_of("rabbitmq")``.
+
+    Args:
+        spark: the session.
+        servers: Brokers to begin with, with commas between them: `rabbitmq-stream://host:5552`, or
+            `rabbitmq-stream+tls://host:5551`.
+        streams: Streams and super streams, with commas between them. Of a super stream all partitions are
+            read.
+        username: Whom to connect as. Default: `guest`.
+        password: `env:NAME`, `file:PATH`, or the password itself. Default: `guest`.
+        virtual_host: The virtual host of the streams. Default: `/`. (``virtualHost``)
+        load_balancer: Whether brokers are reached through `servers` only: connections are made there
+            until one is with the broker that is wanted. Else each broker is reached at the address that
+            it advertises. Default: `false`. (``loadBalancer``)
+        message_format: What messages are: `amqp` as most clients publish them, where `value` is the
+            payload, or `raw`, where it is the whole message. Default: `amqp`. (``messageFormat``)
+        include_headers: Whether there are columns with what AMQP has beside the payload: `properties`,
+            `annotations`, and `headers`, which are its application properties. Default: `false`.
+            (``includeHeaders``)
+        tls_ca: The certificates to trust: a PEM file on every host that connects, PEM itself, or
+            `env:NAME`. Default: the system's. (``tlsCa``)
+        tls_certificate: The certificate of this client, in the same way. (``tlsCertificate``)
+        tls_key: Its key, in the same way, without a password. Default: in `tlsCertificate`. (``tlsKey``)
+        starting_position: Where a new query begins: `earliest`, `latest` (streams only), a time such as
+            `2024-05-01T12:00:00Z` or ms since 1970, or positions by split as JSON; what is not named
+            begins with its first record. What is found later does, too. Default: `latest` in a stream,
+            `earliest` in a batch. (``startingPosition``)
+        fail_on_data_loss: Whether records that were dropped before they were read are an error; `false`:
+            they are counted. Default: `true`. (``failOnDataLoss``)
+        columns: With `valueFormat`: only these columns, in this order; `value.*` are all that it makes.
+            Default: all.
+        value_format: How `value` is written, if it is to be decoded. See formats.md. (``valueFormat``)
+        value_schema: The fields of a value, as Spark's DDL (`id long, at timestamp`) or Spark's JSON. Of
+            a change event of Debezium: those of the row. A batch of `json` from Kafka infers them without
+            it. (``valueSchema``)
+        value_avro_schema: The Avro schema that the columns are made of: its JSON, or the path of a file
+            on the driver (or a URL of fsspec). (``valueAvroSchema``)
+        value_avro_writer_schema: The Avro schema that values without a header were written with, if it is
+            another. Default: `valueAvroSchema`. (``valueAvroWriterSchema``)
+        value_descriptor: A file on the driver (or a URL of fsspec) that `protoc --include_imports
+            --descriptor_set_out=FILE` has written. (``valueDescriptor``)
+        value_message: The name of the Protobuf message. Of a schema in a registry: the first one by
+            default. With `valueSubjectStrategy`: the full name of the message or record.
+            (``valueMessage``)
+        value_emit_defaults: Whether a field of Protobuf without presence that is not set is its default
+            and not null (`emit.default.values` of Spark). Default: `false`. (``valueEmitDefaults``)
+        value_enums_as_ints: Whether enums of Protobuf are their numbers (`enums.as.ints` of Spark).
+            Default: `false`. (``valueEnumsAsInts``)
+        value_upcast_unsigned: Whether unsigned integers of Protobuf become the next larger type
+            (`upcast.unsigned.ints` of Spark). Default: `false`. (``valueUpcastUnsigned``)
+        value_subject: The subject in the schema registry whose schema the columns are made of; with Glue
+            the schema. Default: as `valueSubjectStrategy` says; with Glue the topic. (``valueSubject``)
+        value_subject_strategy: How producers name subjects: `topic` (`orders-value`), `record`
+            (`com.acme.Order`) or `topic-record` (`orders-com.acme.Order`), the record as `valueMessage`
+            names it. Default: `topic`. (``valueSubjectStrategy``)
+        schema_version: Which version of it: `latest`, or a number. Default: `latest`. (``schemaVersion``)
+        value_prefix: What comes before the names of the columns that are `value.*`. (``valuePrefix``)
+        mode: What becomes of a record whose value cannot be decoded: `PERMISSIVE` makes nulls of what
+            cannot be decoded, `DROPMALFORMED` leaves the record out, `FAILFAST` fails the query. Default:
+            `PERMISSIVE`.
+        column_name_of_corrupt_record: A column of this name has the text of values that cannot be
+            decoded. (``columnNameOfCorruptRecord``)
+        rescued_data_column: A column of this name has, as JSON, what the schema does not name and what
+            did not fit its type, which makes no value bad then. See formats.md. (``rescuedDataColumn``)
+        time_zone: The zone of times that are written without one. Default: the session's. (``timeZone``)
+        timestamp_format: How times of the type `timestamp` are written, as Spark's datetime pattern
+            (`dd/MM/yyyy HH:mm`). See formats.md. Default: ISO 8601. (``timestampFormat``)
+        timestamp_ntz_format: The same for the type `timestamp_ntz`. Default: ISO 8601.
+            (``timestampNTZFormat``)
+        date_format: The same for the type `date`. Default: ISO 8601. (``dateFormat``)
+        csv_options: JSON: how values of the format `csv` are written, by the names of Spark's options:
+            `{"sep": ";", "escape": "\""}`. See formats.md. Default: as Spark's. (``csvOptions``)
+        schema_registry_url: Where the schema registry is, which speaks Confluent's REST API; several
+            addresses of one registry with commas between them. Required for `confluent-avro`,
+            `confluent-protobuf`, `debezium-avro`, and for `confluent-json` without a schema.
+            (``schema.registry.url``)
+        schema_registry_basic_auth_user_info: `user:password` for basic authentication. It may be
+            `env:NAME`, an environment variable, or `file:PATH`, on the driver and every executor.
+            (``schema.registry.basic.auth.user.info``)
+        schema_registry_bearer_auth_token: A bearer token. It may be `env:NAME`, an environment variable,
+            or `file:PATH`, on the driver and every executor. (``schema.registry.bearer.auth.token``)
+        schema_registry_ssl_ca_location: A PEM file of the certificates to trust, there where it is used.
+            Default: the system's. (``schema.registry.ssl.ca.location``)
+        schema_registry_ssl_certificate_location: A PEM file of this client's certificate.
+            (``schema.registry.ssl.certificate.location``)
+        schema_registry_ssl_key_location: A PEM file of its key, without a password. Default: in the same
+            file. (``schema.registry.ssl.key.location``)
+        schema_registry_deadline_ms: For how long a registry that is away, or does not know an id yet, is
+            asked again. Default: `120000`. (``schema.registry.deadlineMs``)
+        glue_registry_name: The registry of AWS Glue in which the schemas for the columns are looked for.
+            Default: `default-registry`. (``glue.registryName``)
+        glue_region: The region of the registry, such as `eu-west-1`. Default: that of the AWS settings.
+            (``glue.region``)
+        glue_endpoint_url: An endpoint of one's own, such as `https://vpce-1.example`.
+            (``glue.endpointUrl``)
+        glue_access_key_id: The id of an access key. Default: what boto3 finds: environment, profile,
+            role. (``glue.accessKeyId``)
+        glue_secret_access_key: The secret of it. It may be `env:NAME`, an environment variable, or
+            `file:PATH`, on the driver and every executor. (``glue.secretAccessKey``)
+        glue_session_token: A session token. It may be `env:NAME`, an environment variable, or
+            `file:PATH`, on the driver and every executor. (``glue.sessionToken``)
+        glue_tls_ca: The certificates to trust: a PEM file on every host that connects. Default: those of
+            boto3. (``glue.tlsCa``)
+        glue_deadline_ms: For how long a registry that is away, or does not know a schema yet, is asked
+            again. Default: `120000`. (``glue.deadlineMs``)
+        bad_records_path: With `valueFormat`: a folder, on any file system of fsspec, for rows whose
+            `value` cannot be decoded: they are not in the output, whatever `mode` says. See formats.md.
+            (``badRecordsPath``)
+        bad_records_storage_options: JSON: settings of the fsspec file system behind it.
+            (``badRecordsStorageOptions``)
+        schema_evolution: Whether a query may go on from a checkpoint in which another schema of keys or
+            values is logged. Default: `false`. (``schemaEvolution``)
+        read_timeout: How long the source may take for a page before it counts as hung. Default: `5m`.
+            (``readTimeout``)
+        retry_deadline: How long to go on asking an outside that is away or overloaded. Default: `2m`.
+            (``retryDeadline``)
+        max_rows_per_trigger: No batch is planned for more rows than this. (``maxRowsPerTrigger``)
+        max_bytes_per_trigger: Nor for more bytes, as far as they can be estimated.
+            (``maxBytesPerTrigger``)
+        target_batch_duration: How long a batch should take: batches become as large as the query manages
+            in this time, within the other limits; needs one of the next two: see batch-duration.md.
+            (``targetBatchDuration``)
+        checkpoint_location: The same as that of the query: Spark's log there shows how long a batch took,
+            without the wait for a trigger. (``checkpointLocation``)
+        trigger_interval: Instead of that: the interval of the query's trigger, `0s` if it has none.
+            (``triggerInterval``)
+        min_rows_per_trigger: A batch waits until this many rows are there ... (``minRowsPerTrigger``)
+        max_trigger_delay: ... or until this much time has passed since the last one. Default: `15m`.
+            (``maxTriggerDelay``)
+        min_partitions: Cut large splits until a batch has about so many tasks. (``minPartitions``)
+        max_rows_per_partition: No task is planned for more rows than this. (``maxRowsPerPartition``)
+        parallelism: How many tasks the cluster runs at once: a batch has no more, unless its bytes or
+            `minPartitions` ask for more. Where it is not known there may be one for each split. Default:
+            `HEADWATER_PARALLELISM`.
+        max_event_time_skew: Where a batch cannot take all there is, let it end at the same event time in
+            all splits, give or take this much, so that no split's rows are late because it lags; needs a
+            limit of rows or bytes: see event-time.md. (``maxEventTimeSkew``)
+        event_time_delay: The delay of the query's watermark: rows of a split that is found late, or is
+            back, count as late if they are older than what was read by more than this. Default:
+            `maxEventTimeSkew`. (``eventTimeDelay``)
+        on_late_split: What to do about such rows: `read` them, with a warning and a count, or `fail`.
+            Default: `read`. (``onLateSplit``)
+        event_time_column: The column that the query's watermark is on, if it is not the time of the
+            record. Batches are aligned by the times of records all the same; rows that are late by this
+            column are counted, with a warning. (``eventTimeColumn``)
         schema: the whole frame's, where the source takes one (``.schema(...)``).
 
     Raises:

@@ -21,6 +21,7 @@ import pika
 from pika.adapters.blocking_connection import BlockingChannel
 from rstream import ServerError
 
+import newer_rabbitmq
 from local_kafka_config import free_port
 from local_kafka_tls import TlsFiles
 from local_rabbitmq_client import StreamClient, connected
@@ -66,6 +67,7 @@ class LocalRabbitMq(LocalServer):
         password: theirs.
         tls: certificates of a further port, which clients reach as localhost.
         more: lines that come behind those of the configuration.
+        is_newer: whether it is the newer release (`newer_rabbitmq`), which must have been fetched.
     """
 
     def __init__(
@@ -76,8 +78,11 @@ class LocalRabbitMq(LocalServer):
         password: str = "guest",
         tls: TlsFiles | None = None,
         more: str = "",
+        is_newer: bool = False,
     ) -> None:
         super().__init__("rabbitmq")
+        self._programs = newer_rabbitmq.programs() if is_newer else PROGRAMS
+        self._own = newer_rabbitmq.environment() if is_newer else {}
         self.port = port or free_port()
         self.amqp_port = free_port()
         self.tls_port = free_port()
@@ -131,11 +136,17 @@ class LocalRabbitMq(LocalServer):
         (self._folder / "rabbitmq.conf").write_text(config)
         (self._folder / "plugins").write_text("[rabbitmq_stream].")
         self._start_epmd()
-        return ["env", *self._environment(), PROGRAMS / "rabbitmq-server"]
+        return ["env", *self._environment(), self._program("rabbitmq-server")]
+
+    def _program(self, name: str) -> Path:
+        if self._programs is None:
+            raise RuntimeError("the newer release is not there: run scripts/newer_rabbitmq.py")
+        return self._programs / name
 
     def _environment(self) -> list[str]:
         folder = self._folder
         variables = {
+            **self._own,
             "HOME": folder,  # of the cookie
             "ERL_AFLAGS": "-start_epmd false",
             "ERL_EPMD_PORT": self._names_port,
@@ -175,7 +186,7 @@ class LocalRabbitMq(LocalServer):
 
     def control(self, *arguments: str) -> str:
         """Run rabbitmqctl, for users, virtual hosts, connections; return what it says."""
-        command = ["env", *self._environment(), str(PROGRAMS / "rabbitmqctl"), "--quiet", *arguments]
+        command = ["env", *self._environment(), str(self._program("rabbitmqctl")), "--quiet", *arguments]
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
         if done.returncode:
             raise RuntimeError(f"rabbitmqctl {arguments[0]} failed: {done.stdout}{done.stderr}")

@@ -33,6 +33,7 @@ PAGES = (
     "kinesis",
     "mqtt",
     "nats",
+    "rabbitmq",
     "redis",
     "state-location",
 )

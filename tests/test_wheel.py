@@ -55,6 +55,7 @@ def test_the_wheel_names_its_version_license_links_and_extras(distributions: Dis
         "mqtt",
         "nats",
         "kinesis",
+        "rabbitmq",
         "redis",
         "formats",
         "gcs",

@@ -55,7 +55,9 @@ class Subject:
         )
 
     def forget(self, options: Mapping[str, str]) -> None:
-        """Let the outside drop all records that it has, as it does when they are old. Splits stay.
+        """Let the outside drop its records, as it does when they are old: all, or all but newer ones.
+
+        At least one of those that `grow` has added goes. Splits stay.
 
         For sources that tell it (`headwater.core.abilities.Forgets`).
         """

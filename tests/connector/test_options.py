@@ -92,7 +92,7 @@ def test_a_hint_is_short_and_never_a_wild_guess(given: str, hint: str) -> None:
         (
             "kafka",
             "maxrowspertrigger",
-            "option 'maxRowsPerTrigger': is an option of the sources demo, hybrid, nats and redis, not of ",
+            "option 'maxRowsPerTrigger': is an option of the sources demo, hybrid, nats, rabbitmq and redis",
         ),
         ("files", "retries", "option 'retries': is not an option of this source; valid are format, "),
     ],

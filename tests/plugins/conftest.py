@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+import newer_rabbitmq
 from local_kinesis import LocalKinesis
 from local_nats import LocalNats
 from local_rabbitmq import LocalRabbitMq
@@ -22,9 +23,26 @@ def nats() -> Iterator[LocalNats]:
         yield running
 
 
+@pytest.fixture
+def rabbitmq(request: pytest.FixtureRequest) -> LocalRabbitMq:
+    """A broker: ``older``, if a test does not say ``newer``."""
+    broker: LocalRabbitMq = request.getfixturevalue(f"{getattr(request, 'param', 'older')}_rabbit")
+    return broker
+
+
 @pytest.fixture(scope="session")
-def rabbitmq() -> Iterator[LocalRabbitMq]:
+def older_rabbit() -> Iterator[LocalRabbitMq]:
+    """A broker that does not tell where streams end."""
     with LocalRabbitMq() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def newer_rabbit() -> Iterator[LocalRabbitMq]:
+    """A broker that does."""
+    if newer_rabbitmq.programs() is None:
+        pytest.skip("scripts/newer_rabbitmq.py could not fetch a newer RabbitMQ")
+    with LocalRabbitMq(is_newer=True) as running:
         yield running
 
 

@@ -67,6 +67,7 @@ BUILT_IN: Final = {
         "tables of PostgreSQL",
         "docs/postgres.md",
     ),
+    "rabbitmq": BuiltIn("headwater.plugins.rabbitmq:RabbitMQ", "", "RabbitMQ streams", "docs/rabbitmq.md"),
     "redis": BuiltIn("headwater.plugins.redis:Redis", "", "Redis Streams", "docs/redis.md"),
 }
 """By the values of the option ``source``."""

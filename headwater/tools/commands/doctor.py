@@ -91,6 +91,7 @@ NEEDED_FOR: Final = {
     "mqtt": "the source mqtt",
     "nats": "the source nats",
     "redis": "the source redis",
+    "rabbitmq": "the source rabbitmq",
     "kinesis": "the source kinesis",
     "glue": "the formats glue-avro and glue-json",
     "postgres": "the source postgres",

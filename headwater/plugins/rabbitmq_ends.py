@@ -1,0 +1,98 @@
+"""Where streams of `headwater.plugins.rabbitmq` begin and end, as far as a process has looked."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Final
+
+import headwater as hw
+from headwater.plugins.rabbitmq_chunks import ChunkBounds, bound_of, message_bytes
+from headwater.plugins.rabbitmq_frames import FIRST, LAST, at_offset
+from headwater.plugins.rabbitmq_server import RabbitConnection
+
+_SOURCE: Final = "rabbitmq"
+_LOOK_S: Final = 10
+"""So seldom it is looked whether a stream was created anew, and, where only sending it tells, which its first
+chunk is: what is gone, a task finds out by itself."""
+
+
+class StreamEnds:
+    """The first and the last chunks of streams. For one thread."""
+
+    def __init__(self) -> None:
+        self._firsts: dict[str, int | None] = {}
+        self._lasts: dict[str, ChunkBounds] = {}
+        self._sizes: dict[str, int] = {}
+        self._looked: dict[str, float] = {}
+
+    def of(self, stream: str) -> tuple[int, int]:
+        """Return the offset of the oldest message, and the one behind the newest; 0 if there is none."""
+        last = self._lasts.get(stream)
+        end = 0 if last is None else last.end
+        return min(self._firsts[stream] or 0, end), end
+
+    def row_bytes(self, stream: str) -> int:
+        """Return the mean of the last chunk's messages."""
+        return self._sizes.get(stream, 0)
+
+    def now(self, server: RabbitConnection, stream: str) -> tuple[int, int]:
+        """Look at one stream anew, at its leader."""
+        self._looked.pop(stream, None)
+        self.look(server, [stream])
+        return self.of(stream)
+
+    def look(self, server: RabbitConnection, streams: Sequence[str]) -> None:
+        """Find out where streams of one leader begin and end."""
+        now = time.monotonic()
+        old = [each for each in streams if now - self._looked.get(each, -_LOOK_S) >= _LOOK_S]
+        self._looked |= dict.fromkeys(old, now)
+        moved = self._told(server, streams, old) if server.tells_ends else self._sent(server, streams, old)
+        for each, chunk in zip(moved, server.chunks_at(list(moved.items())), strict=True):
+            if chunk is not None:
+                self._lasts[each] = self._checked(each, bound_of(chunk))
+                self._sizes[each] = message_bytes(chunk)
+            elif self._firsts[each] is None:
+                self._lasts.pop(each, None)
+            else:
+                raise hw.TransientSourceError(
+                    "its last chunk is not on enough brokers yet", source=_SOURCE, split=each
+                )
+
+    def _checked(self, stream: str, last: ChunkBounds) -> ChunkBounds:
+        """Return the last chunk; one that was there before is not the last one.
+
+        A stream that was created anew has younger ones: that is a loss, which positions tell.
+        """
+        known = self._lasts.get(stream)
+        if known is not None and last.end < known.end and last.timestamp_ms <= known.timestamp_ms:
+            raise hw.TransientSourceError(
+                "its leader is new and does not know its end yet", source=_SOURCE, split=stream
+            )
+        return last
+
+    def _told(self, server: RabbitConnection, streams: Sequence[str], old: Sequence[str]) -> dict[str, bytes]:
+        """Return where the last chunks are that are new, as the broker tells, or not looked at for long."""
+        moved = {}
+        again = set(old)
+        for each, chunks in zip(streams, server.chunk_offsets(streams), strict=True):
+            self._firsts[each] = None if chunks is None else chunks[0]
+            known = None if each in again else self._lasts.get(each)
+            if chunks is None or known is None or known.first != chunks[1]:
+                moved[each] = LAST if chunks is None else at_offset(chunks[1])
+        return moved
+
+    def _sent(self, server: RabbitConnection, streams: Sequence[str], old: Sequence[str]) -> dict[str, bytes]:
+        """Return which streams may have a new last chunk: those that have one behind what is known."""
+        for each, chunk in zip(old, server.chunks_at([(each, FIRST) for each in old]), strict=True):
+            self._firsts[each] = None if chunk is None else bound_of(chunk).first
+        looked = set(old)
+        rest = [each for each in streams if each not in looked]
+        behind = [(each, at_offset(self._lasts[each].end if each in self._lasts else 0)) for each in rest]
+        moved = [
+            each for each, chunk in zip(rest, server.chunks_at(behind), strict=True) if chunk is not None
+        ]
+        for each in moved:
+            # A stream that had no chunk has its first one now.
+            self._firsts[each] = self._firsts[each] or 0
+        return dict.fromkeys((*old, *moved), LAST)
