@@ -329,7 +329,7 @@ def test_what_cannot_be_read_is_named(rabbitmq: LocalRabbitMq, name: str) -> Non
 
 def test_what_is_not_installed_is_said_where_a_query_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "numpy", None)
-    monkeypatch.delitem(sys.modules, "headwater.plugins.rabbitmq_payloads")
+    monkeypatch.delitem(sys.modules, "headwater.plugins.rabbitmq_payloads", raising=False)
     with pytest.raises(MissingDependencyError, match=r"rabbitmq source needs numpy.*headwater\[rabbitmq\]"):
         configured("rabbitmq", {"servers": "rabbitmq-stream://a", "streams": "orders"}, STREAM)
 
