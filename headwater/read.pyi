@@ -1813,8 +1813,8 @@ def rabbitmq(
             (``badRecordsStorageOptions``)
         read_timeout: How long the source may take for a page before it counts as hung. Default: `5m`.
             (``readTimeout``)
-        retry_deadline: How long to go on asking an outside that is away or overloaded. Default: `2m`.
-            (``retryDeadline``)
+        retry_deadline: How long to go on asking an outside that is away or overloaded; for 8 s only, if
+            nothing has ever answered at its address. Default: `2m`. (``retryDeadline``)
         min_partitions: Cut large splits until a batch has about so many tasks. (``minPartitions``)
         max_rows_per_partition: No task is planned for more rows than this. (``maxRowsPerPartition``)
         parallelism: How many tasks the cluster runs at once: a batch has no more, unless its bytes or

@@ -2203,8 +2203,8 @@ def rabbitmq(
             values is logged. Default: `false`. (``schemaEvolution``)
         read_timeout: How long the source may take for a page before it counts as hung. Default: `5m`.
             (``readTimeout``)
-        retry_deadline: How long to go on asking an outside that is away or overloaded. Default: `2m`.
-            (``retryDeadline``)
+        retry_deadline: How long to go on asking an outside that is away or overloaded; for 8 s only, if
+            nothing has ever answered at its address. Default: `2m`. (``retryDeadline``)
         max_rows_per_trigger: No batch is planned for more rows than this. (``maxRowsPerTrigger``)
         max_bytes_per_trigger: Nor for more bytes, as far as they can be estimated.
             (``maxBytesPerTrigger``)
