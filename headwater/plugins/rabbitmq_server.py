@@ -73,6 +73,10 @@ class RabbitConnection:
         """Connect and log in."""
         try:
             self._socket = socket.create_connection((self.server.host, self.server.port), _TIMEOUT_S)
+        except OSError as error:
+            what = f"{self.server.shown} cannot be reached: {error}"
+            raise hw.errors.NoConnectionError(what, source="rabbitmq") from error
+        try:
             # Without heartbeats, which nobody could send while Spark takes a page.
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -88,9 +92,7 @@ class RabbitConnection:
             ) from error
         except OSError as error:
             self.close()
-            raise hw.TransientSourceError(
-                f"{self.server.shown} cannot be reached: {error}", source="rabbitmq"
-            ) from error
+            raise hw.TransientSourceError(f"{self.server.shown}: {error}", source="rabbitmq") from error
         except BaseException:
             self.close()
             raise
@@ -282,7 +284,7 @@ def connected(
                 continue
             if wanted is None or settings.behind_balancer:
                 raise
-            raise hw.TransientSourceError(
+            raise type(error)(
                 f"{error}. Brokers advertise this address: set loadBalancer=true if they are reached "
                 "through servers only",
                 source="rabbitmq",

@@ -17,6 +17,7 @@ AWS = {"region": "eu-west-1", "accessKeyId": "id", "secretAccessKey": "key"}
 OPTIONS = {
     "nats": ("servers", "nats://127.0.0.1:{}", {"streams": "orders"}),
     "redis": ("url", "redis://127.0.0.1:{}", {"keys": "orders"}),
+    "rabbitmq": ("servers", "rabbitmq-stream://127.0.0.1:{}", {"streams": "orders"}),
     "kinesis": ("endpointUrl", "http://127.0.0.1:{}", {"streams": "orders", **AWS}),
 }
 
