@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Any, Generic
@@ -21,7 +21,7 @@ from headwater.core.clock import Clock
 from headwater.core.enumerator import PlannedSplitEnumerator, SplitRequest
 from headwater.core.errors import ContractError
 from headwater.core.identity_cache import IdentityCache
-from headwater.core.jsons import JsonObject
+from headwater.core.jsons import JsonObject, JsonValue
 from headwater.core.metrics import MetricValues
 from headwater.core.planned_source import PlannedSource
 from headwater.core.split import PositionT, SplitPath, SplitT
@@ -120,38 +120,13 @@ class NextBatch(Generic[SplitT, PositionT]):
         ends = self.available_now.ends(self.heads, splits)
         bounds = enumerator.bounds()
         self.fronts_ms = enumerator.fronts_ms()
-        behind = [path for path in self._in_order(splits) if path in ends]
-        rows_between = self._source.rows_between
-        backlog = [rows_between(positions[path], ends[path]) for path in behind]
-        admitted = backlog
-        # No split, or one that is not read whole: then none is, but where everything is read anyway.
-        if not self._source.bounded_splits and not all_bounded(self._source, splits):
-            admitted = self._admission.admit(
-                backlog,
-                lambda: [self._source.row_bytes(splits[path], state) for path in behind],
-                lambda: [self._source.group_of(path) for path in behind],
-                # Bounds keep the limits already. Splits of the next part of a chain may have come.
-                self.paced(request, splits)
-                if bounds is None
-                else SplitRequest(limited=False, ends=request.ends),
-                wait_for_more=request.limited and not self.available_now.is_on,
-            )
-        if bounds is not None:
-            admitted = [
-                min(rows, rows_between(positions[path], bounds.get(path, ends[path])))
-                for path, rows in zip(behind, admitted, strict=True)
-            ]
-        for path, rows, all_rows in zip(behind, admitted, backlog, strict=True):
-            if rows:
-                end = ends[path]
-                bound = end if bounds is None else bounds.get(path, end)
-                if rows == all_rows:
-                    positions[path] = end
-                elif rows == rows_between(positions[path], bound):
-                    positions[path] = bound
-                else:
-                    positions[path] = self._advance(path, positions[path], rows, end)
-        read = {path: rows for path, rows in zip(behind, admitted, strict=True) if rows}
+        behind = {
+            path: self._source.rows_between(positions[path], ends[path])
+            for path in self._in_order(splits)
+            if path in ends
+        }
+        admitted = self._admitted(behind, splits, state, request, is_bound=bounds is not None)
+        read = self._moved(positions, behind, admitted, ends, bounds)
         if read:
             self._busy_ms = self._clock.monotonic_ms()
         offset = PlannedOffset(splits, positions, self._context.starts(), state)
@@ -165,6 +140,54 @@ class NextBatch(Generic[SplitT, PositionT]):
         )
         self.counts_bytes = bool(splits) and all(map(self._source.counts_bytes, splits.values()))
         return offset, read
+
+    def _admitted(
+        self,
+        behind: Mapping[SplitPath, int],
+        splits: Mapping[SplitPath, SplitT],
+        state: JsonValue,
+        request: SplitRequest,
+        *,
+        is_bound: bool,
+    ) -> Collection[int]:
+        """Return how many records the limits admit of each split that is behind."""
+        # No split, or one that is not read whole: then none is, but where everything is read anyway.
+        if self._source.bounded_splits or all_bounded(self._source, splits):
+            return behind.values()
+        return self._admission.admit(
+            list(behind.values()),
+            lambda: [self._source.row_bytes(splits[path], state) for path in behind],
+            lambda: [self._source.group_of(path) for path in behind],
+            # Bounds keep the limits already. Splits of the next part of a chain may have come.
+            SplitRequest(limited=False, ends=request.ends) if is_bound else self.paced(request, splits),
+            wait_for_more=request.limited and not self.available_now.is_on,
+        )
+
+    def _moved(
+        self,
+        positions: dict[SplitPath, PositionT],
+        behind: Mapping[SplitPath, int],
+        admitted: Collection[int],
+        ends: Mapping[SplitPath, PositionT],
+        bounds: Mapping[SplitPath, PositionT] | None,
+    ) -> Mapping[SplitPath, int]:
+        """Move the positions of the splits that are read, and return how many records of each."""
+        rows_between = self._source.rows_between
+        read = {}
+        for (path, all_rows), rows in zip(behind.items(), admitted, strict=True):
+            position = positions[path]
+            bound = ends[path] if bounds is None else bounds.get(path, ends[path])
+            moved = rows if bounds is None else min(rows, rows_between(position, bound))
+            if not moved:
+                continue
+            read[path] = moved
+            if moved == all_rows:
+                positions[path] = ends[path]
+            elif moved == rows_between(position, bound):
+                positions[path] = bound
+            else:
+                positions[path] = self._advance(path, position, moved, ends[path])
+        return read
 
     def ended(self, start_offset: PlannedOffset[SplitT, PositionT] | None) -> AbstractSet[SplitPath]:
         """Return the splits that have ended at a record, without those that another one replaces now."""
