@@ -232,15 +232,7 @@ class HttpClient:
         except (HTTPError, http.client.HTTPException, OSError) as error:
             self._pools.close()
             self._check_lasting(error, display_url)
-            # Whichever comes first: the socket's limit is what was left of the request's.
-            # A connection that is refused is a kind of time-out to urllib3.
-            is_timeout = isinstance(error, SocketTimeoutError) and not isinstance(error, NewConnectionError)
-            is_late = exchange.is_broken_off or is_timeout
-            took = f" within {self._settings.timeout_ms} ms" if is_late else ""
-            reason = self.hidden(f"{type(error).__name__}: {error}")
-            is_connected = not isinstance(error, NewConnectionError) or exchange.is_broken_off
-            kind = TransientSourceError if is_connected else NoConnectionError
-            raise kind(f"no answer{took}: {reason}", source="http", split=display_url) from None
+            raise self._no_answer(error, exchange, display_url) from None
         except (ValueError, UnicodeError) as error:
             # Its text may hold a header, which may be a secret.
             raise SourceError(
@@ -261,6 +253,17 @@ class HttpClient:
                 split=display_url,
             ) from None
         return HttpResponse(display_url, answer.status, answer.headers, content)
+
+    def _no_answer(self, error: Exception, exchange: Exchange, display_url: str) -> TransientSourceError:
+        # Whichever comes first: the socket's limit is what was left of the request's.
+        # A connection that is refused is a kind of time-out to urllib3.
+        is_refused = isinstance(error, NewConnectionError)
+        is_timeout = isinstance(error, SocketTimeoutError) and not is_refused
+        is_late = exchange.is_broken_off or is_timeout
+        took = f" within {self._settings.timeout_ms} ms" if is_late else ""
+        reason = self.hidden(f"{type(error).__name__}: {error}")
+        kind = NoConnectionError if is_refused and not exchange.is_broken_off else TransientSourceError
+        return kind(f"no answer{took}: {reason}", source="http", split=display_url)
 
     def _check_lasting(self, error: Exception, display_url: str) -> None:
         """Return if a request may be answered later.
