@@ -54,6 +54,10 @@ ssl_options.cacertfile = {files.ca}
 ssl_options.certfile = {files.server}
 ssl_options.keyfile = {files.server}
 """
+JOINED = """
+cluster_formation.peer_discovery_backend = classic_config
+cluster_formation.classic_config.nodes.1 = {node}
+"""
 ERLANG = "+S 1:1 -kernel inet_dist_use_interface {127,0,0,1}"
 """One scheduler: it starts sooner."""
 
@@ -68,6 +72,7 @@ class LocalRabbitMq(LocalServer):
         tls: certificates of a further port, which clients reach as localhost.
         more: lines that come behind those of the configuration.
         is_newer: whether it is the newer release (`newer_rabbitmq`), which must have been fetched.
+        joins: a broker that runs, whose cluster it becomes a part of.
     """
 
     def __init__(
@@ -79,6 +84,7 @@ class LocalRabbitMq(LocalServer):
         tls: TlsFiles | None = None,
         more: str = "",
         is_newer: bool = False,
+        joins: LocalRabbitMq | None = None,
     ) -> None:
         super().__init__("rabbitmq")
         self._programs = newer_rabbitmq.programs() if is_newer else PROGRAMS
@@ -90,9 +96,13 @@ class LocalRabbitMq(LocalServer):
         self.password = password
         if tls is not None:
             more += TLS.format(port=self.tls_port, files=tls)
-        self._more = more
-        self._names_port = free_port()
         self._node_port = free_port()
+        self.node = f"rabbit{self._node_port}@localhost"
+        if joins is not None:
+            more += JOINED.format(node=joins.node)
+        self._more = more
+        self.names_port = free_port() if joins is None else joins.names_port
+        self._has_epmd = joins is None
         self._epmd: subprocess.Popen[bytes] | None = None
         self._is_lasting = False
         self._partitions: dict[str, list[str]] = {}
@@ -135,7 +145,12 @@ class LocalRabbitMq(LocalServer):
         )
         (self._folder / "rabbitmq.conf").write_text(config)
         (self._folder / "plugins").write_text("[rabbitmq_stream].")
-        self._start_epmd()
+        cookie = self._folder / ".erlang.cookie"
+        if not cookie.exists():
+            cookie.write_text("of-all-nodes")
+            cookie.chmod(0o400)
+        if self._has_epmd:
+            self._start_epmd()
         return ["env", *self._environment(), self._program("rabbitmq-server")]
 
     def _program(self, name: str) -> Path:
@@ -149,8 +164,8 @@ class LocalRabbitMq(LocalServer):
             **self._own,
             "HOME": folder,  # of the cookie
             "ERL_AFLAGS": "-start_epmd false",
-            "ERL_EPMD_PORT": self._names_port,
-            "RABBITMQ_NODENAME": "rabbit@localhost",
+            "ERL_EPMD_PORT": self.names_port,
+            "RABBITMQ_NODENAME": self.node,
             "RABBITMQ_DIST_PORT": self._node_port,
             "RABBITMQ_CONFIG_FILE": folder / "rabbitmq.conf",
             "RABBITMQ_CONF_ENV_FILE": folder / "none",
@@ -166,11 +181,11 @@ class LocalRabbitMq(LocalServer):
     def _start_epmd(self) -> None:
         """Start what tells Erlang's nodes their ports: the broker would start one that never ends."""
         if self._epmd is None:
-            command = ["epmd", "-port", str(self._names_port), "-address", "127.0.0.1"]
+            command = ["epmd", "-port", str(self.names_port), "-address", "127.0.0.1"]
             self._epmd = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         give_up_at = time.monotonic() + TIMEOUT_S
         while time.monotonic() < give_up_at:
-            with suppress(OSError), socket.create_connection(("127.0.0.1", self._names_port), TIMEOUT_S):
+            with suppress(OSError), socket.create_connection(("127.0.0.1", self.names_port), TIMEOUT_S):
                 return
             threading.Event().wait(0.01)
 

@@ -165,7 +165,7 @@ class RabbitMQ(hw.SimpleSource, hw.Heads, hw.Forgets, hw.FindsTimestamps, hw.Est
             if server is None:
                 yield hw.Page((), stop, lost=True)
                 return
-            first, end = self._ends.now(server, split.name)
+            _, end = self._ends.now(server, split.name)
             if end < stop:
                 # Its leader is a new one that does not know yet what was written, or it was created anew.
                 raise hw.TransientSourceError(
@@ -175,9 +175,6 @@ class RabbitMQ(hw.SimpleSource, hw.Heads, hw.Forgets, hw.FindsTimestamps, hw.Est
                     split=split.name,
                     position=position,
                 )
-            if position < first:
-                yield hw.Page((), min(first, stop), lost=True)
-                position = min(first, stop)
             if position < stop:
                 yield from self._pages(server, split.name, position, stop)
 
