@@ -101,7 +101,7 @@ class LocalRabbitMq(LocalServer):
         if joins is not None:
             more += JOINED.format(node=joins.node)
         self._more = more
-        self.names_port = free_port() if joins is None else joins.names_port
+        self.names_port: int = free_port() if joins is None else joins.names_port
         self._has_epmd = joins is None
         self._epmd: subprocess.Popen[bytes] | None = None
         self._is_lasting = False

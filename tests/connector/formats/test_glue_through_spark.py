@@ -82,7 +82,10 @@ def options(kafka: LocalKafka, server: GlueServer, topic: str) -> Options:
 
 @pytest.fixture
 def produce(kafka: LocalKafka, topic: str) -> Produce:
-    return partial(kafka.produce, topic)
+    def produce_all(*values: Any) -> None:
+        kafka.produce(topic, *values)
+
+    return produce_all
 
 
 def rows(spark: SparkSession, options: dict[str, str]) -> list[tuple[Any, ...]]:

@@ -160,11 +160,11 @@ def test_columns_that_nobody_asked_for_have_places_behind_the_others_as_long_as_
         messages += [_relation(*names), _change(b"I", (b"N", _tuple(*(f"{names} {name}" for name in names))))]
     found = []
     for changes in framer.changes(WalChunk.of(messages, 1 << 33)):
-        names = ["id", "s", *changes.others]
-        assert len(names) <= 2 + most
+        columns = ["id", "s", *changes.others]
+        assert len(columns) <= 2 + most
         for row in range(len(changes)):
-            texts = [_text(changes.rows, at, row) for at in range(len(names))]
-            found.append({name: text for name, text in zip(names, texts, strict=True) if text is not None})
+            texts = [_text(changes.rows, at, row) for at in range(len(columns))]
+            found.append({name: text for name, text in zip(columns, texts, strict=True) if text is not None})
     assert found == [{name: f"{names} {name}" for name in names} for names in forms]
 
 

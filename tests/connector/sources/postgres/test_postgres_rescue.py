@@ -300,7 +300,7 @@ class _Altered:
         if state is None or not reads:
             return state is None and not reads
         (read,) = reads
-        return read.items() <= state.items() and state.keys() - read.keys() <= self._dropped
+        return bool(read.items() <= state.items() and state.keys() - read.keys() <= self._dropped)
 
     def _alter(self) -> None:
         self.end()
