@@ -48,6 +48,7 @@ class BatchReport:
         duration_ms: how long it took; None if it is not over, or not known.
         phases_ms: the part of each step, by Spark's names (``addBatch``, ``walCommit``, ...).
         rows: how many rows it read; None where that is not known.
+        written: how many rows went to its sink; None where the sink does not say it.
         splits: by their ids.
         lag: as `LagListener` shows it; None if the query reads from no source of headwater.
         watermark_ms: in ms since 1970; None if there is none.
@@ -63,6 +64,7 @@ class BatchReport:
     duration_ms: int | None = None
     phases_ms: Mapping[str, int] = field(default_factory=dict)
     rows: int | None = None
+    written: int | None = None
     splits: Mapping[str, SplitReport] = field(default_factory=dict)
     lag: QueryLag | None = None
     watermark_ms: int | None = None
@@ -106,6 +108,8 @@ def batch_report(progress: Any) -> BatchReport:
         durations.pop(_WHOLE, progress.batchDuration),
         durations,
         progress.numInputRows,
+        # Spark says -1 of sinks that do not tell it.
+        progress.sink.numOutputRows if progress.sink.numOutputRows >= 0 else None,
         _splits(progress, lag),
         lag,
         milliseconds((progress.eventTime or {}).get("watermark")),

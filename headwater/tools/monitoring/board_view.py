@@ -103,6 +103,7 @@ def _query(history: QueryHistory) -> JsonObject:
     last = history.last
     lag = last.lag if last else None
     rows_per_second = rates(batches, lambda batch: batch.rows)
+    written_per_second = rates(batches, lambda batch: batch.written)
     return {
         "id": history.query_id,
         "name": history.name,
@@ -132,6 +133,9 @@ def _query(history: QueryHistory) -> JsonObject:
         "lost_rows": lag.lost_rows if lag else 0,
         "lost_at_least_rows": lag.lost_at_least_rows if lag else 0,
         "lost_splits": lag.lost_splits if lag else 0,
+        "last_rows": last.rows if last else None,
+        "last_written": last.written if last else None,
+        "written_rate": written_per_second[-1] if written_per_second and history.state != "idle" else None,
         "rates": list(rows_per_second),
         "lags": [batch.total_lag for batch in batches],
     }

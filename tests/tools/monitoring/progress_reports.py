@@ -100,10 +100,15 @@ def progress(**fields: Any) -> Any:
             "numInputRows": 0,
             "processedRowsPerSecond": 0.0,
             "sources": [],
-            "sink": SimpleNamespace(description="org.apache.spark.sql.execution.FooTable$@1a2b3c"),
+            "sink": sink(),
             **fields,
         }
     )
+
+
+def sink(rows: int = -1) -> SimpleNamespace:
+    """Return a sink that got so many rows; -1: it does not say it."""
+    return SimpleNamespace(description="org.apache.spark.sql.execution.FooTable$@1a2b3c", numOutputRows=rows)
 
 
 def source(

@@ -19,6 +19,7 @@ from tests.tools.monitoring.progress_reports import (
     ScriptedQuery,
     barrier_offset,
     reported,
+    sink,
     watched,
 )
 
@@ -164,6 +165,21 @@ def test_metrics_of_the_sources_are_shown_in_their_units_with_what_they_mean(pag
         assert page.text("#flow") == "reads kafka orders, writes to FooTable"
         assert "a part of what was there" in page.run("document.querySelectorAll('#metrics div')[1].title")
         assert "100 rows, 2.5 MB seen" in page.text("#tiles")
+
+
+def test_rows_that_went_on_stand_beside_those_that_came_in_where_the_sink_tells_it(page: Page) -> None:
+    histories, watcher = watched()
+    query = ScriptedQuery(watcher, "orders", splits=4)
+    query.start()
+    query.report(sink=sink(400))
+    query.report(sink=sink(250))
+    with serving(histories) as server:
+        page.open(server)
+        tiles = dict(zip(page.texts("#tiles dt"), page.texts("#tiles dd"), strict=True))
+        assert tiles["rate"].startswith("400/s")
+        assert tiles["written"] == "250/s\n250 rows of 400 read, in the last batch"
+        query.report()
+        page.until(lambda: "written" not in page.texts("#tiles dt"))
 
 
 def test_a_snapshot_has_a_bar_until_it_is_read_and_bytes_and_ages_have_their_units(page: Page) -> None:

@@ -45,6 +45,30 @@ def test_a_board_that_is_made_again_is_the_one_of_its_session(spark: SparkSessio
         assert view(later)["queries"] == []
 
 
+@pytest.mark.parametrize(
+    ("sink", "tells"), [("noop", True), ("memory", True), ("console", True), ("parquet", False)]
+)
+def test_rows_that_went_on_are_shown_of_sinks_that_tell_them(
+    spark: SparkSession, tmp_path: Path, sink: str, tells: bool
+) -> None:
+    orders = spark.readStream.format("headwater").option("source", "demo").option("rows", 100).load()
+    writer = (
+        orders.where("order_id % 2 = 0")
+        .writeStream.format(sink)
+        .queryName(f"written_to_{sink}")
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .trigger(availableNow=True)
+    )
+    with hw.Board(spark, port=0) as board:
+        (
+            writer.option("path", str(tmp_path / "out")) if sink == "parquet" else writer
+        ).start().awaitTermination()
+        reported(spark)
+        query = query_of(board, f"written_to_{sink}")
+    assert query["last_rows"] > 0
+    assert query["last_written"] == (query["last_rows"] // 2 if tells else None)
+
+
 def test_the_board_follows_a_query_through_a_restart_and_a_failure(
     spark: SparkSession, tmp_path: Path
 ) -> None:

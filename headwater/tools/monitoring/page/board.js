@@ -201,6 +201,7 @@ function showTiles(query, nowMs, metrics) {
   ];
   if (known.lagTime) tiles.push(["oldest unread", duration(known.lagTime), "ago, when the last batch was planned"]);
   if (query.arrival_rate !== null) tiles.push(["comes in", rate(query.arrival_rate), "at the source, lately"]);
+  if (query.last_written !== null) tiles.push(["written", rate(query.written_rate), written(query)]);
   if (query.front_ms !== null) tiles.push(["event time read", clock(query.front_ms), behind(query.front_ms)]);
   if (query.held_back_by) tiles.push(["event time skew", duration(query.skew_ms), `held back by ${query.held_back_by}`]);
   if (query.late_rows) tiles.push(["late rows", number(query.late_rows), "of splits found late"]);
@@ -240,6 +241,10 @@ function caughtUp(query) {
 function seen(query, bytes) {
   // Not of every source are the bytes known.
   return `${number(query.rows)} rows${bytes ? `, ${size(bytes)}` : ""} seen`;
+}
+
+function written(query) {
+  return `${plural(query.last_written, "row")} of ${number(query.last_rows)} read, in the last batch`;
 }
 
 function lostText(query) {
