@@ -1,4 +1,4 @@
-"""The obstacles that keep a role from reading a table: all at once, each with the SQL that mends it."""
+"""The obstacles that keep a role from reading a table, or the log: each with the SQL that mends it."""
 
 from __future__ import annotations
 
@@ -18,6 +18,12 @@ SELECT current_user, has_schema_privilege(c.relnamespace, 'USAGE'), has_table_pr
        coalesce((SELECT array_agg(name ORDER BY name) FROM unnest(%(columns)s::text[]) AS wanted(name)
                  WHERE NOT has_column_privilege(c.oid, name, 'SELECT')), '{}')::text[]
 FROM pg_class c WHERE c.oid = %(oid)s
+"""
+_MAY_READ_LOG: Final = """
+SELECT rolreplication OR rolsuper
+       OR EXISTS (SELECT FROM pg_roles r WHERE r.rolname = 'rds_replication'
+                  AND pg_has_role(current_user, r.oid, 'MEMBER'))
+FROM pg_roles WHERE rolname = current_user
 """
 _SERVER: Final = "SELECT pg_backend_pid(), current_setting('server_encoding')"
 
@@ -66,6 +72,28 @@ def server_findings(connection: PostgresConnection) -> list[str]:
             "has: CREATE DATABASE ... ENCODING 'UTF8' TEMPLATE template0"
         )
     return findings
+
+
+def log_findings(connection: PostgresConnection) -> list[str]:
+    """Return what keeps a role from reading the changes in a server's log."""
+    findings = []
+    (level,) = _row(connection, "SHOW wal_level")
+    if level != "logical" and not _is_raised(connection):
+        findings.append(
+            f"wal_level is {level}: ALTER SYSTEM SET wal_level = 'logical', and restart the server"
+        )
+    (may_read,) = _row(connection, _MAY_READ_LOG)
+    if not may_read:
+        findings.append(
+            f"the role may not read the log: ALTER ROLE {quoted(connection.info.user)} REPLICATION"
+        )
+    return findings
+
+
+def _is_raised(connection: PostgresConnection) -> bool:
+    """Whether the server raises its level by itself when the first slot is made (19 and later)."""
+    setting = connection.execute("SELECT FROM pg_settings WHERE name = 'effective_wal_level'").fetchone()
+    return setting is not None
 
 
 def missing_rights(

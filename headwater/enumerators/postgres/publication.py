@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from headwater.core.errors import SourceError
 from headwater.enumerators.postgres.connection import PostgresConnection, mapped_errors
+from headwater.enumerators.postgres.preflight import log_findings, server_findings
 from headwater.enumerators.postgres.settings import SOURCE
 from headwater.enumerators.postgres.stream_settings import Reaction, StreamSettings
 from headwater.enumerators.postgres.table import TableDescription, quoted
@@ -39,11 +40,9 @@ WHERE p.pubname = %(name)s
 _SCHEMAS: Final = """
 LEFT JOIN pg_publication_namespace n ON n.pnpubid = p.oid
           AND n.pnnspid = (SELECT relnamespace FROM pg_class WHERE oid = %(table)s)"""
-_ROLE: Final = """
-SELECT rolreplication OR rolsuper
-       OR EXISTS (SELECT FROM pg_roles r WHERE r.rolname = 'rds_replication'
-                  AND pg_has_role(current_user, r.oid, 'MEMBER'))
-FROM pg_roles WHERE rolname = current_user
+_MAY_CREATE: Final = """
+SELECT current_user, has_database_privilege(current_database(), 'CREATE')
+       AND (SELECT bool_and(pg_has_role(relowner, 'USAGE')) FROM pg_class WHERE oid = ANY(%s::oid[]))
 """
 _IDENTITY: Final = """
 SELECT coalesce(array_agg(a.attname::text ORDER BY k.place), '{}')
@@ -104,12 +103,9 @@ def examined(
     """Return the publication's part of each table, and everything that is in the way of their changes."""
     with mapped_errors(f"publication {settings.publication!r}"):
         row = connection.execute(_PUBLICATION, [settings.publication]).fetchone()
-        findings = _server_findings(connection)
-        if row is None and not settings.creates_publication:
-            findings.append(
-                f"there is no publication {settings.publication!r}: "
-                f"{_creation(tables, settings.publication)}; or set option createPublication=true"
-            )
+        findings = [*server_findings(connection), *log_findings(connection)]
+        if row is None:
+            findings += _missing_publication(connection, tables, settings)
         found = []
         for table in tables:
             in_publication, in_the_way = _published(connection, table, settings, row)
@@ -119,17 +115,36 @@ def examined(
     return found, findings
 
 
+def _missing_publication(
+    connection: PostgresConnection, tables: Sequence[TableDescription], settings: StreamSettings
+) -> list[str]:
+    name = settings.publication
+    creation = _creation(tables, name)
+    if not settings.creates_publication:
+        return [f"there is no publication {name!r}: {creation}; or set option createPublication=true"]
+    role, may_create = connection.execute(_MAY_CREATE, [[table.oid for table in tables]]).fetchone() or (
+        "",
+        0,
+    )
+    if may_create:
+        return []
+    needs = "CREATE on the database and the ownership of all tables"
+    return [
+        f"role {role} may not make publication {name!r}, which takes {needs}: have another one run {creation}"
+    ]
+
+
 def _creation(tables: Sequence[TableDescription], name: str) -> str:
     named = ", ".join(table.sql for table in tables)
     return f"CREATE PUBLICATION {quoted(name)} FOR TABLE {named} WITH (publish_via_partition_root = true)"
 
 
 def row_key(connection: PostgresConnection, table: TableDescription) -> tuple[str, ...]:
-    """Return the columns by which a row of a table is found: those by which the log names rows.
+    """Return the columns by which a row of a table is found; empty if there are none.
 
-    With REPLICA IDENTITY FULL those of the primary key. Empty if there are none.
+    Those of the index that REPLICA IDENTITY names, else those of the primary key.
     """
-    kind = "d" if table.replica_identity == "f" else table.replica_identity
+    kind = "i" if table.replica_identity == "i" else "d"
     with mapped_errors(f"the key of table {table.full_name}"):
         row: Any = connection.execute(_IDENTITY, [table.oid, kind]).fetchone()
     return tuple(row[0])
@@ -227,31 +242,6 @@ def is_newer(connection: PostgresConnection, publication: str, table: TableDescr
         values = {"name": publication, "table": table.oid, "horizon": horizon[0]}
         newest: Any = connection.execute(_NEWEST, values).fetchone()
     return newest[0] is not None
-
-
-def _server_findings(connection: PostgresConnection) -> list[str]:
-    findings = []
-    level: Any = connection.execute("SHOW wal_level").fetchone()
-    if level[0] != "logical" and not _is_raised(connection):
-        findings.append(
-            f"wal_level is {level[0]}: ALTER SYSTEM SET wal_level = 'logical', and restart the server"
-        )
-    role: Any = connection.execute(_ROLE).fetchone()
-    if not role[0]:
-        user = quoted(connection.info.user)
-        findings.append(f"the role may not read the log: ALTER ROLE {user} REPLICATION")
-    encoding: Any = connection.execute("SHOW server_encoding").fetchone()
-    if encoding[0] == "SQL_ASCII":
-        findings.append("the database has no encoding (SQL_ASCII): its texts may be no UTF-8")
-    return findings
-
-
-def _is_raised(connection: PostgresConnection) -> bool:
-    """Whether the server raises its level by itself when the first slot is made (19 and later)."""
-    return (
-        connection.execute("SELECT FROM pg_settings WHERE name = 'effective_wal_level'").fetchone()
-        is not None
-    )
 
 
 def _table_findings(table: TableDescription) -> list[str]:

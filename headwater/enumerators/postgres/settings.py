@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from typing import Final
-from urllib.parse import urlsplit
 
 from headwater.core.options import WHERE_SECRETS_ARE, Spec, duration_ms, option, text
 
@@ -12,6 +11,8 @@ SOURCE: Final = "postgres"
 """The name of the source, in errors."""
 
 _SCHEMES: Final = ("postgresql://", "postgres://")
+_CREDENTIALS: Final = re.compile(r"[a-z]+://[^@/:]*:[^@/]*@")
+"""As libpq takes a URL apart: all before the first @, whatever marks a password has."""
 _SECRET: Final = re.compile(r"(?:^|[\s?&])(password|sslpassword)\s*=", re.IGNORECASE)
 _IN_CONNINFO: Final = re.compile(r"^\s*\w+\s*=")
 
@@ -27,7 +28,7 @@ def _url(raw: str) -> str:
     if not is_url and not _IN_CONNINFO.match(written):
         # The text may be anything, a password too: it is not shown.
         raise ValueError("must be postgresql://host:port/database, or as libpq has it: host=... dbname=...")
-    if (is_url and urlsplit(written).password is not None) or _SECRET.search(written):
+    if _CREDENTIALS.match(written) or _SECRET.search(written):
         raise ValueError("must hold no password: give option password, such as env:NAME or file:PATH")
     return written
 

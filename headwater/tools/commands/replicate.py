@@ -33,6 +33,8 @@ _LONGEST_NAME: Final = 63
 _PASSWORD: Final = "PGPASSWORD"  # noqa: S105 - the name of a variable
 _CREDENTIALS: Final = re.compile(r"(postgres(?:ql)?://)([^@/:]*):([^@/]*)@(.*)", re.DOTALL)
 """As libpq takes a URL apart: whatever stands before the first @."""
+_FLAG: Final = ("set option createPublication=true", "--create-publication")
+"""What a finding says to a program, and what it is here."""
 _INTERRUPTED: Final = 130
 _STREAM: Final = Boundedness.CONTINUOUS_UNBOUNDED
 
@@ -157,7 +159,8 @@ def _examined(arguments: argparse.Namespace, options: Mapping[str, str]) -> str 
         replica = examine_replica(connection, arguments.table, parsed.of(StreamSettings), is_new=is_new)
     findings = [*replica.findings, *target.findings(pyspark.__version__)]
     for each in findings:
-        sys.stdout.write(f"not ok  {each}\n")
+        what, _, mend = each.replace(*_FLAG).partition(": ")
+        sys.stdout.write(f"not ok  {what}\n        {mend}\n")
     if findings:
         sys.stdout.write(f"{len(findings)} missing: mend what stands above, then run this command again\n")
         return None

@@ -226,6 +226,8 @@ def test_a_server_that_goes_away_while_rows_come_is_an_error_that_passes(
             "postgresql://spark:hunter2@db/shop",
             "must hold no password: give option password, such as env:NAME",
         ),
+        ("postgresql://spark:#hunter2@db/shop", "must hold no password"),
+        ("postgresql://spark:?hunter2@db/shop", "must hold no password"),
         ("host=db password=hunter2", "must hold no password"),
         ("postgresql://db/shop?password=hunter2", "must hold no password"),
         ("jdbc:postgresql://db/shop", "must be one of libpq, not of JDBC"),
