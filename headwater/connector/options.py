@@ -67,7 +67,7 @@ class ParsedOptions:
         given: the names of those that the user gave, and that count in this mode.
     """
 
-    def __init__(self, values: Mapping[str, Any], given: Iterable[str] = ()) -> None:
+    def __init__(self, values: Mapping[str, Any], given: Iterable[str]) -> None:
         self._values = dict(values)
         self._given = frozenset(given)
 

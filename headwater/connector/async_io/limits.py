@@ -11,9 +11,7 @@ from headwater.core.errors import OptionError
 from headwater.readers.async_io.settings import RateLimit
 
 
-def task_limits(
-    df: DataFrame, capacity: int, options: AsyncOptions, most_tasks: int | None = None
-) -> TaskLimits:
+def task_limits(df: DataFrame, capacity: int, options: AsyncOptions, most_tasks: int | None) -> TaskLimits:
     """Return the limits that the options of an operator give one of its tasks.
 
     Args:

@@ -70,7 +70,7 @@ def registry_settings(request: FormatRequest) -> RegistrySettings | GlueSettings
     return settings
 
 
-def registered_schema(request: FormatRequest, *, serialized: bool = False) -> RegisteredSchema:
+def registered_schema(request: FormatRequest, *, serialized: bool) -> RegisteredSchema:
     """Return the schema that the columns are to be made of, which a frame keeps. On the driver; blocks.
 
     Args:

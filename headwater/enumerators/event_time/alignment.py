@@ -67,7 +67,7 @@ class EventTimeAlignment:
         row_bytes: Callable[[SplitPath], int],
         *,
         source: str,
-        state: JsonValue = None,
+        state: JsonValue,
     ) -> None:
         self._context = context
         self._settings = settings

@@ -254,9 +254,9 @@ class BarrierSimpleSplitEnumerator(SimpleSplitEnumerator, BarrierSplitEnumerator
         context: SplitEnumeratorContext[NamedSplit, Any],
         source: SimpleSource,
         starting_timestamp_ms: int | None,
-        checkpoint: Checkpoint[NamedSplit, Any] | None = None,
+        checkpoint: Checkpoint[NamedSplit, Any] | None,
         *,
-        is_batch: bool = False,
+        is_batch: bool,
     ) -> None:
         super().__init__(context, source, starting_timestamp_ms)
         self._is_batch = is_batch

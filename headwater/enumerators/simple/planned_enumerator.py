@@ -104,10 +104,10 @@ class PlannedSimpleSplitEnumerator(SimpleSplitEnumerator, PlannedSplitEnumerator
         source: SimpleSource,
         starting_timestamp_ms: int | None,
         *,
-        starting: FirstPosition | None = None,
-        fail_on_data_loss: bool = True,
-        alignment: AlignmentSettings | None = None,
-        state: JsonValue = None,
+        starting: FirstPosition | None,
+        fail_on_data_loss: bool,
+        alignment: AlignmentSettings | None,
+        state: JsonValue,
     ) -> None:
         super().__init__(context, source, starting_timestamp_ms)
         self._planned_context = context

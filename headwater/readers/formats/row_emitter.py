@@ -40,7 +40,7 @@ class DecodingEmitter(RecordEmitter[EpochRecord, Any, Any]):
         part: DecodedPart,
         *,
         source: str,
-        bad_records: BadRecordsLocation | None = None,
+        bad_records: BadRecordsLocation | None,
     ) -> None:
         self._column = column
         self._columns = tuple(columns)

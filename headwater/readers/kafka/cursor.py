@@ -55,7 +55,7 @@ class Cursor:
         self.open = None
         self.trust()
 
-    def move_to(self, broker: int, replica_until_ms: int | None = None) -> None:
+    def move_to(self, broker: int, replica_until_ms: int | None) -> None:
         """Be served by this node from now on."""
         self.broker = broker
         self.replica_until_ms = replica_until_ms

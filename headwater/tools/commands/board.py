@@ -65,9 +65,7 @@ class CheckpointWatcher:
         ask_ends: None where no broker is known; then no lag is either.
     """
 
-    def __init__(
-        self, histories: QueryHistories, folder: CheckpointFolder, ask_ends: AskEnds | None = None
-    ) -> None:
+    def __init__(self, histories: QueryHistories, folder: CheckpointFolder, ask_ends: AskEnds | None) -> None:
         self._histories = histories
         self._name = str(folder)
         self._checkpoint = SparkCheckpoint(folder)

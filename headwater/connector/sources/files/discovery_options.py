@@ -205,7 +205,7 @@ def files_settings(
     store: StateStore | None,
     backoff: Backoff,
     *,
-    base_path: str | None = None,
+    base_path: str | None,
 ) -> FilesSettings:
     """Return how files are found and remembered.
 

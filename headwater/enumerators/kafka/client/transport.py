@@ -133,7 +133,7 @@ class _TlsTransport(Transport):
 
 
 def open_transport(
-    address: BrokerAddress, settings: SocketSettings, deadline: Deadline, *, tls: ssl.SSLContext | None = None
+    address: BrokerAddress, settings: SocketSettings, deadline: Deadline, *, tls: ssl.SSLContext | None
 ) -> Transport:
     """Connect to the first of the host's addresses that answers, and shake hands if there is TLS.
 

@@ -60,7 +60,7 @@ def compile_program(
     nodes: Int64Array,
     reason: Callable[[str], int],
     *,
-    raw_bytes: bool = False,
+    raw_bytes: bool,
 ) -> Program:
     """Return the operations that read values of ``writer`` into the columns of ``reader``.
 

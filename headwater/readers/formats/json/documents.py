@@ -53,7 +53,7 @@ class JsonValues(NamedTuple):
     rewriting: Rewriting | None = None
 
 
-def json_values(documents: Spans, rules: int = L.AS_IT_IS, *, whole: bool = False) -> JsonValues:
+def json_values(documents: Spans, rules: int, *, whole: bool = False) -> JsonValues:
     """Return the values of documents.
 
     Args:

@@ -39,7 +39,7 @@ class MessageSchema:
         enums_as_ints: enums become their numbers, not their names.
     """
 
-    def __init__(self, *, upcast_unsigned: bool = False, enums_as_ints: bool = False) -> None:
+    def __init__(self, *, upcast_unsigned: bool, enums_as_ints: bool) -> None:
         self._special: dict[int, pa.DataType] = {FieldDescriptor.TYPE_BYTES: pa.binary()}
         if upcast_unsigned:
             self._special[FieldDescriptor.TYPE_UINT32] = pa.int64()

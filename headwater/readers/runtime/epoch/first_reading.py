@@ -53,7 +53,7 @@ class FirstReading(EpochReader):
         source: BarrierSource[Any, Any],
         task: EpochTask,
         context: ReadingContext,
-        calls: AsyncCalls | None = None,
+        calls: AsyncCalls | None,
     ) -> None:
         starts = [SplitRange(start.split, start.start, None) for start in task.ranges]
         waited = context.waiting.take(max(0, task.least_ready - len(starts)))

@@ -220,7 +220,7 @@ class SecondReading(EpochReader):
         source: BarrierSource[Any, Any],
         task: EpochTask,
         context: ReadingContext,
-        calls: AsyncCalls | None = None,
+        calls: AsyncCalls | None,
     ) -> None:
         if context.stop_at is None:
             raise ContractError("a second reading needs the state to which the first one came")

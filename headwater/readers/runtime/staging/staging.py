@@ -50,7 +50,7 @@ class Staging:
         return f"{self.folder}/keys/{'-'.join(path)}"
 
 
-def segment(rows: pa.RecordBatch, keys: list[bytes | None], loss: str | None = None) -> pa.RecordBatch:
+def segment(rows: pa.RecordBatch, keys: list[bytes | None], loss: str | None) -> pa.RecordBatch:
     """Return a segment's rows: those of the source, and the key of each.
 
     Args:
