@@ -316,9 +316,8 @@ MUTANTS = [
     Mutant(
         "testReleaseIsIdempotent",
         _PIPELINED,
-        "            self._elements = deque()\n            self.backlog = 0\n"
-        "            self.is_released = True",
-        "            self.backlog = 0\n            self.is_released = True",
+        "            self._elements = deque()\n            self.backlog = 0\n",
+        "            self.backlog = 0\n",
         "test_read_after_dispose",
     ),
     Mutant(

@@ -26,9 +26,6 @@ class PipelinedResultPartition(Generic[T]):
     Bounded by the pool: producers wait for room. Each channel has one producing thread, and is read by one
     view.
 
-    Attributes:
-        is_released: whether all is given up.
-
     Args:
         subpartitions: how many channels; their number never changes.
         pool: the budget of all of them. Closed with the partition.
@@ -39,7 +36,6 @@ class PipelinedResultPartition(Generic[T]):
         self._pipelined: tuple[PipelinedSubpartition[T], ...] = tuple(
             PipelinedSubpartition() for _ in range(subpartitions)
         )
-        self.is_released = False
 
     def __len__(self) -> int:
         return len(self._pipelined)
@@ -81,7 +77,6 @@ class PipelinedResultPartition(Generic[T]):
 
     def release(self) -> None:
         """Give up everything, also while others still produce or read. Idempotent; any thread."""
-        self.is_released = True
         # The pool first: a producer that waits for room goes on, without any.
         self.pool.close()
         for subpartition in self._pipelined:
@@ -96,7 +91,6 @@ class PipelinedSubpartition(Generic[T]):
 
     Attributes:
         backlog: how many buffers, events not counted, are waiting to be read.
-        is_released: whether all is given up.
     """
 
     def __init__(self) -> None:
@@ -106,7 +100,6 @@ class PipelinedSubpartition(Generic[T]):
         self._on_available: Listener | None = None
         self.backlog = 0
         self._is_blocked = False
-        self.is_released = False
 
     def add(self, element: Element[T]) -> None:
         """Append. Not after `finish`. An element that is added during a release is lost with the rest."""
@@ -157,7 +150,6 @@ class PipelinedSubpartition(Generic[T]):
             dropped = self._elements
             self._elements = deque()
             self.backlog = 0
-            self.is_released = True
             listener = self._on_available
         for element in dropped:
             if isinstance(element, PartitionBuffer):

@@ -37,7 +37,8 @@ def test_add_on_partition() -> None:
     element.recycle()
     assert isinstance(view.next(), EndOfPartition)
     partition.release()
-    assert (pool._used_bytes, partition.is_released) == (0, True)
+    assert pool._used_bytes == 0
+    assert not partition.add(0, "rows", 10)
 
 
 def test_a_pipelined_partition_makes_its_producer_wait() -> None:
@@ -55,7 +56,7 @@ def test_releasing_reader_does_not_release_partition(
     view = subpartition.create_view(Told())
     view.release()
     assert view.next() is None
-    assert not subpartition.is_released
+    assert subpartition.backlog == 1
 
 
 def test_release_is_idempotent(subpartition: PipelinedSubpartition[Any], pool: BufferPool) -> None:
