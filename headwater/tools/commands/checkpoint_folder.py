@@ -36,7 +36,7 @@ class CheckpointFolder(ABC):
 
     @abstractmethod
     def names(self, folder: str) -> list[str]:
-        """Return the names in a folder, sorted, without hidden files; nothing if there is none."""
+        """Return the names in a folder, sorted, without hidden files; nothing if it is none, or not there."""
 
     @abstractmethod
     def read(self, name: str) -> bytes | None:
@@ -88,7 +88,9 @@ def open_folder(path: str, storage_options: Mapping[str, Any], *, writes: bool =
         remedy = f"needs {library}: pip install {library}" if library else f"needs a library: {error}"
         raise FolderError(f"{protocol}:// {remedy}") from error
     except (OSError, TypeError, ValueError) as error:
-        raise FolderError(f"cannot be opened: {error}; look at --storage-options") from error
+        # For hdfs:// without Hadoop's native library pyarrow lists each place where it looked, a line each.
+        message = str(error).strip().partition("\n")[0]
+        raise FolderError(f"cannot be opened: {message}; look at --storage-options") from error
     return ObjectFolder(path.rstrip("/"), fs, root.rstrip("/"))
 
 
@@ -127,7 +129,7 @@ class LocalFolder(CheckpointFolder):
         with _explained(path):
             try:
                 return sorted(entry.name for entry in path.iterdir() if not entry.name.startswith("."))
-            except FileNotFoundError:
+            except (FileNotFoundError, NotADirectoryError):
                 return []
 
     def read(self, name: str) -> bytes | None:
@@ -135,7 +137,7 @@ class LocalFolder(CheckpointFolder):
         with _explained(path):
             try:
                 return path.read_bytes()
-            except FileNotFoundError:
+            except (FileNotFoundError, NotADirectoryError):
                 return None
 
     def write(self, name: str, content: bytes) -> None:

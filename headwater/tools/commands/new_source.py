@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import keyword
 import re
 import sys
@@ -30,8 +31,8 @@ def new_source(name: str, parent: Path, mode: str = "planned") -> Path:
         mode: one of `MODES`.
 
     Raises:
-        ValueError: the name is not small letters, digits and hyphens, means something in Python, or is one of
-            headwater's own sources.
+        ValueError: the name is not small letters, digits and hyphens, means something in Python, is one of
+            headwater's own sources, or that of a module that is installed.
         FileExistsError: there is something of this name already.
     """
     if is_built_in(name):
@@ -45,6 +46,10 @@ def new_source(name: str, parent: Path, mode: str = "planned") -> Path:
         raise ValueError(
             "a source is called something like my-source: small letters, digits and hyphens, no word of "
             f"Python's own; not {name!r}"
+        )
+    if importlib.util.find_spec(module) is not None:
+        raise ValueError(
+            f"{module!r} is a module that is installed here: the source's would hide it, or be hidden"
         )
     project = MODES[mode]
     words: Mapping[str, str] = {

@@ -123,6 +123,8 @@ def test_a_broker_says_how_far_behind_each_partition_is(
     ("arguments", "error"),
     [
         (["show", "{here}"], "no checkpoint is here"),
+        (["show", "{here}/file"], "no checkpoint is here"),
+        (["show", "hdfs://host/q"], "cannot be opened: "),
         (["positions", "{query}", "--batch", "7"], "the offset log has no batch 7, but 0 to 0"),
         (["diff", "{query}", "0", "3"], "the offset log has no batch 3"),
         (["show", "nowhere://host/q"], "Protocol not known: nowhere"),
@@ -133,6 +135,7 @@ def test_what_cannot_be_shown_is_an_error_of_one_line(
 ) -> None:
     query = written(tmp_path / "q", planned({}), committed=1)
     (tmp_path / "empty").mkdir()
+    (tmp_path / "empty" / "file").touch()
     places = {"here": tmp_path / "empty", "query": query}
     assert main(["checkpoint", *(each.format(**places) for each in arguments)]) == 1
     told = capsys.readouterr().err

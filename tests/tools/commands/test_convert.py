@@ -291,7 +291,7 @@ def test_a_wrong_path_says_what_to_give(tmp_path: Path, capsys: pytest.CaptureFi
         ),
         (tmp_path / "queries" / "orders" / "offsets", "one of the logs inside of a checkpoint"),
         (tmp_path / "empty", "the offset log is empty"),
-        (tmp_path / "queries" / "orders" / "offsets" / "0", "Not a directory"),
+        (tmp_path / "queries" / "orders" / "offsets" / "0", "no checkpoint is here"),
         ("hdfs://host/checkpoint", "files on hdfs:// cannot be replaced from here in one step"),
     ):
         assert convert(path, "headwater") == 1

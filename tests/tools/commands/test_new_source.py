@@ -73,6 +73,15 @@ def test_a_name_that_is_no_good_is_refused(
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("name", ["headwater", "pyspark", "pyarrow"])
+def test_a_source_does_not_hide_a_module_that_is_installed(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["new-source", name, "--folder", str(tmp_path)]) == 1
+    assert f"'{name}' is a module that is installed here" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
 def test_nothing_is_written_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "mine").mkdir()
     assert main(["new-source", "mine", "--folder", str(tmp_path)]) == 1
