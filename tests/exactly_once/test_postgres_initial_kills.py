@@ -17,7 +17,15 @@ import pytest
 from local_postgres import LocalPostgres
 from tests.connector.sources.postgres.audited import is_state_and_suffix
 from tests.exactly_once.barrier_job import BarrierJob
-from tests.exactly_once.test_postgres_kills import KEYS, ROUNDS, TABLES, Writers
+from tests.exactly_once.test_postgres_kills import (
+    KEYS,
+    OF_SEVERAL,
+    ROUNDS,
+    SELECTED,
+    SEVERAL,
+    TABLES,
+    Writers,
+)
 from tests.exactly_once.waiting import repeating
 
 if TYPE_CHECKING:
@@ -30,7 +38,15 @@ def server() -> Iterator[LocalPostgres]:
         yield running
 
 
-@pytest.fixture(params=["direct", pytest.param("staged", marks=pytest.mark.long)])
+@pytest.fixture(
+    params=[
+        "direct",
+        *(
+            pytest.param(each, marks=pytest.mark.long)
+            for each in ("staged", "several direct", "several staged")
+        ),
+    ]
+)
 def job(
     server: LocalPostgres,
     spark: SparkSession,
@@ -38,14 +54,15 @@ def job(
     tmp_path: Path,
     request: pytest.FixtureRequest,
 ) -> BarrierJob:
-    """A query over a table of accounts that has rows already."""
+    """A query over accounts, which has rows already, or over it and the table that notes its changes."""
     with psycopg.connect(server.conninfo, autocommit=True) as sql:
         sql.execute(TABLES.encode())
         sql.execute(b"INSERT INTO accounts SELECT i, i, 'first' FROM generate_series(1, %d) i" % (KEYS - 1))
+    *several, transport = str(request.param).split()
     options = {
         "source": "postgres",
         "url": server.conninfo,
-        "table": "accounts",
+        **(SEVERAL if several else {"table": "accounts"}),
         "slot": "hw_accounts",
         "publication": "hw_accounts",
         "createPublication": "true",
@@ -53,9 +70,10 @@ def job(
         "chunkRows": "4",
         "snapshotTasks": "2",
         "maxBytesPerTrigger": "400000",
-        "transport": request.param,
+        "transport": transport,
     }
-    return BarrierJob(spark, spark_conf, tmp_path, options, ["_op", "_lsn", "_seq", "id", "amount"])
+    columns = OF_SEVERAL if several else ["_op", "_lsn", "_seq", "id", "amount"]
+    return BarrierJob(spark, spark_conf, tmp_path, options, columns)
 
 
 def _check(job: BarrierJob, server: LocalPostgres, rng: random.Random, rounds: int) -> None:
@@ -71,11 +89,17 @@ def _check(job: BarrierJob, server: LocalPostgres, rng: random.Random, rounds: i
         assert job.kill_rounds(rounds, rng) == {"Python worker": rounds, "driver": rounds}
     job.finish()
     brought: dict[int, list[tuple[str, str | None]]] = defaultdict(list)
-    rows = job.rows("_lsn", "_seq", "_op", "id", "cast(amount as string)")
+    is_several = "tables" in job.options
+    if is_several:
+        every = job.rows("_lsn", "_seq", "_op", SELECTED["id"], SELECTED["n"], SELECTED["amount"], "_table")
+    else:
+        every = job.rows("_lsn", "_seq", "_op", "id", "0", "cast(amount as string)", "'public.accounts'")
+    rows = [(*row[:4], row[5]) for row in every if row[6] == "public.accounts"]
     for _, _, op, key, amount in rows:
         brought[key].append((op, None if op == "d" else amount))
     with psycopg.connect(server.conninfo) as sql:
         noted = sql.execute("SELECT op, old_id, new_id, amount::text FROM audit ORDER BY n").fetchall()
+        numbers = [n for (n,) in sql.execute("SELECT n FROM audit ORDER BY n")]
     was: dict[int, list[tuple[str, str | None]]] = defaultdict(list)
     for op, old, new, amount in noted:
         if op == "DELETE" or (op == "UPDATE" and old != new):
@@ -89,6 +113,8 @@ def _check(job: BarrierJob, server: LocalPostgres, rng: random.Random, rounds: i
         f"and {len(kills)} servers killed; {len(wrong)} keys wrong"
     )
     assert [(key, brought[key], was[key]) for key in wrong] == []
+    if is_several:
+        assert sorted(row[4] for row in every if row[6] == "public.audit") == numbers
     # The rows came over several batches, with changes between the snapshots of their chunks.
     assert reads > KEYS / 4
 

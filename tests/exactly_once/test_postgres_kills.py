@@ -30,7 +30,7 @@ KEYS = 200
 TABLES = """
 CREATE TABLE accounts (id int PRIMARY KEY, amount numeric(12, 2), note text);
 CREATE TABLE audit (
-    n bigint GENERATED ALWAYS AS IDENTITY, xid xid8 DEFAULT pg_current_xact_id(),
+    n bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, xid xid8 DEFAULT pg_current_xact_id(),
     op text, old_id int, new_id int, amount numeric(12, 2)
 );
 CREATE FUNCTION note_change() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -41,6 +41,15 @@ END $$;
 CREATE TRIGGER noted AFTER INSERT OR UPDATE OR DELETE ON accounts FOR EACH ROW EXECUTE FUNCTION note_change();
 """
 Change = tuple[Any, ...]
+SEVERAL = {"tables": "accounts,audit"}
+"""Both tables in one stream: each transaction changes one, and notes that in the other."""
+OF_SEVERAL = ["_op", "_lsn", "_seq", "_xid", "_table", "before", "after"]
+SELECTED = {
+    "id": "coalesce(cast(get_json_object(coalesce(after, before), '$.id') as int), -1)",
+    "amount": "get_json_object(after, '$.amount')",
+    "n": "coalesce(cast(get_json_object(after, '$.n') as bigint), -1)",
+}
+"""How columns of a table are had from the rows of several."""
 
 
 @dataclass(frozen=True)
@@ -118,6 +127,7 @@ def server() -> Iterator[LocalPostgres]:
 @pytest.mark.crash
 @pytest.mark.slow
 @pytest.mark.timeout(600 + 120 * ROUNDS)
+@pytest.mark.parametrize("is_several", [False, pytest.param(True, marks=pytest.mark.long)])
 @pytest.mark.parametrize("transport", ["direct", pytest.param("staged", marks=pytest.mark.long)])
 def test_each_change_is_written_once_in_its_place_whatever_is_killed(
     server: LocalPostgres,
@@ -127,13 +137,14 @@ def test_each_change_is_written_once_in_its_place_whatever_is_killed(
     tmp_path: Path,
     *,
     transport: str,
+    is_several: bool,
 ) -> None:
     with psycopg.connect(server.conninfo, autocommit=True) as sql:
         sql.execute(TABLES.encode())
     options = {
         "source": "postgres",
         "url": server.conninfo,
-        "table": "accounts",
+        **(SEVERAL if is_several else {"table": "accounts"}),
         "slot": "hw_accounts",
         "publication": "hw_accounts",
         "createPublication": "true",
@@ -142,7 +153,7 @@ def test_each_change_is_written_once_in_its_place_whatever_is_killed(
     }
     if transport == "staged":
         options["stateLocation"] = str(tmp_path / "state")
-    columns = ["_op", "_lsn", "_seq", "_xid", "id", "amount"]
+    columns = OF_SEVERAL if is_several else ["_op", "_lsn", "_seq", "_xid", "id", "amount"]
     job = ChangesJob(spark, spark_conf, tmp_path, options, columns)
     job.finish()  # it makes the slot, from which on each change counts
     kills = []
@@ -156,21 +167,31 @@ def test_each_change_is_written_once_in_its_place_whatever_is_killed(
         assert job.kill_rounds(ROUNDS, rng) == {"Python worker": ROUNDS, "driver": ROUNDS}
     assert kills
     job.finish()
-    rows = job.rows("_lsn", "_seq", "_op", "_xid", "id", "cast(amount as string)")
+    if is_several:
+        selected = (SELECTED["id"], SELECTED["amount"], "_table", SELECTED["n"])
+    else:
+        selected = ("id", "cast(amount as string)", "'public.accounts'", "0")
+    rows = job.rows("_lsn", "_seq", "_op", "_xid", *selected)
     with psycopg.connect(server.conninfo) as sql:
         noted = sql.execute(
             "SELECT xid::text::bigint, op, old_id, new_id, amount::text FROM audit ORDER BY n"
         )
         expected = _expected(noted.fetchall())
         left = sql.execute("SELECT id, amount::text FROM accounts ORDER BY id").fetchall()
+        noted_numbers = [n for (n,) in sql.execute("SELECT n FROM audit ORDER BY n")]
     written: dict[int, list[Change]] = defaultdict(list)
-    for lsn, seq, op, xid, key, amount in rows:
-        assert seq == len(written[xid]), (lsn, seq)
-        written[xid].append((op, key, amount))
+    in_transaction: dict[int, int] = defaultdict(int)
+    for lsn, seq, op, xid, key, amount, table, _ in rows:
+        assert seq == in_transaction[xid], (lsn, seq)
+        in_transaction[xid] += 1
+        if table == "public.accounts":
+            written[xid].append((op, key, amount))
     print(f"{len(rows)} changes in {len(written)} transactions, the server killed {len(kills)} times")
-    assert len({(lsn, xid) for lsn, _, _, xid, _, _ in rows}) == len(written)
+    assert len({(row[0], row[3]) for row in rows}) == len(written)
     assert dict(written) == expected
-    assert _applied(rows) == left
+    assert _applied([row for row in rows if row[6] == "public.accounts"]) == left
+    if is_several:
+        assert sorted(row[7] for row in rows if row[6] == "public.audit") == noted_numbers
 
 
 def _expected(noted: list[Change]) -> dict[int, list[Change]]:
@@ -187,7 +208,7 @@ def _expected(noted: list[Change]) -> dict[int, list[Change]]:
 def _applied(rows: list[Change]) -> list[tuple[int, str]]:
     """Return what a target holds that applies all rows in their order."""
     state: dict[int, str] = {}
-    for _, _, op, _, key, amount in rows:
+    for _, _, op, _, key, amount, _, _ in rows:
         if op == "d":
             del state[key]
         else:

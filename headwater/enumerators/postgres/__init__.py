@@ -2,7 +2,7 @@
 
 Its connections, `settings`, `connection`, and its errors, `errors`, serve tasks too.
 
-* `chunk_rules`: the sights of all chunks of a table, as one object in the state location;
+* `chunk_rules`: the sights of all chunks of tables, as one object in the state location;
 * `chunks`: ranges of a table's key, each read once, whole, in a transaction of its own;
 * `connection`: the one place that opens connections: session settings, waits, and secrets;
 * `ctid_ranges`: tables as splits whose positions are blocks, and the enumerator of a batch read;

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -50,11 +50,13 @@ class KeyColumn:
         type_name: as SQL has it.
         by_bytes: whether the server must be told to order its texts by their bytes. An index of the column
             has another order then, and is of no use.
+        type_oid: of its type, below domains; 0 if it is not known.
     """
 
     name: str
     type_name: str
     by_bytes: bool = False
+    type_oid: int = 0
 
     @property
     def sql(self) -> str:
@@ -84,7 +86,10 @@ class ChunkedTable:
     sync: int
 
     def to_json(self) -> JsonObject:
-        key: list[JsonValue] = [[each.name, each.type_name, each.by_bytes] for each in self.key]
+        key: list[JsonValue] = [
+            [each.name, each.type_name, each.by_bytes, *([each.type_oid] if each.type_oid else [])]
+            for each in self.key
+        ]
         return {
             "oid": self.oid,
             "only": self.only,
@@ -108,7 +113,7 @@ class ChunkSplit(Split):
     Positions are 0, and about how many bytes it has: the end.
 
     Attributes:
-        number: of the chunk, in the order of the key, from 0.
+        number: of the chunk, from 0 over all tables; those of a table are in the order of its key.
         low: the first key; None: before all.
         high: the first key behind; None: behind all.
         table: the table.
@@ -125,8 +130,19 @@ class ChunkSplit(Split):
 
 
 def chunks_to_json(splits: Iterable[ChunkSplit]) -> JsonObject:
-    """Return the definitions of chunks of one table."""
-    chunks = list(splits)
+    """Return the definitions of chunks, table by table: the first one, and under ``others`` the rest.
+
+    That of one chunk never changes: its note goes by it (`headwater.core.task_notes`).
+    """
+    by_table: dict[int, list[ChunkSplit]] = {}
+    for each in splits:
+        by_table.setdefault(each.table.oid, []).append(each)
+    first, *others = [_of_one_table(chunks) for chunks in by_table.values()]
+    listed: list[JsonValue] = [*others]
+    return {**first, **({"others": listed} if listed else {})}
+
+
+def _of_one_table(chunks: Sequence[ChunkSplit]) -> JsonObject:
     bounds: JsonObject = {
         each.path[0]: [_bound_to_json(each.low), _bound_to_json(each.high)] for each in chunks
     }
@@ -140,15 +156,15 @@ def chunk_from_json(path: SplitPath, raw: Any) -> ChunkSplit:
         OffsetError: it is not there.
     """
     try:
-        low, high = raw["bounds"][path[0]]
-        number = int(path[0].removeprefix("chunk-"))
+        (fields,) = (each for each in (raw, *raw.get("others", ())) if path[0] in each["bounds"])
+        low, high = fields["bounds"][path[0]]
         return ChunkSplit(
-            number,
+            int(path[0].removeprefix("chunk-")),
             None if low is None else tuple(low),
             None if high is None else tuple(high),
-            ChunkedTable.from_json(raw["table"]),
+            ChunkedTable.from_json(fields["table"]),
         )
-    except (TypeError, KeyError, ValueError) as error:
+    except (TypeError, KeyError, ValueError, AttributeError) as error:
         raise OffsetError(f"the checkpoint's entry for {path[0]} of source 'postgres' is damaged") from error
 
 
@@ -185,7 +201,12 @@ def chunk_key(
     with mapped_errors(f"the collations of table {table.full_name}"):
         by_bytes: dict[str, bool] = dict(connection.execute(_COLLATIONS, [table.oid, list(names)]).fetchall())
     return tuple(
-        KeyColumn(column.name, column.type_name, column.type_oid in _TEXTS and not by_bytes[column.name])
+        KeyColumn(
+            column.name,
+            column.type_name,
+            column.type_oid in _TEXTS and not by_bytes[column.name],
+            column.type_oid,
+        )
         for column in columns
         if column is not None
     ), ""

@@ -21,10 +21,7 @@ from headwater.core.redaction import logger_of
 from headwater.core.retry import Backoff
 from headwater.core.split import SplitPath
 from headwater.enumerators.postgres.connection import LastingConnection, connect
-from headwater.enumerators.postgres.publication import (
-    PublishedTable,
-    create_publication,
-)
+from headwater.enumerators.postgres.publication import PublishedTable
 from headwater.enumerators.postgres.published_tables import PublishedTables
 from headwater.enumerators.postgres.replication import first_transaction
 from headwater.enumerators.postgres.settings import PostgresSettings
@@ -221,16 +218,13 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
     def _begin(self) -> tuple[WalSplit, int, ServerView]:
         """Make slot and publication where they are missing, and find the first position."""
         connection = self._connection.get()
-        tables = self._tables.described(connection)
+        tables = list(self._tables.described(connection))
         slot = self._stream.slot
         view = look(connection, slot)
         check_usable(view, slot)
-        name = self._stream.publication
-        if self._stream.creates_publication and create_publication(connection, tables, name):
-            named = ", ".join(table.full_name for table in tables)
-            log.info("publication %r was made for table %s", name, named)
+        self._tables.make_publication(connection, tables)
         # Before the position is found: a later change of the publication is noticed then.
-        first, *others = self._tables.published_now(connection, tables)
+        in_log = self._tables.published_now(connection, tables)
         view = look(connection, slot)
         if view.slot is None:
             # After the publication: a slot begins with transactions that began when it was there already.
@@ -241,15 +235,7 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
             position = view.slot.confirmed or 0
         else:
             position = self._tables.first_position(connection, tables, view)
-        split = WalSplit(
-            slot,
-            view.system_id,
-            view.timeline,
-            first.oid,
-            first.key,
-            membership=first.membership,
-            others=tuple(others),
-        )
+        split = WalSplit.of(slot, view.system_id, view.timeline, in_log)
         check_kept(view, split, position)
         if self._log is not None:
             split = replace(split, log=self._log.start(split, position))

@@ -22,7 +22,7 @@ from headwater.core.metrics import (
     MetricValues,
 )
 from headwater.core.split import SplitPath
-from headwater.enumerators.postgres.chunk_rules import RulesStore
+from headwater.enumerators.postgres.chunk_rules import Bound, RulesStore
 from headwater.enumerators.postgres.chunks import ChunkSplit
 from headwater.enumerators.postgres.enumerator import WalEnumerator
 from headwater.enumerators.postgres.initial_questions import ChunkSettings, InitialQuestions
@@ -35,7 +35,7 @@ _LEAST_CHUNK_BYTES = 8 << 20
 
 
 class InitialEnumerator(PlannedSplitEnumerator[TableSplits, int]):
-    """Reads a table in chunks of its key, then the log from before the first chunk on.
+    """Reads tables in chunks of their keys, then the log from before the first chunk on.
 
     The slot is there before the first chunk: so the log has every change that a chunk does not. Each chunk's
     task leaves a note of which transactions it saw; with these a change is dropped if the chunk of its key
@@ -89,7 +89,7 @@ class InitialEnumerator(PlannedSplitEnumerator[TableSplits, int]):
         self._heads = {}
         if checkpoint is None:
             self._context.call_async(
-                self._ask.asking(self._ask.begin), self._take, what="the slot and the table"
+                self._ask.asking(self._ask.begin), self._take, what="the slot and the tables"
             )
             return
         state = InitialState.from_json(checkpoint.state)
@@ -143,7 +143,7 @@ class InitialEnumerator(PlannedSplitEnumerator[TableSplits, int]):
         if state is None or view is None:
             return UnassignedSplits(goes_on=True)
         rest = state.splits_left(self._chunks.rows) * self._chunks.rows * state.row_bytes
-        return UnassignedSplits(size_bytes=rest + max(0, view.flush_lsn - state.table.start), goes_on=True)
+        return UnassignedSplits(size_bytes=rest + max(0, view.flush_lsn - state.start), goes_on=True)
 
     def gauges(self) -> MetricValues:
         """Return how much of the table is read, and what the log says. How old that is, nobody has looked."""
@@ -196,8 +196,8 @@ class InitialEnumerator(PlannedSplitEnumerator[TableSplits, int]):
             return
         chunks = [path for path in self._checkpoint_splits() if path != WAL_PATH]
         self._context.retire_splits(chunks, "it is read")
-        self._context.assign_splits({WAL_PATH: (state.wal, state.table.start)})
-        self._go_on(state, state.wal, state.table.start)
+        self._context.assign_splits({WAL_PATH: (state.wal, state.start)})
+        self._go_on(state, state.wal, state.start)
 
     def _take_and_cut(self, state: InitialState, request: SplitRequest) -> None:
         self._take(state)
@@ -211,10 +211,10 @@ class InitialEnumerator(PlannedSplitEnumerator[TableSplits, int]):
         self._context.call_async(
             self._ask.asking(partial(self._ask.bounds, state, count)),
             partial(self._assign, state),
-            what="cutting the table",
+            what="cutting the tables",
         )
 
-    def _assign(self, state: InitialState, bounds: list[tuple[str, ...] | None]) -> None:
+    def _assign(self, state: InitialState, bounds: list[Bound | None]) -> None:
         self._context.retire_splits(list(self._checkpoint_splits()), "it is read")
         size = max(_LEAST_CHUNK_BYTES, self._chunks.rows * state.row_bytes)
         for high in bounds:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from headwater.core.clock import SystemClock
 from headwater.core.errors import SourceError, TransientSourceError
 from headwater.core.jsons import JsonValue
 from headwater.core.redaction import logger_of
 from headwater.core.split import SplitPath
 from headwater.core.state_location import check_state_store
 from headwater.core.state_store import StateStore
-from headwater.enumerators.postgres.chunk_rules import ChunkRules, RulesStore
+from headwater.enumerators.postgres.chunk_rules import Bound, ChunkRules, RulesStore
 from headwater.enumerators.postgres.chunks import (
     ChunkedTable,
     ChunkSplit,
@@ -23,13 +24,15 @@ from headwater.enumerators.postgres.chunks import (
     row_filter,
 )
 from headwater.enumerators.postgres.connection import LastingConnection, PostgresConnection
-from headwater.enumerators.postgres.initial_state import InitialState, Phase, rows_in, rules_with
-from headwater.enumerators.postgres.publication import (
-    PublishedTable,
-    create_publication,
-    membership,
-    published,
+from headwater.enumerators.postgres.initial_state import (
+    InitialState,
+    Phase,
+    TableProgress,
+    rows_in,
+    rules_with,
 )
+from headwater.enumerators.postgres.publication import PublishedTable
+from headwater.enumerators.postgres.published_tables import PublishedTables
 from headwater.enumerators.postgres.settings import SOURCE, PostgresSettings
 from headwater.enumerators.postgres.slot import (
     ServerView,
@@ -42,7 +45,7 @@ from headwater.enumerators.postgres.slot import (
 from headwater.enumerators.postgres.split import WalSplit
 from headwater.enumerators.postgres.staged_log import StagedLog
 from headwater.enumerators.postgres.stream_settings import StreamSettings
-from headwater.enumerators.postgres.table import TableDescription, describe
+from headwater.enumerators.postgres.table import TableDescription, described
 
 log = logger_of(__name__)
 
@@ -74,7 +77,7 @@ class InitialQuestions:
         settings: of the server.
         stream: the changes that are read.
         chunks: how the table is cut.
-        table: its name, as the user writes it.
+        tables: their names, as the user writes them.
         check: raises if rows of the table do not fit the schema that the query plans with.
         native: returns the columns that the query reads with their own types.
         staged: what the slot gives, in the state location; None to read the slot itself.
@@ -88,7 +91,7 @@ class InitialQuestions:
         settings: PostgresSettings,
         stream: StreamSettings,
         chunks: ChunkSettings,
-        table: str,
+        tables: Sequence[str],
         *,
         check: Callable[[TableDescription, PublishedTable], object],
         native: Callable[[TableDescription], Collection[str]],
@@ -97,12 +100,12 @@ class InitialQuestions:
         self._settings = settings
         self._stream = stream
         self._chunks = chunks
-        self._table = table
-        self._check = check
+        self._names = tables
+        self._tables = PublishedTables(tables, stream, check, SystemClock())
         self._native = native
         self._staged = staged
         self._connection = LastingConnection(settings)
-        self._rules: tuple[str, ChunkRules] | None = None
+        self._rules: tuple[str, Mapping[int, ChunkRules]] | None = None
         self.view: ServerView | None = None
 
     def asking(self, work: Callable[[], T]) -> Callable[[], T]:
@@ -121,14 +124,12 @@ class InitialQuestions:
         """Make slot and publication where they are missing, and find where the stream begins."""
         check_state_store(self._chunks.store)
         connection = self._connection.get()
-        table, in_publication = self._described(connection)
+        tables = self._tables.described(connection)
         slot = self._stream.slot
         view = self._looked(connection)
-        name = self._stream.publication
-        if self._stream.creates_publication and create_publication(connection, [table], name):
-            log.info("publication %r was made for table %s", name, table.full_name)
-        published_as = membership(connection, name, table)
-        waits = 0
+        self._tables.make_publication(connection, list(tables))
+        in_log = self._tables.published_now(connection, list(tables))
+        waits = _PUBLISHED
         if view.slot is None:
             # After the publication: a slot begins with transactions that began when it was there already. One
             # whose commit is before may wait for a standby still: a chunk must not come before it is seen.
@@ -139,34 +140,36 @@ class InitialQuestions:
             assert view.slot is not None, "it was made"
             start = view.slot.confirmed or 0
         else:
-            waits = _PUBLISHED
             start = view.flush_lsn
-        native = self._native(table)
-        key, why = chunk_key(connection, table, in_publication.identity, native)
+        wal = WalSplit.of(slot, view.system_id, view.timeline, in_log)
+        check_kept(view, wal, start)
+        state = InitialState(
+            phase=Phase.WAITING,
+            query=secrets.token_hex(8),
+            wal=wal,
+            tables=tuple(self._uncut(connection, *each) for each in tables.items()),
+            waits_for=view.next_xid,
+            waits=waits,
+        )
+        return self.wait(state.with_start(start))
+
+    def _uncut(
+        self, connection: PostgresConnection, table: TableDescription, in_publication: PublishedTable
+    ) -> TableProgress:
+        """Return a table of which nothing is read yet."""
+        key, why = chunk_key(connection, table, in_publication.identity, self._native(table))
         if why:
             log.warning("table %s is read as one chunk: %s", table.full_name, why)
         chunked = ChunkedTable(
             oid=table.oid,
             only=table.kind == "r",
             key=key,
-            row_filter=row_filter(connection, name, table),
-            start=start,
+            row_filter=row_filter(connection, self._stream.publication, table),
+            start=0,
             sync=0,
         )
-        wal = WalSplit(slot, view.system_id, view.timeline, table.oid, table.key, membership=published_as)
-        check_kept(view, wal, start)
-        table_rows, row_bytes = estimated_size(connection, table)
-        state = InitialState(
-            phase=Phase.WAITING,
-            query=secrets.token_hex(8),
-            wal=wal,
-            table=chunked,
-            row_bytes=row_bytes,
-            table_rows=table_rows,
-            waits_for=view.next_xid,
-            waits=waits,
-        )
-        return self.wait(state)
+        rows, row_bytes = estimated_size(connection, table)
+        return TableProgress(chunked, row_bytes, rows)
 
     def wait(self, state: InitialState, *, fails: bool = False) -> InitialState:
         """Return the state after as many waits as are over.
@@ -181,7 +184,7 @@ class InitialQuestions:
             if view.oldest_xid < state.waits_for:
                 message = (
                     f"waiting until transactions before {state.waits_for} are over, of which one may have "
-                    "written to the table before it was published (pg_stat_activity, column backend_xid; "
+                    "written to a table before it was published (pg_stat_activity, column backend_xid; "
                     "pg_prepared_xacts)"
                 )
                 if fails:
@@ -191,7 +194,7 @@ class InitialQuestions:
             if state.waits == _PUBLISHED:
                 # The second wait is for all that may have a commit record before the new start: they have
                 # their ids before the server is asked once more.
-                state = replace(state, table=replace(state.table, start=view.flush_lsn))
+                state = state.with_start(view.flush_lsn)
                 view = self._looked(connection)
             state = replace(state, waits_for=view.next_xid, waits=state.waits - 1)
         return replace(state, phase=Phase.CHUNKS)
@@ -210,27 +213,35 @@ class InitialQuestions:
         rules = rules_with(self._rules_of(store, state), chunks, notes)
         name = store.put(state.query, rules)
         self._rules = (name, rules)
-        state = replace(state, rules=name, high=rules.high, rows=state.rows + rows_in(notes))
+        high = max(each.high for each in rules.values())
+        state = replace(state, rules=name, high=high, rows=state.rows + rows_in(notes))
         return state.live() if state.is_cut else state
 
-    def _rules_of(self, store: RulesStore, state: InitialState) -> ChunkRules:
+    def _rules_of(self, store: RulesStore, state: InitialState) -> Mapping[int, ChunkRules]:
         if state.rules is None:
-            return ChunkRules(tuple(each.name for each in state.table.key))
+            return {}
         if self._rules is None or self._rules[0] != state.rules:
-            self._rules = (state.rules, store.get(state.rules))
+            self._rules = (state.rules, store.get(state.rules, state.wal.table))
         return self._rules[1]
 
-    def bounds(self, state: InitialState, count: int) -> list[tuple[str, ...] | None]:
-        """Return where the next chunks end; None, behind the last one, is the end of the table."""
+    def bounds(self, state: InitialState, count: int) -> list[Bound | None]:
+        """Return where the next chunks end, table by table; None, behind its last one, is a table's end."""
         connection = self._connection.get()
-        table = describe(connection, self._table)
-        self._check_same(table, state.table.oid)
-        bounds: list[tuple[str, ...] | None] = []
-        low = state.next_low
-        while len(bounds) < count and (not bounds or low is not None):
-            if state.table.key:
-                low = next_bound(connection, table.sql, state.table, low, self._chunks.rows)
-            bounds.append(low)
+        named = {each.oid: each for each in described(connection, self._names)}
+        bounds: list[Bound | None] = []
+        for progress in state.tables:
+            if progress.is_cut or len(bounds) == count:
+                continue
+            table = named.get(progress.table.oid)
+            if table is None:
+                raise self._gone(state)
+            low = progress.low
+            is_over = False
+            while len(bounds) < count and not is_over:
+                if progress.table.key:
+                    low = next_bound(connection, table.sql, progress.table, low, self._chunks.rows)
+                bounds.append(low)
+                is_over = low is None
         return bounds
 
     def _looked_at_log(self, state: InitialState) -> InitialState:
@@ -239,7 +250,7 @@ class InitialQuestions:
         A log is received from the first chunk on: however long chunks take, the server keeps no WAL for them.
         """
         view = self._looked(self._connection.get())
-        wal, start = state.wal, state.table.start
+        wal, start = state.wal, state.start
         if self._staged is None or not wal.log:
             check_kept(view, wal, start)
         if self._staged is None:
@@ -257,20 +268,14 @@ class InitialQuestions:
         self.view = view
         return view
 
-    def _described(self, connection: PostgresConnection) -> tuple[TableDescription, PublishedTable]:
-        table = describe(connection, self._table)
-        (in_publication,) = published(connection, [table], self._stream)
-        self._check(table, in_publication)
-        return table, in_publication
-
-    def _check_same(self, table: TableDescription, oid: int) -> None:
-        if table.oid != oid:
-            raise SourceError(
-                f"table {self._table} was dropped and made anew, or another one has its name now, while its "
-                "rows were read. Start with a new checkpointLocation and a new slot",
-                source=SOURCE,
-                split=table.full_name,
-            )
+    def _gone(self, state: InitialState) -> SourceError:
+        return SourceError(
+            f"one of {', '.join(self._names)} was dropped and made anew, or another table has its name now, "
+            "while its rows were read, or the query does not name all of its tables any more. Name them, or "
+            "start with a new checkpointLocation and a new slot",
+            source=SOURCE,
+            split=state.wal.split_id,
+        )
 
     def close(self) -> None:
         """Close the connection; a later question is refused."""

@@ -32,6 +32,55 @@ class Phase(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class TableProgress:
+    """How far a table is.
+
+    Attributes:
+        table: the table, and where its stream begins.
+        row_bytes: about how many bytes a row has.
+        rows: about how many rows it had when the query began.
+        low: where the next chunk begins; None for the first one.
+        chunks: how many were assigned.
+        is_cut: whether the last one was.
+    """
+
+    table: ChunkedTable
+    row_bytes: int = 100
+    rows: int = 0
+    low: Bound | None = None
+    chunks: int = 0
+    is_cut: bool = False
+
+    def splits_left(self, chunk_rows: int) -> int:
+        """Return how many chunks are about to be cut still: at least one, as long as the last one is not."""
+        return 0 if self.is_cut else max(1, -(-self.rows // chunk_rows) - self.chunks)
+
+    def to_json(self) -> JsonObject:
+        """Return the progress as an offset has it."""
+        fields: JsonObject = {
+            "table": self.table.to_json(),
+            "rowBytes": self.row_bytes,
+            "chunks": self.chunks,
+        }
+        if self.is_cut:
+            return {**fields, "isCut": True}
+        return {**fields, "tableRows": self.rows, "low": None if self.low is None else list(self.low)}
+
+    @staticmethod
+    def from_json(fields: Any) -> TableProgress:
+        """Return the inverse of `to_json`."""
+        low = fields.get("low")
+        return TableProgress(
+            ChunkedTable.from_json(fields["table"]),
+            fields["rowBytes"],
+            fields.get("tableRows", 0),
+            None if low is None else tuple(low),
+            fields["chunks"],
+            fields.get("isCut", False),
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class InitialState:
     """The state of a query. Never changed: each round makes the next one of the one that is logged.
 
@@ -39,15 +88,12 @@ class InitialState:
         phase: of the query.
         query: the folder of its rules.
         wal: the log, as it is read afterwards.
-        table: the table, and where the stream begins.
-        row_bytes: about how many bytes a row has.
-        table_rows: about how many rows the table had when the query began.
+        start: from there on.
+        tables: whose rows are read.
         rows: how many those chunks had that are read and committed.
         waits_for: all transactions before this one must be over.
         waits: how often it has to wait.
-        next_low: where the next chunk begins; None for the first one.
         next_number: of the next chunk.
-        is_cut: whether the last chunk was assigned.
         rules: the name of the chunks' sights; None before the first note.
         high: behind it no change is in a chunk.
     """
@@ -55,33 +101,36 @@ class InitialState:
     phase: Phase
     query: str
     wal: WalSplit
-    table: ChunkedTable
-    row_bytes: int = 100
-    table_rows: int = 0
+    start: int = 0
+    tables: tuple[TableProgress, ...] = ()
     rows: int = 0
     waits_for: int = 0
     waits: int = 0
-    next_low: Bound | None = None
     next_number: int = 0
-    is_cut: bool = False
     rules: str | None = None
     high: int = 0
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether the last chunk of each table was assigned."""
+        return all(each.is_cut for each in self.tables)
+
+    @property
+    def row_bytes(self) -> int:
+        """About how many bytes a row has, where rows are large."""
+        return max((each.row_bytes for each in self.tables), default=100)
+
     def to_json(self) -> JsonValue:
         """Return the state as an offset has it: of the chunks how many there were, once they are read."""
-        state: JsonObject = {"phase": self.phase.value, "query": self.query}
-        if self.phase is Phase.DONE:
-            return {**state, "next": [self.next_number, None], "rows": self.rows}
-        state |= {"wal": self.wal.to_json(), "table": self.table.to_json(), "rowBytes": self.row_bytes}
-        if self.rows:
+        state: JsonObject = {"phase": self.phase.value, "query": self.query, "next": self.next_number}
+        if self.rows or self.phase is Phase.DONE:
             state["rows"] = self.rows
+        if self.phase is Phase.DONE:
+            return state
+        state |= {"wal": self.wal.to_json(), "start": self.start}
+        state["tables"] = [each.to_json() for each in self.tables]
         if self.phase is Phase.WAITING:
             state |= {"waitsFor": self.waits_for, "waits": self.waits}
-        else:
-            low: JsonValue = None if self.next_low is None else list(self.next_low)
-            state |= {"next": [self.next_number, low], "isCut": self.is_cut}
-        if not self.is_cut:
-            state["tableRows"] = self.table_rows
         if self.rules is not None:
             state |= {"rules": self.rules, "high": self.high}
         return state
@@ -95,66 +144,89 @@ class InitialState:
         """
         try:
             phase = Phase(raw["phase"])
-            number, low = raw.get("next", (0, None))
+            fields = raw if isinstance(raw.get("next"), int) else _of_one_table(raw, phase)
             if phase is Phase.DONE:
                 nothing = WalSplit("", "", 0, 0)
                 return InitialState(
-                    phase,
-                    raw["query"],
-                    nothing,
-                    ChunkedTable(0, False, (), "", 0, 0),
-                    rows=raw.get("rows", 0),
-                    next_number=number,
-                    is_cut=True,
+                    phase, raw["query"], nothing, rows=raw.get("rows", 0), next_number=fields["next"]
                 )
             return InitialState(
                 phase=phase,
                 query=raw["query"],
                 wal=WalSplit.from_json(raw["wal"]),
-                table=ChunkedTable.from_json(raw["table"]),
-                row_bytes=raw["rowBytes"],
-                table_rows=raw.get("tableRows", 0),
+                start=fields["start"],
+                tables=tuple(TableProgress.from_json(each) for each in fields["tables"]),
                 rows=raw.get("rows", 0),
                 waits_for=raw.get("waitsFor", 0),
                 waits=raw.get("waits", 0),
-                next_low=None if low is None else tuple(low),
-                next_number=number,
-                is_cut=raw.get("isCut", phase is Phase.LIVE),
+                next_number=fields["next"],
                 rules=raw.get("rules"),
                 high=raw.get("high", 0),
             )
         except (TypeError, KeyError, ValueError) as error:
             raise OffsetError("the checkpoint's state of source 'postgres' is damaged") from error
 
+    def with_start(self, start: int) -> InitialState:
+        """Return the state of a query whose stream begins elsewhere."""
+        tables = tuple(replace(each, table=replace(each.table, start=start)) for each in self.tables)
+        return replace(self, start=start, tables=tables)
+
     def with_chunk(self, high: Bound | None) -> tuple[InitialState, ChunkSplit]:
-        """Return the state after the next chunk is assigned, and that chunk."""
-        chunk = ChunkSplit(self.next_number, self.next_low, high, self.table)
-        return replace(self, next_low=high, next_number=self.next_number + 1, is_cut=high is None), chunk
+        """Return the state after the next chunk is assigned, and that chunk: of the first table that has one.
+
+        Args:
+            high: where it ends; None at the end of the table.
+        """
+        at = next(at for at, each in enumerate(self.tables) if not each.is_cut)
+        before = self.tables[at]
+        chunk = ChunkSplit(self.next_number, before.low, high, before.table)
+        after = replace(before, low=high, chunks=before.chunks + 1, is_cut=high is None)
+        tables = (*self.tables[:at], after, *self.tables[at + 1 :])
+        return replace(self, tables=tables, next_number=self.next_number + 1), chunk
 
     def splits_left(self, chunk_rows: int) -> int:
-        """Return how many chunks are about to be cut still: at least one, as long as the last one is not."""
-        return 0 if self.is_cut else max(1, -(-self.table_rows // chunk_rows) - self.next_number)
+        """Return how many chunks are about to be cut still."""
+        return sum(each.splits_left(chunk_rows) for each in self.tables)
 
     def live(self) -> InitialState:
         """Return the state after the last chunk is read: the log goes by the chunks' sights."""
         return replace(self, phase=Phase.LIVE, wal=replace(self.wal, rules=self.rules))
 
 
+def _of_one_table(raw: Any, phase: Phase) -> Any:
+    """Return the fields of a state as earlier versions wrote it, which knew one table."""
+    number, low = raw.get("next", (0, None))
+    if phase is Phase.DONE:
+        return {"next": number}
+    is_cut = raw.get("isCut", phase is Phase.LIVE)
+    return {
+        "next": number,
+        "start": raw["table"]["start"],
+        "tables": [{**raw, "low": low, "chunks": number, "isCut": is_cut}],
+    }
+
+
 def rules_with(
-    rules: ChunkRules, chunks: Mapping[SplitPath, ChunkSplit], notes: Mapping[SplitPath, JsonValue]
-) -> ChunkRules:
-    """Return rules with the chunks of one more batch, in the order of their numbers.
+    rules: Mapping[int, ChunkRules],
+    chunks: Mapping[SplitPath, ChunkSplit],
+    notes: Mapping[SplitPath, JsonValue],
+) -> dict[int, ChunkRules]:
+    """Return the rules of tables with the chunks of one more batch, in the order of their numbers.
 
     Args:
-        rules: of all chunks before.
+        rules: of all chunks before, by the oids of their tables.
         chunks: of the batch.
         notes: the sight of each; None for one that the sink never read.
     """
+    found = dict(rules)
     for path, chunk in sorted(chunks.items(), key=lambda item: item[1].number):
         note: Any = notes[path]
         sight, high = (None, 0) if note is None else (note["snapshot"], note["high"])
-        rules = rules.plus(chunk.low, sight, high)
-    return rules
+        table = chunk.table
+        names = tuple(each.name for each in table.key)
+        before = found.get(table.oid, ChunkRules(names, types=tuple(each.type_oid for each in table.key)))
+        found[table.oid] = before.plus(chunk.low, sight, high)
+    return found
 
 
 def rows_in(notes: Mapping[SplitPath, JsonValue]) -> int:

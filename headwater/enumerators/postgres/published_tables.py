@@ -7,13 +7,22 @@ from typing import Final
 
 from headwater.core.clock import Clock
 from headwater.core.errors import DataLossError, SourceError, TransientSourceError
+from headwater.core.redaction import logger_of
 from headwater.enumerators.postgres.connection import PostgresConnection
-from headwater.enumerators.postgres.publication import PublishedTable, is_newer, membership, published
+from headwater.enumerators.postgres.publication import (
+    PublishedTable,
+    create_publication,
+    is_newer,
+    membership,
+    published,
+)
 from headwater.enumerators.postgres.settings import SOURCE
 from headwater.enumerators.postgres.slot import ServerView
 from headwater.enumerators.postgres.split import LogTable, WalSplit
 from headwater.enumerators.postgres.stream_settings import StartingPosition, StreamSettings
-from headwater.enumerators.postgres.table import TableDescription, describe
+from headwater.enumerators.postgres.table import TableDescription, described
+
+log = logger_of(__name__)
 
 _LOOK_MS: Final = 10_000
 """How often the tables and their publication are looked at again."""
@@ -43,16 +52,24 @@ class PublishedTables:
         self._seen_ms: int | None = None
         self._waits_for: int | None = None
 
-    def described(self, connection: PostgresConnection) -> list[TableDescription]:
-        """Return what the catalogue says about the tables.
+    def described(self, connection: PostgresConnection) -> dict[TableDescription, PublishedTable]:
+        """Return what the catalogue says about the tables, in the order in which they are named.
 
         Raises:
             SourceError: a table is not there or cannot be read; it names everything that is in the way.
         """
-        tables = [describe(connection, name) for name in self._names]
-        for table, in_publication in zip(tables, published(connection, tables, self._stream), strict=True):
+        tables = described(connection, self._names)
+        found = dict(zip(tables, published(connection, tables, self._stream), strict=True))
+        for table, in_publication in found.items():
             self._check(table, in_publication)
-        return tables
+        return found
+
+    def make_publication(self, connection: PostgresConnection, tables: Sequence[TableDescription]) -> None:
+        """Make the publication if it is not there and the user allows it."""
+        name = self._stream.publication
+        if self._stream.creates_publication and create_publication(connection, tables, name):
+            named = ", ".join(table.full_name for table in tables)
+            log.info("publication %r was made for table %s", name, named)
 
     def published_now(
         self, connection: PostgresConnection, tables: Sequence[TableDescription]

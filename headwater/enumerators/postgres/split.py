@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -81,6 +82,20 @@ class WalSplit(Split):
     membership: str = ""
     others: tuple[LogTable, ...] = ()
     log: str = ""
+
+    @staticmethod
+    def of(slot: str, system_id: str, timeline: int, tables: Sequence[LogTable]) -> WalSplit:
+        """Return the log of tables, as a query begins with it."""
+        first, *others = tables
+        return WalSplit(
+            slot,
+            system_id,
+            timeline,
+            first.oid,
+            first.key,
+            membership=first.membership,
+            others=tuple(others),
+        )
 
     @property
     def tables(self) -> tuple[LogTable, ...]:

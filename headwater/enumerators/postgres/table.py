@@ -17,9 +17,12 @@ SELECT c.oid::bigint, n.nspname, c.relname, c.relkind, c.relreplident, c.relispa
                  CROSS JOIN unnest(i.indkey) WITH ORDINALITY k(number, place)
                  JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.number
                  WHERE i.indrelid = c.oid AND i.indisprimary
-                       AND k.place <= i.indnkeyatts), '{}')::text[]
+                       AND k.place <= i.indnkeyatts), '{{}}')::text[]
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-WHERE CASE cardinality(parse_ident(%(table)s))
+WHERE {which}
+"""
+_NAMED: Final = """
+      CASE cardinality(parse_ident(%(table)s))
           WHEN 2 THEN n.nspname = (parse_ident(%(table)s))[1] AND c.relname = (parse_ident(%(table)s))[2]
           ELSE c.oid = to_regclass(%(table)s)
       END
@@ -135,10 +138,22 @@ def describe(connection: PostgresConnection, table: str) -> TableDescription:
         UnknownSplitError: there is no such table. The error names those that look alike.
         SourceError: the server refuses.
     """
+    found = _found(connection, _NAMED, table)
+    if found is None:
+        raise _unknown(connection, table)
+    return found
+
+
+def describe_again(connection: PostgresConnection, oid: int) -> TableDescription | None:
+    """Return the description of a table that was found before, whatever its name is now; None: it is gone."""
+    return _found(connection, "c.oid = %(table)s", oid)
+
+
+def _found(connection: PostgresConnection, which: str, table: str | int) -> TableDescription | None:
     with mapped_errors(f"the description of table {table}"):
-        row = connection.execute(_TABLE, {"table": table}).fetchone()
+        row = connection.execute(_TABLE.format(which=which).encode(), {"table": table}).fetchone()
         if row is None:
-            raise _unknown(connection, table)
+            return None
         oid, schema, name, kind, identity, is_partition, key = row
         columns = connection.execute(_COLUMNS, {"oid": oid}).fetchall()
     return TableDescription(

@@ -56,7 +56,8 @@ WITH RECURSIVE tree AS (
   UNION
     SELECT i.inhrelid FROM tree JOIN pg_inherits i ON i.inhparent = tree.oid
 )
-SELECT bool_and(coalesce(c.relfilenode = 0 OR c.relfilenode = pg_relation_filenode(c.oid), false))
+SELECT to_regclass(%s) = %s::oid
+       AND bool_and(coalesce(c.relfilenode = 0 OR c.relfilenode = pg_relation_filenode(c.oid), false))
 FROM tree JOIN pg_class c ON c.oid = tree.oid
 """
 
@@ -205,7 +206,7 @@ def is_as_seen(connection: PostgresConnection, table: TableDescription, sql: str
     """
     with mapped_errors(f"rows of table {table.full_name}", split=table.full_name):
         connection.execute(f"SELECT FROM {sql} LIMIT 0".encode())
-        row = connection.execute(_ARE_FILES_AS_SEEN, [table.oid]).fetchone()
+        row = connection.execute(_ARE_FILES_AS_SEEN, [table.oid, table.sql, table.oid]).fetchone()
     return row is not None and row[0] is True and _are_columns_as_seen(connection, table)
 
 

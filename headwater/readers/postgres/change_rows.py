@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,7 @@ from headwater.core.errors import OptionError, SourceError
 from headwater.enumerators.postgres.settings import SOURCE
 from headwater.enumerators.postgres.split import WalSplit, lsn_text
 from headwater.enumerators.postgres.stream_settings import ChangeColumns, Reaction
+from headwater.readers.kernels.arrays import Int64Array
 from headwater.readers.postgres import wal_layout as L
 from headwater.readers.postgres.binary_values import binary_columns, misfit_error
 from headwater.readers.postgres.copy_emitter import CopiedRows
@@ -55,21 +56,29 @@ _SPARK_OPS: Final = ("insert", "update_postimage", "delete", "truncate", "update
 _SPARK_NAMES: Final = {OP: "_change_type", LSN: "_commit_version", COMMIT_TIME: "_commit_timestamp"}
 
 
+ColumnMaker: TypeAlias = Callable[[str, Any, npt.NDArray[np.int64]], Any]
+"""Makes a column of a table: of its name, the type of values, and some changes; NULL where one has none."""
+
+
 class ChangeRule(Protocol):
-    """Decides which changes are emitted: for rows that a snapshot of the table has read already.
+    """Decides which changes of a table are emitted: for rows that a snapshot of it has read already.
 
     Called in tasks, on one thread, for each batch in the order of the log.
     """
 
-    def __call__(self, changes: pa.RecordBatch) -> pa.Array[Any] | None:
-        """Return whether each change is emitted, as booleans without nulls; None for all of them.
+    def __call__(
+        self, xids: Int64Array, is_truncate: npt.NDArray[np.bool_], column: ColumnMaker
+    ) -> npt.NDArray[np.bool_] | None:
+        """Return whether each change is emitted; None for all of them.
 
         A pure function of the changes and the split: a batch that is read again has the same
         rows.
 
         Args:
-            changes: the columns `META`, then those of the table, whatever the query calls them. A change of a
-                key is two: ``d`` with the old row, ``c`` with the new one.
+            xids: the transactions of the changes.
+            is_truncate: whether each is a TRUNCATE.
+            column: makes columns of the others. A change of a key is two: ``d`` with the old row, ``c`` with
+                the new one.
         """
 
 
@@ -134,18 +143,20 @@ class ChangeRows:
         """
         self._check(changes, table)
         values = self._values(changes, changes.rows, table)
+        mask = None
         if rule is not None:
-            meta = self._meta(changes, split, OPS)
-            known = pa.RecordBatch.from_arrays(
-                [*meta, *values], names=[*META, *(field.name for field in self._fields)]
+            by_name = {field.name: each for field, each in zip(self._fields, values, strict=True)}
+            mask = rule(
+                changes.xids,
+                changes.kinds == L.OP_TRUNCATE,
+                lambda name, _, rows: by_name[name].take(pa.array(rows, pa.int64())),
             )
-            mask = rule(known)
         arrays = self._meta(changes, split, _SPARK_OPS if self.has_preimages else OPS)
         arrays += values
         if self.includes_before:
             arrays.append(self._before(changes, table))
         batch = pa.RecordBatch.from_arrays(arrays, schema=self.schema)
-        return batch if rule is None or mask is None else batch.filter(mask)
+        return batch if mask is None else batch.filter(pa.array(mask))
 
     def read(self, record: CopiedRows, start: int | None, sync: int) -> pa.RecordBatch:
         """Return rows of the table that were there.

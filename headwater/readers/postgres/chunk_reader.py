@@ -18,7 +18,7 @@ from headwater.enumerators.postgres.chunks import ChunkSplit, condition
 from headwater.enumerators.postgres.connection import PostgresConnection, connect, mapped_errors
 from headwater.enumerators.postgres.settings import SOURCE, PostgresSettings
 from headwater.enumerators.postgres.split import lsn_of
-from headwater.enumerators.postgres.table import TableDescription, describe
+from headwater.enumerators.postgres.table import TableDescription, describe_again
 from headwater.enumerators.postgres.table_parts import is_as_seen
 from headwater.readers.postgres.copy_emitter import CopiedRows
 from headwater.readers.postgres.copy_reader import copy_statement
@@ -49,7 +49,6 @@ class ChunkReader(SplitReader[CopiedRows, ChunkSplit, int]):
 
     Args:
         settings: of the server.
-        table: its name, as the user writes it.
         columns: returns how its columns are read. Called in the transaction of a chunk.
         backoff: how long to go on asking a server that is away.
         clock: time.
@@ -58,13 +57,12 @@ class ChunkReader(SplitReader[CopiedRows, ChunkSplit, int]):
     def __init__(
         self,
         settings: PostgresSettings,
-        table: str,
         columns: Callable[[PostgresConnection, TableDescription], Sequence[PostgresColumn]],
         backoff: Backoff,
         clock: Clock | None = None,
     ) -> None:
         self._settings = settings
-        self._table = table
+        self._table = ""
         self._columns_of = columns
         self._backoff = backoff
         self._closing = threading.Event()
@@ -136,14 +134,15 @@ class ChunkReader(SplitReader[CopiedRows, ChunkSplit, int]):
                 source=SOURCE,
                 split=chunk.split_id,
             )
-        table = describe(connection, self._table)
-        if table.oid != chunk.table.oid:
+        table = describe_again(connection, chunk.table.oid)
+        if table is None:
             raise SourceError(
-                f"table {self._table} was dropped and made anew, or another one has its name now, while its "
-                "rows were read. Start with a new checkpointLocation and a new slot",
+                "the table was dropped while its rows were read. Start with a new checkpointLocation and a "
+                "new slot",
                 source=SOURCE,
                 split=chunk.split_id,
             )
+        self._table = table.full_name
         self._columns = self._columns_of(connection, table)
         rows_of = f"{'ONLY ' if chunk.table.only else ''}{table.sql} t"
         if not is_as_seen(connection, table, rows_of):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
@@ -23,13 +24,14 @@ from headwater.readers.postgres.change_rows import (
     META,
     OPS,
     READ,
+    ChangeRule,
     meta_columns,
     read_columns,
     unchanged_names,
 )
 from headwater.readers.postgres.copy_emitter import CopiedRows
 from headwater.readers.postgres.relation import Relation
-from headwater.readers.postgres.text_values import text_column
+from headwater.readers.postgres.text_values import MisfitTextError, text_column
 from headwater.readers.postgres.types import PostgresColumn, column_of
 from headwater.readers.postgres.wal_changes import Changes, Tuples
 
@@ -75,13 +77,20 @@ class JsonRows:
     on_truncate: Reaction = Reaction.EMIT
     on_toast: Reaction = Reaction.MARK
 
-    def batch(self, changes: Changes, split: WalSplit, forms: Sequence[Relation]) -> pa.RecordBatch:
+    def batch(
+        self,
+        changes: Changes,
+        split: WalSplit,
+        forms: Sequence[Relation],
+        rules: Mapping[int, ChangeRule] = MappingProxyType({}),
+    ) -> pa.RecordBatch:
         """Return changes as rows, in their order.
 
         Args:
             changes: of tables.
             split: they are of.
             forms: of the tables; the changes say which.
+            rules: leave some out, by the oids of tables.
 
         Raises:
             SourceError: there is a change that the user does not want.
@@ -89,17 +98,23 @@ class JsonRows:
         self._check(changes, forms)
         groups = []
         places = []
+        kept = np.ones(len(changes), np.bool_)
         for form in np.unique(changes.forms):
             rows = np.flatnonzero(changes.forms == form)
             groups.append(_of_one_form(changes, rows, forms[form]))
             places.append(rows)
+            rule = rules.get(forms[form].oid)
+            if rule is not None:
+                mask = _ruled(rule, changes, rows, forms[form])
+                kept[rows] = True if mask is None else mask
         order: Any = pa.array(np.argsort(np.concatenate(places)))
         bodies = [
             arrays[0] if len(groups) == 1 else pa.concat_arrays(arrays).take(order)
             for arrays in zip(*groups, strict=True)
         ]
         meta = meta_columns(changes, split, OPS, bodies[0])
-        return pa.RecordBatch.from_arrays([*meta, *bodies[1:]], schema=SCHEMA)
+        batch = pa.RecordBatch.from_arrays([*meta, *bodies[1:]], schema=SCHEMA)
+        return batch if kept.all() else batch.filter(pa.array(kept))
 
     def read(self, record: CopiedRows, start: int | None, sync: int) -> pa.RecordBatch:
         """Return rows of a table that were there.
@@ -154,6 +169,30 @@ def _of_one_form(changes: Changes, rows: npt.NDArray[np.int64], form: Relation) 
     marked = np.where(has_none, L.NULL, new.lengths)
     table: pa.Array[Any] = pa.repeat(pa.scalar(form.full_name), len(rows))
     return unchanged_names(marked, names), table, before, after
+
+
+def _ruled(
+    rule: ChangeRule, changes: Changes, rows: npt.NDArray[np.int64], form: Relation
+) -> npt.NDArray[np.bool_] | None:
+    """Return which rows with the same columns are emitted."""
+    places = {column.name: at for at, column in enumerate(form.columns)}
+
+    def column(name: str, kind: Any, some: npt.NDArray[np.int64]) -> pa.Array[Any]:
+        if name not in places:
+            missing: pa.Array[Any] = pa.nulls(len(some), kind)
+            return missing
+        values = _chosen(changes.rows, rows[some], [places[name]])
+        try:
+            return text_column(kind, values.data, values.starts[0], values.lengths[0])
+        except MisfitTextError as error:
+            message = (
+                f"table {form.full_name} was read in chunks of its key, and the value {error.text} of column "
+                f"{name!r} has no place in their order: the column has another type since, or it is "
+                "not finite. Begin again, with a new checkpointLocation and a new slot"
+            )
+            raise _refused(message, changes, int(rows[some][error.row])) from None
+
+    return rule(changes.xids[rows], changes.kinds[rows] == L.OP_TRUNCATE, column)
 
 
 def _chosen(tuples: Tuples, rows: npt.NDArray[np.int64], columns: Sequence[int]) -> Tuples:

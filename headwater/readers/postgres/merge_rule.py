@@ -1,4 +1,4 @@
-"""The merge rule on columns: which changes of a batch the rows of the table's chunks hold already."""
+"""The merge rule on columns: which changes of a table in a batch the rows of its chunks hold already."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from headwater.enumerators.postgres.chunk_rules import ChunkRules
 from headwater.enumerators.postgres.settings import SOURCE
 from headwater.enumerators.postgres.visibility import Sight
 from headwater.readers.kernels.arrays import Int64Array
-from headwater.readers.postgres.change_rows import OP, XID, ChangeRule
-from headwater.readers.postgres.text_values import text_column
+from headwater.readers.postgres.change_rows import ChangeRule, ColumnMaker
+from headwater.readers.postgres.text_values import MisfitTextError, text_column
+from headwater.readers.postgres.types import type_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -27,37 +28,41 @@ class MergeRule(ChangeRule):
 
     Args:
         rules: of the table.
-        types: the Arrow types of the key's columns, by name.
+        types: the Arrow types of the key's columns, by name; None for those of the rules.
     """
 
-    def __init__(self, rules: ChunkRules, types: Mapping[str, pa.DataType]) -> None:
+    def __init__(self, rules: ChunkRules, types: Mapping[str, pa.DataType] | None = None) -> None:
         self._rules = rules
+        if types is None:
+            types = {name: type_of(oid) for name, oid in zip(rules.key, rules.types, strict=True)}
+        self._types = types
         self._sights = [rules.sight_of(chunk) for chunk in range(len(rules.sights))]
         self._bounds = [
-            text_array(types[name], [low[at] for low in rules.lows]) for at, name in enumerate(rules.key)
+            self._bound(name, [low[at] for low in rules.lows]) for at, name in enumerate(rules.key)
         ]
 
-    def __call__(self, changes: pa.RecordBatch) -> pa.Array[Any] | None:
+    def __call__(
+        self, xids: Int64Array, is_truncate: npt.NDArray[np.bool_], column: ColumnMaker
+    ) -> npt.NDArray[np.bool_] | None:
         """Return which changes are emitted.
 
         Raises:
             SourceError: see `keeps_truncate`.
         """
-        xids = changes.column(XID).to_numpy()
-        ops: Any = changes.column(OP)
-        is_truncate = pc.equal(ops, pa.scalar("t")).to_numpy(zero_copy_only=False)
+
+        def keys(rows: npt.NDArray[np.int64]) -> Sequence[pa.Array[Any]]:
+            return [column(name, self._types[name], rows) for name in self._rules.key]
+
         if not is_truncate.any():
-            kept = self.kept(xids, lambda: [changes.column(name) for name in self._rules.key])
-            return None if kept is None else pa.array(kept)
+            return self.kept(xids, lambda: keys(np.arange(len(xids))))
         mask = np.ones(len(xids), np.bool_)
         for row in np.flatnonzero(is_truncate):
             mask[row] = self.keeps_truncate(int(xids[row]))
         rows = np.flatnonzero(~is_truncate)
-        others = changes.take(pa.array(rows, pa.int64()))
-        kept = self.kept(xids[rows], lambda: [others.column(name) for name in self._rules.key])
+        kept = self.kept(xids[rows], lambda: keys(rows))
         if kept is not None:
             mask[rows] = kept
-        return pa.array(mask)
+        return mask
 
     def kept(
         self, xids: Int64Array, keys: Callable[[], Sequence[pa.Array[Any]]]
@@ -95,6 +100,17 @@ class MergeRule(ChangeRule):
                 source=SOURCE,
             )
         return are_emitted == {True}
+
+    def _bound(self, name: str, texts: Sequence[str]) -> pa.Array[Any]:
+        try:
+            return text_array(self._types[name], texts)
+        except MisfitTextError as error:
+            raise SourceError(
+                f"a chunk begins at the value {error.text} of column {name!r}, which has no place in the "
+                "order of keys. Take such rows out of the table, and begin again, with a new "
+                "checkpointLocation and a new slot",
+                source=SOURCE,
+            ) from None
 
     def _chunks_of(self, keys: Sequence[pa.Array[Any]]) -> Int64Array:
         """Return the number of the chunk of each key.

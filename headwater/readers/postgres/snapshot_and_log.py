@@ -16,8 +16,8 @@ from headwater.enumerators.postgres.split import WalSplit
 from headwater.readers.postgres.change_rows import ChangeRows
 from headwater.readers.postgres.chunk_reader import ChunkReader
 from headwater.readers.postgres.copy_emitter import CopiedRows
+from headwater.readers.postgres.json_rows import JsonRows
 from headwater.readers.postgres.wal_chunk import WalChunk
-from headwater.readers.postgres.wal_emitter import WalEmitter
 
 
 class SnapshotAndLogReader(SplitReader[Any, TableSplits, int]):
@@ -68,7 +68,7 @@ class SnapshotAndLogEmitter(RecordEmitter[Any, TableSplits, int]):
         log: makes those of changes.
     """
 
-    def __init__(self, rows: ChangeRows, log: WalEmitter) -> None:
+    def __init__(self, rows: ChangeRows | JsonRows, log: RecordEmitter[WalChunk, WalSplit, int]) -> None:
         self._rows = rows
         self._log = log
 

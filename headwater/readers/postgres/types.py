@@ -100,6 +100,12 @@ def column_of(column: TableColumn, *, as_text: bool = False) -> PostgresColumn:
     )
 
 
+def type_of(oid: int) -> pa.DataType:
+    """Return the Arrow type of a native type without a modifier."""
+    arrow_type: pa.DataType = _NATIVE[oid][0]
+    return arrow_type
+
+
 def schema_of(columns: Sequence[PostgresColumn]) -> pa.Schema:
     """Return the schema of columns; all may be null, as `Source.schema` has it."""
     return pa.schema([pa.field(each.name, each.arrow_type) for each in columns])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from headwater.core.emitter import RecordEmitter, SplitState
@@ -27,7 +27,7 @@ class WalEmitter(RecordEmitter[WalChunk, WalSplit, int]):
         rows: their form.
         table: its name, for errors.
         check: called with each form of the table, and the LSN from which on rows have it.
-        rule_of: returns the rule that leaves changes of a split out; None: no change is.
+        rules_of: returns the rules that leave changes of a split out, by the oids of tables.
     """
 
     def __init__(
@@ -35,12 +35,12 @@ class WalEmitter(RecordEmitter[WalChunk, WalSplit, int]):
         rows: ChangeRows,
         table: str,
         check: Callable[[Relation, int], None],
-        rule_of: Callable[[WalSplit], ChangeRule | None] | None = None,
+        rules_of: Callable[[WalSplit], Mapping[int, ChangeRule]],
     ) -> None:
         self._rows = rows
         self._table = table
         self._check = check
-        self._rule_of = rule_of
+        self._rules_of = rules_of
         self._state: SplitState[WalSplit, int] | None = None
         self._framer: ChangeFramer | None = None
         self._rule: ChangeRule | None = None
@@ -64,7 +64,7 @@ class WalEmitter(RecordEmitter[WalChunk, WalSplit, int]):
                     split=state.split.split_id,
                 )
             self._state = state
-            self._rule = None if self._rule_of is None else self._rule_of(state.split)
+            self._rule = self._rules_of(state.split).get(state.split.table)
             self._framer = ChangeFramer(
                 state.position,
                 state.stop,

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.core.errors import SourceError
-from headwater.enumerators.postgres.chunk_rules import ChunkRules
+from headwater.enumerators.postgres.chunk_rules import ChunkRules, decode_rules, encode_rules
 from headwater.enumerators.postgres.visibility import TransactionSnapshot
 from headwater.readers.postgres.merge_rule import MergeRule, text_array
 
@@ -64,7 +64,7 @@ def test_changes_are_dropped_whose_transactions_the_chunk_of_their_key_saw(
     names = tuple(f"k{at}" for at in range(len(kinds)))
     rules = ChunkRules(names, tuple(map(written, lows)), tuple(sights), 1_000)
     rule = MergeRule(
-        ChunkRules.decode(rules.encode()),
+        decode_rules(encode_rules({7: rules}), 0)[7],
         {name: _KINDS[kind][0] for name, kind in zip(names, kinds, strict=True)},
     )
     keys = [*lows, *(key() for _ in range(20))]
@@ -111,16 +111,14 @@ def test_a_change_without_the_key_of_the_chunks_is_an_error() -> None:
 
 
 def test_changes_of_a_batch_are_decided_one_by_one_with_their_truncates() -> None:
-    changes = pa.RecordBatch.from_pydict(
-        {
-            "_op": ["c", "t", "u", "d", "t", "c"],
-            "_xid": pa.array([12, 9, 25, 29, 31, 31]),
-            "id": pa.array([5, None, 15, 15, None, 5]),
-        }
+    ids = pa.array([5, None, 15, 15, None, 5])
+    mask = _rule("10:20:12", "15:30:29")(
+        np.array([12, 9, 25, 29, 31, 31]),
+        np.array([False, True, False, False, True, False]),
+        lambda _, kind, rows: ids.take(pa.array(rows, pa.int64())).cast(kind),
     )
-    mask = _rule("10:20:12", "15:30:29")(changes)
     assert mask is not None
-    assert mask.to_pylist() == [True, False, False, True, True, True]
+    assert mask.tolist() == [True, False, False, True, True, True]
 
 
 @pytest.mark.parametrize(("xid", "kept"), [(5, False), (40, True)])

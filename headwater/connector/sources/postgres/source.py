@@ -19,7 +19,7 @@ from headwater.connector.sources.postgres.options import (
     PostgresPlanningHints,
     named_tables,
 )
-from headwater.connector.sources.postgres.table_stream import configure_stream, is_stream
+from headwater.connector.sources.postgres.stream_configuration import configure_stream, is_stream
 from headwater.connector.sources.source_options import RETRY_DEADLINE
 from headwater.core.clock import SystemClock
 from headwater.core.emitter import RecordEmitter

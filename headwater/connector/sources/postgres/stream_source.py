@@ -1,12 +1,15 @@
-"""The source of a stream: the changes of one table, from a replication slot."""
+"""The source of a stream: changes from a replication slot."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from threading import Event
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from headwater.core.clock import SystemClock
+from headwater.core.emitter import RecordEmitter
 from headwater.core.enumerator import Checkpoint, PlannedSplitEnumerator, PlannedSplitEnumeratorContext
 from headwater.core.errors import OptionError
 from headwater.core.imports import importing
@@ -22,14 +25,13 @@ from headwater.enumerators.postgres.settings import SOURCE, PostgresSettings
 from headwater.enumerators.postgres.split import WalSplit
 from headwater.enumerators.postgres.staged_log import StagedLog
 from headwater.enumerators.postgres.stream_settings import ChangeColumns, Reaction, StreamSettings
-from headwater.enumerators.postgres.table import TableDescription, describe
+from headwater.enumerators.postgres.table import TableDescription, describe, described
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from headwater.readers.postgres.change_rows import ChangeRows, ChangeRule
     from headwater.readers.postgres.types import PostgresColumn
-    from headwater.readers.postgres.wal_emitter import WalEmitter
     from headwater.readers.postgres.wal_reader import WalReader
 
 
@@ -40,7 +42,7 @@ class PostgresStreamSource(PlannedSource[Any, WalSplit, int]):
     Attributes:
         settings: of the server.
         stream: which changes, and the form of rows.
-        table: as the user writes it.
+        tables: as the user writes them: one, or several as `PostgresTablesStream` has them.
         columns: which columns of the table, in this order; None for all that are published.
         text_columns: those that are read as the server's text.
         backoff: how long a server that is away, or a slot that is in use, is asked again.
@@ -51,7 +53,7 @@ class PostgresStreamSource(PlannedSource[Any, WalSplit, int]):
 
     settings: PostgresSettings
     stream: StreamSettings
-    table: str
+    tables: tuple[str, ...]
     columns: tuple[str, ...] | None
     text_columns: tuple[str, ...]
     backoff: Backoff
@@ -62,13 +64,8 @@ class PostgresStreamSource(PlannedSource[Any, WalSplit, int]):
         return Boundedness.CONTINUOUS_UNBOUNDED
 
     @property
-    def table_names(self) -> tuple[str, ...]:
-        """All tables that are read, as the user writes them."""
-        return (self.table,)
-
-    @property
     def reads(self) -> str:
-        return self.table
+        return ", ".join(self.tables)
 
     @property
     def time_column(self) -> str | None:
@@ -81,23 +78,30 @@ class PostgresStreamSource(PlannedSource[Any, WalSplit, int]):
         """Return the schema that Spark plans with; before it is known, that of the table: asks the server."""
         if self.planned is not None:
             return self.planned
-        from threading import Event
+        ((table, in_publication),) = self._looked()
+        return self._rows(self._chosen(table, in_publication)).schema
 
-        def look() -> tuple[TableDescription, PublishedTable]:
+    def _looked(self) -> list[tuple[TableDescription, PublishedTable]]:
+        """Return the tables, and their part of the publication; make sure that there is nothing in the way.
+
+        Raises:
+            SourceError: it names everything that is.
+        """
+
+        def look() -> list[tuple[TableDescription, PublishedTable]]:
             with connect(self.settings) as connection:
-                table = describe(connection, self.table)
-                return table, published(connection, [table], self.stream)[0]
+                tables = described(connection, self.tables)
+                return list(zip(tables, published(connection, tables, self.stream), strict=True))
 
-        table, in_publication = retrying(
+        return retrying(
             look,
             backoff=self.backoff.of_first_answer(),
             clock=SystemClock(),
             cancelled=Event(),
-            what=f"the description of table {self.table}",
+            what=f"the description of {self.reads}",
         )
-        return self._rows(self._chosen(table, in_publication)).schema
 
-    def with_schema(self, schema: pa.Schema, *, given: bool) -> PostgresStreamSource:
+    def with_schema(self, schema: pa.Schema, *, given: bool) -> Self:
         return replace(self, planned=schema)
 
     def check_table(self, table: TableDescription, in_publication: PublishedTable) -> None:
@@ -137,7 +141,7 @@ class PostgresStreamSource(PlannedSource[Any, WalSplit, int]):
             context,
             self.settings,
             self.stream,
-            self.table_names,
+            self.tables,
             log,
             check=self.check_table,
             backoff=self.backoff,
@@ -153,7 +157,7 @@ class PostgresStreamSource(PlannedSource[Any, WalSplit, int]):
             from headwater.readers.postgres.wal_reader import WalReader
         return WalReader(self.settings, self.stream.publication, self.backoff)
 
-    def create_emitter(self) -> WalEmitter:
+    def _log_emitter(self) -> RecordEmitter[Any, WalSplit, int]:
         with importing("the postgres source", extra="postgres"):
             from headwater.readers.postgres.table_form import TableForm
             from headwater.readers.postgres.wal_emitter import WalEmitter
@@ -165,11 +169,11 @@ class PostgresStreamSource(PlannedSource[Any, WalSplit, int]):
             reaction=self.stream.on_schema_change,
             describe=self._described,
         )
-        return WalEmitter(self._rows(columns), self.table, form.check, self._rule_of)
+        return WalEmitter(self._rows(columns), self.tables[0], form.check, self._rules_of)
 
-    def _rule_of(self, split: WalSplit) -> ChangeRule | None:
-        """Return the rule that leaves changes of the log out. In a task."""
-        return None
+    @abstractmethod
+    def _rules_of(self, split: WalSplit) -> Mapping[int, ChangeRule]:
+        """Return the rules that leave changes of the log out, by the oids of tables. In a task."""
 
     def serialize_splits(self, splits: Iterable[WalSplit]) -> JsonValue:
         return {"-".join(split.path): split.to_json() for split in splits}
@@ -229,7 +233,7 @@ class PostgresStreamSource(PlannedSource[Any, WalSplit, int]):
 
     def _described(self) -> TableDescription:
         with connect(self.settings) as connection:
-            return describe(connection, self.table)
+            return describe(connection, self.tables[0])
 
     def _chosen(self, table: TableDescription, in_publication: PublishedTable) -> list[PostgresColumn]:
         """Return the columns of rows.

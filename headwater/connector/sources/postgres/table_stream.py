@@ -6,32 +6,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from headwater.connector.cpus import available_cpus, known_parallelism
-from headwater.connector.options import ParsedOptions
-from headwater.connector.planned.admission import ReadLimits
-from headwater.connector.planned.options import planning_hints
-from headwater.connector.sources.configured import ConfiguredPlannedSource
-from headwater.connector.sources.postgres.options import (
-    COLUMNS,
-    MAX_BYTES,
-    TABLE,
-    TEXT_COLUMNS,
-    ChunkOptions,
-    PostgresPlanningHints,
-    named_tables,
-)
 from headwater.connector.sources.postgres.stream_source import PostgresStreamSource
-from headwater.connector.sources.postgres.tables_stream import tables_stream
-from headwater.connector.sources.source_options import RETRY_DEADLINE
 from headwater.core.clock import SystemClock
 from headwater.core.enumerator import Checkpoint, PlannedSplitEnumerator, PlannedSplitEnumeratorContext
 from headwater.core.errors import OptionError
 from headwater.core.imports import importing
 from headwater.core.jsons import JsonObject, JsonValue
-from headwater.core.retry import Backoff
-from headwater.core.source import Boundedness
 from headwater.core.split import SplitPath
-from headwater.core.state_location import open_state_store
 from headwater.core.state_store import StateStore
 from headwater.enumerators.postgres.chunk_rules import RulesStore
 from headwater.enumerators.postgres.chunks import ChunkSplit, chunk_from_json, chunks_to_json
@@ -40,31 +21,29 @@ from headwater.enumerators.postgres.initial import InitialEnumerator
 from headwater.enumerators.postgres.initial_questions import ChunkSettings, InitialQuestions
 from headwater.enumerators.postgres.initial_state import TableSplits
 from headwater.enumerators.postgres.publication import published_columns
-from headwater.enumerators.postgres.settings import PostgresSettings
 from headwater.enumerators.postgres.split import WAL_PATH, WalSplit
 from headwater.enumerators.postgres.staged_log import StagedLog
 from headwater.enumerators.postgres.stream_settings import (
-    ChangeColumns,
-    Reaction,
     SlotTransport,
     StartingPosition,
-    StreamSettings,
 )
 from headwater.enumerators.postgres.table import TableDescription
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from headwater.readers.postgres.change_rows import ChangeRows
+    from headwater.readers.postgres.json_rows import JsonRows
     from headwater.readers.postgres.merge_rule import MergeRule
     from headwater.readers.postgres.snapshot_and_log import SnapshotAndLogEmitter, SnapshotAndLogReader
     from headwater.readers.postgres.types import PostgresColumn
 
 _CHUNKS: Final = "chunks"
-_CHUNKS_PER_TASK: Final = 4
-"""A batch has a price: so each of its tasks gets several chunks."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PostgresTableStream(PostgresStreamSource):
-    """A table's rows in chunks, then its changes.
+    """A table's rows in chunks, then its changes; with `latest` and `slot` its changes alone.
 
     Where a query has a checkpoint, that says how far it is with the rows, and not the option.
 
@@ -103,7 +82,7 @@ class PostgresTableStream(PostgresStreamSource):
             from headwater.readers.postgres.chunk_reader import ChunkReader
             from headwater.readers.postgres.snapshot_and_log import SnapshotAndLogReader
             from headwater.readers.postgres.staged_wal_reader import StagedWalReader
-        chunks = ChunkReader(self.settings, self.table, self._chunk_columns, self.backoff)
+        chunks = ChunkReader(self.settings, self._chunk_columns, self.backoff)
         is_staged = self.stream.transport is SlotTransport.STAGED
         log = StagedWalReader(self._settings_of_chunks().store) if is_staged else super().create_reader()
         reader: SnapshotAndLogReader = SnapshotAndLogReader(chunks, log)
@@ -112,9 +91,12 @@ class PostgresTableStream(PostgresStreamSource):
     def create_emitter(self) -> Any:
         with importing("the postgres source", extra="postgres"):
             from headwater.readers.postgres.snapshot_and_log import SnapshotAndLogEmitter
-        columns = self._planned_columns()
-        emitter: SnapshotAndLogEmitter = SnapshotAndLogEmitter(self._rows(columns), super().create_emitter())
+        emitter: SnapshotAndLogEmitter = SnapshotAndLogEmitter(self._row_form(), self._log_emitter())
         return emitter
+
+    def _row_form(self) -> ChangeRows | JsonRows:
+        """Return the form of rows that were there."""
+        return self._rows(self._planned_columns())
 
     def serialize_splits(self, splits: Iterable[TableSplits]) -> JsonValue:
         every = list(splits)
@@ -134,14 +116,18 @@ class PostgresTableStream(PostgresStreamSource):
         splits |= {path: chunk_from_json(path, written) for path in every if path != WAL_PATH}
         return splits
 
-    def _rule_of(self, split: WalSplit) -> MergeRule | None:
-        """Return which changes the rows of chunks hold; None: none. In a task; asks the store."""
+    def _rules_of(self, split: WalSplit) -> Mapping[int, MergeRule]:
+        """Return which changes the rows of chunks hold. In a task; asks the store."""
         if split.rules is None:
-            return None
+            return {}
         from headwater.readers.postgres.merge_rule import MergeRule
 
-        rules = RulesStore(self._settings_of_chunks().store).get(split.rules)
-        return MergeRule(rules, {each.name: each.arrow_type for each in self._planned_columns()})
+        rules = RulesStore(self._settings_of_chunks().store).get(split.rules, split.table)
+        return {oid: MergeRule(each, self._key_types()) for oid, each in rules.items()}
+
+    def _key_types(self) -> Mapping[str, pa.DataType] | None:
+        """Return the types of the columns of rows; None where rows have texts."""
+        return {each.name: each.arrow_type for each in self._planned_columns()}
 
     def _initial(self, context: PlannedSplitEnumeratorContext[Any, int]) -> InitialEnumerator:
         chunks = self._settings_of_chunks()
@@ -150,7 +136,7 @@ class PostgresTableStream(PostgresStreamSource):
             self.settings,
             self.stream,
             chunks,
-            self.table,
+            self.tables,
             check=self.check_table,
             native=self._native,
             staged=log,
@@ -218,87 +204,3 @@ class PostgresTableStream(PostgresStreamSource):
                 )
             columns.append(found)
         return columns
-
-
-def is_stream(parsed: ParsedOptions, boundedness: Boundedness | None) -> bool:
-    """Whether options are those of a stream.
-
-    Where only the schema is asked for, Spark has not said yet what it reads: a slot says it.
-    """
-    if boundedness is not None:
-        return boundedness is Boundedness.CONTINUOUS_UNBOUNDED
-    return bool(parsed.of(StreamSettings).slot)
-
-
-def configure_stream(parsed: ParsedOptions) -> ConfiguredPlannedSource:
-    """Make the source of a stream. Opens nothing.
-
-    Raises:
-        OptionError: an option is missing, or two do not go together.
-    """
-    stream = parsed.of(StreamSettings)
-    tables = named_tables(parsed)
-    for name, hint in (("slot", "a name for this query alone"), ("publication", "the one with the table")):
-        if not getattr(stream, name):
-            raise stream.refusal(name, f"is required for a stream: {hint}")
-    source: PostgresStreamSource = (
-        _one_table(parsed, stream) if tables is None else tables_stream(parsed, stream, tables)
-    )
-    limits = ReadLimits(max_bytes=parsed[MAX_BYTES])
-    return ConfiguredPlannedSource(
-        source=source,
-        limits=limits,
-        hints=planning_hints(parsed, PostgresPlanningHints),
-        backoff=source.backoff,
-    )
-
-
-def _one_table(parsed: ParsedOptions, stream: StreamSettings) -> PostgresTableStream:
-    if stream.change_columns is ChangeColumns.SPARK and stream.on_truncate is not Reaction.FAIL:
-        raise stream.refusal(
-            "change_columns",
-            "has no word for a TRUNCATE: set option onTruncate=fail with it, or leave it out",
-        )
-    if stream.on_schema_change is Reaction.RESCUE and parsed[COLUMNS]:
-        raise stream.refusal(
-            "on_schema_change", "=rescue has all columns of the table: leave out option columns"
-        )
-    return PostgresTableStream(
-        settings=parsed.of(PostgresSettings),
-        stream=stream,
-        table=parsed.require(TABLE),
-        columns=parsed[COLUMNS],
-        text_columns=parsed[TEXT_COLUMNS] or (),
-        backoff=Backoff(deadline_ms=parsed[RETRY_DEADLINE]),
-        chunks=_chunk_settings(parsed, stream),
-    )
-
-
-def _chunk_settings(parsed: ParsedOptions, stream: StreamSettings) -> ChunkSettings | None:
-    """Return how the table is cut, None without a state location.
-
-    Raises:
-        OptionError: the query begins with the rows that are there, and has none.
-        StateLocationError: the location has no atomic put-if-absent.
-    """
-    given = parsed.of(ChunkOptions)
-    if given.state_location is None:
-        if stream.transport is SlotTransport.STAGED:
-            raise given.refusal(
-                "state_location",
-                "is required with transport=staged: a folder that driver and executors reach, where changes "
-                "are until their batch is committed",
-            )
-        if stream.starting_position is StartingPosition.INITIAL:
-            raise given.refusal(
-                "state_location",
-                "is required with startingPosition=initial: a folder that driver and executors reach, where "
-                "rows of the table are until their batch is committed",
-            )
-        return None
-    store = open_state_store(given.state_location, given.state_storage_options)
-    return ChunkSettings(store, given.rows, _CHUNKS_PER_TASK * (given.tasks or _tasks(parsed)))
-
-
-def _tasks(parsed: ParsedOptions) -> int:
-    return parsed.of(PostgresPlanningHints).parallelism or known_parallelism() or available_cpus()

@@ -1,141 +1,71 @@
-"""The source of a stream of several tables: their changes in one order, rows as JSON."""
+"""The source of a stream of several tables: their rows and changes in one order, each as JSON."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from threading import Event
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
 
-from headwater.connector.options import ParsedOptions
-from headwater.connector.sources.postgres.options import TABLES
-from headwater.connector.sources.postgres.stream_source import PostgresStreamSource
-from headwater.connector.sources.source_options import RETRY_DEADLINE
-from headwater.core.clock import SystemClock
-from headwater.core.enumerator import Checkpoint, PlannedSplitEnumerator, PlannedSplitEnumeratorContext
-from headwater.core.errors import OptionError
+from headwater.connector.sources.postgres.table_stream import PostgresTableStream
+from headwater.core.emitter import RecordEmitter
 from headwater.core.imports import importing
-from headwater.core.retry import Backoff, retrying
-from headwater.enumerators.postgres.connection import connect
-from headwater.enumerators.postgres.publication import PublishedTable, published
-from headwater.enumerators.postgres.settings import PostgresSettings
-from headwater.enumerators.postgres.stream_settings import (
-    ChangeColumns,
-    Reaction,
-    SlotTransport,
-    StartingPosition,
-    StreamSettings,
-)
-from headwater.enumerators.postgres.table import TableDescription, described
+from headwater.enumerators.postgres.connection import PostgresConnection
+from headwater.enumerators.postgres.publication import PublishedTable, published_columns
+from headwater.enumerators.postgres.split import WalSplit
+from headwater.enumerators.postgres.table import TableDescription
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from headwater.readers.postgres.json_emitter import JsonEmitter
-
-_OF_ONE_TABLE: Final = "is for one table (option table)"
+    from headwater.readers.postgres.json_rows import JsonRows
+    from headwater.readers.postgres.types import PostgresColumn
 
 
 @dataclass(frozen=True, kw_only=True)
-class PostgresTablesStream(PostgresStreamSource):
-    """The log of a database as a split, changes of several tables as rows.
+class PostgresTablesStream(PostgresTableStream):
+    """The rows of several tables in chunks, then their changes.
 
     Rows have the same columns whatever the tables are like, so that nothing has to be learnt about these.
-
-    Attributes:
-        tables: as the user writes them; ``table`` is the first one.
     """
-
-    tables: tuple[str, ...]
-
-    @property
-    def table_names(self) -> tuple[str, ...]:
-        return self.tables
-
-    @property
-    def reads(self) -> str:
-        return ", ".join(self.tables)
 
     def schema(self) -> pa.Schema:
         """Return the schema of all rows. Asks the server whether the tables can be read."""
         from headwater.readers.postgres.json_rows import SCHEMA
 
         if self.planned is None:
-            retrying(
-                self._look,
-                backoff=self.backoff.of_first_answer(),
-                clock=SystemClock(),
-                cancelled=Event(),
-                what=f"the description of tables {self.reads}",
-            )
+            self._looked()
         return SCHEMA
 
-    def with_schema(self, schema: pa.Schema, *, given: bool) -> PostgresTablesStream:
+    def with_schema(self, schema: pa.Schema, *, given: bool) -> Self:
         from headwater.readers.postgres.json_rows import check_schema
 
         check_schema(schema)
-        return replace(self, planned=schema)
-
-    def restore_enumerator(
-        self, context: PlannedSplitEnumeratorContext[Any, int], checkpoint: Checkpoint[Any, int]
-    ) -> PlannedSplitEnumerator[Any, int]:
-        if checkpoint.state is not None:
-            raise OptionError(
-                "cannot go on where the checkpoint began with startingPosition=initial: set option table, or "
-                "start with a new checkpointLocation and a new slot",
-                option=TABLES.name,
-            )
-        return self._log_enumerator(context)
-
-    def create_emitter(self) -> Any:
-        with importing("the postgres source", extra="postgres"):
-            from headwater.readers.postgres.json_emitter import JsonEmitter
-            from headwater.readers.postgres.json_rows import JsonRows
-        emitter: JsonEmitter = JsonEmitter(JsonRows(self.stream.on_truncate, self.stream.on_toast))
-        return emitter
+        return super().with_schema(schema, given=given)
 
     def check_table(self, table: TableDescription, in_publication: PublishedTable) -> None:
         """Take any table: rows have JSON."""
 
-    def _look(self) -> None:
-        """Make sure that there is nothing in the way.
+    def _log_emitter(self) -> RecordEmitter[Any, WalSplit, int]:
+        with importing("the postgres source", extra="postgres"):
+            from headwater.readers.postgres.json_emitter import JsonEmitter
+        return JsonEmitter(self._row_form(), self._rules_of)
 
-        Raises:
-            SourceError: it names everything that is.
-        """
-        with connect(self.settings) as connection:
-            published(connection, described(connection, self.tables), self.stream)
+    def _row_form(self) -> JsonRows:
+        from headwater.readers.postgres.json_rows import JsonRows
 
+        return JsonRows(self.stream.on_truncate, self.stream.on_toast)
 
-def tables_stream(
-    parsed: ParsedOptions, stream: StreamSettings, tables: tuple[str, ...]
-) -> PostgresTablesStream:
-    """Return the source of a stream of several tables. Opens nothing.
+    def _key_types(self) -> Mapping[str, pa.DataType] | None:
+        return None
 
-    Raises:
-        OptionError: an option is set that is for one table.
-    """
-    if stream.starting_position is StartingPosition.INITIAL:
-        raise stream.refusal(
-            "starting_position", f"=initial {_OF_ONE_TABLE}. With several, read their rows by spark.read"
-        )
-    if stream.transport is SlotTransport.STAGED:
-        raise stream.refusal("transport", f"=staged {_OF_ONE_TABLE}: leave it out")
-    if stream.change_columns is ChangeColumns.SPARK:
-        raise stream.refusal(
-            "change_columns", f"=spark {_OF_ONE_TABLE}: rows of several have before and after"
-        )
-    if stream.includes_before:
-        raise stream.refusal("includes_before", f"{_OF_ONE_TABLE}: rows of several have before always")
-    if stream.on_schema_change is not Reaction.FAIL:
-        raise stream.refusal(
-            "on_schema_change", f"{_OF_ONE_TABLE}: rows of several have the columns of their time"
-        )
-    return PostgresTablesStream(
-        settings=parsed.of(PostgresSettings),
-        stream=stream,
-        table=tables[0],
-        tables=tables,
-        columns=None,
-        text_columns=(),
-        backoff=Backoff(deadline_ms=parsed[RETRY_DEADLINE]),
-    )
+    def _native(self, table: TableDescription) -> Collection[str]:
+        return {each.name for each in table.columns}
+
+    def _chunk_columns(
+        self, connection: PostgresConnection, table: TableDescription
+    ) -> Sequence[PostgresColumn]:
+        """Return how the rows of a chunk are read: the columns that are published then."""
+        from headwater.readers.postgres.json_rows import columns_as_texts
+
+        names = set(published_columns(connection, table, self.stream) or ())
+        return columns_as_texts([each for each in table.columns if each.name in names])

@@ -41,8 +41,12 @@ class AuditedTable:
     def __init__(self, server: LocalPostgres, name: str) -> None:
         self._server = server
         self.name = name
-        with psycopg.connect(server.conninfo, autocommit=True) as sql:
-            sql.execute(_MADE.format(name=name).encode())
+        self.execute(_MADE.format(name=name))
+
+    def execute(self, statements: str) -> None:
+        """Run statements."""
+        with psycopg.connect(self._server.conninfo, autocommit=True) as sql:
+            sql.execute(statements.encode())
 
     def fill(self, rows: int) -> None:
         """Insert the first rows, in one transaction."""

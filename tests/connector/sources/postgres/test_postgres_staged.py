@@ -272,7 +272,7 @@ def test_wal_does_not_wait_on_the_server_for_the_rows_that_are_there(make: Make)
     table = make(begins=False, startingPosition="initial", chunkRows="10", snapshotTasks="1")
     table.execute(f"INSERT INTO {table.name} SELECT g, 'x' FROM generate_series(1, 200) g")
     table.engine.run(crash_after=Step.COMMITTED, in_batch=1)
-    start = json.loads(table.engine.offsets[-1])["state"]["table"]["start"]
+    start = json.loads(table.engine.offsets[-1])["state"]["start"]
     table.execute(f"UPDATE {table.name} SET s = 'y'")
     table.engine.run(crash_after=Step.COMMITTED, in_batch=len(table.engine.offsets) + 1)
     assert "chunks" in json.dumps(_offset(table))
@@ -287,7 +287,7 @@ def test_a_log_that_begins_with_the_last_chunk_is_not_confirmed_before_it_is_log
     table = make(begins=False, startingPosition="initial")
     table.execute(f"INSERT INTO {table.name} VALUES (1, 'a')")
     table.engine.run(crash_after=Step.COMMITTED)
-    start = _offset(table)["state"]["table"]["start"]
+    start = _offset(table)["state"]["start"]
     for number in (2, 3):
         table.execute(f"INSERT INTO {table.name} VALUES ({number}, 'a')")
         table.engine.run(crash_after=Step.PLANNED, in_batch=len(table.engine.offsets))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -104,7 +105,7 @@ NAMES = [f"c{number}" for number in range(len(VALUES))]
 
 
 def test_values_of_all_types_are_the_same_in_table_and_stream_and_as_the_server_writes_them(
-    postgres: LocalPostgres,
+    postgres: LocalPostgres, tmp_path: Path
 ) -> None:
     seed = int(os.environ.get("HEADWATER_SEED", random.SystemRandom().randrange(1 << 32)))
     print(f"HEADWATER_SEED={seed}")
@@ -134,7 +135,13 @@ def test_values_of_all_types_are_the_same_in_table_and_stream_and_as_the_server_
             "postgres", {"url": table.options["url"], "tables": "all_types"}, Boundedness.BOUNDED
         )
         assert _shown(_after(as_json.rows)) == _shown(_after(read_batch(read))) == _written(table)
-        for slot in ("slot_all_texts", "slot_all_json"):
+        chunks = {"startingPosition": "initial", "stateLocation": str(tmp_path), "chunkRows": "25"}
+        initial = MicroBatchEngine.of(
+            "postgres", {**several, **chunks, "tables": "all_types", "slot": "slot_all_chunks"}
+        )
+        initial.run()
+        assert _shown(_after(initial.rows)) == _written(table)
+        for slot in ("slot_all_texts", "slot_all_json", "slot_all_chunks"):
             table.execute(f"SELECT pg_drop_replication_slot('{slot}')")
 
 
