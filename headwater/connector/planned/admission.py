@@ -184,7 +184,9 @@ class AvailableNowTarget(Generic[SplitT, PositionT]):
         self._capture(heads, splits)
         ends = {}
         for path, split in splits.items():
-            if split in self._target and path in heads:
+            if path in heads and self._source.is_bounded(split):
+                ends[path] = heads[path]
+            elif split in self._target and path in heads:
                 target = self._target[split]
                 ends[path] = target if self._source.rows_between(target, heads[path]) > 0 else heads[path]
         return ends

@@ -34,7 +34,7 @@ from headwater.enumerators.postgres.slot import (
     look,
 )
 from headwater.enumerators.postgres.slot_reading import SlotReading
-from headwater.enumerators.postgres.split import WAL_PATH, Commit, WalSplit
+from headwater.enumerators.postgres.split import NEVER, WAL_PATH, Commit, WalSplit
 from headwater.enumerators.postgres.staged_log import LogEnd, StagedLog, check_transport
 from headwater.enumerators.postgres.stream_settings import StreamSettings
 from headwater.enumerators.postgres.table import TableDescription
@@ -78,6 +78,8 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
       come together. In the first moments after a change nobody is asked: the next one is likely.
     * That question confirms the position to the server, as each reading task does. Both come when everything
       before it is committed. So the slot of a query without changes follows too.
+    * A table that the query has not named before joins it once all transactions are over that ran when it was
+      noticed (`PublishedTables.checked`).
     * With a log in the state location the slot is asked nothing: the head is the end of that log. A
       query that read the slot itself begins a log where it is.
 
@@ -87,6 +89,8 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
         stream: the changes that are read.
         tables: their names, as the user writes them.
         log: what the slot gives, in the state location; None to read the slot itself.
+        reads_rows: whether somebody else reads the rows of tables that join (`WalSplit.joining`); else they
+            begin with what is committed from then on.
         check: raises if rows of the table do not fit the query's schema. On the worker thread.
         backoff: how long to wait for a slot that is in use.
         clock: time.
@@ -100,6 +104,7 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
         tables: Sequence[str],
         log: StagedLog | None = None,
         *,
+        reads_rows: bool = False,
         check: Callable[[TableDescription, PublishedTable], object],
         backoff: Backoff,
         clock: Clock | None = None,
@@ -108,6 +113,7 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
         self._settings = settings
         self._stream = stream
         self._log = log
+        self._reads_rows = reads_rows
         self._backoff = backoff
         self._clock = clock or SystemClock()
         self._tables = PublishedTables(tables, stream, check, self._clock)
@@ -169,7 +175,7 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
         self._stay(found)
         since = position if found is None else max(found.until, position)
         confirmed = view.slot.confirmed if view.slot is not None else None
-        is_behind = confirmed is not None and confirmed < position
+        is_behind = confirmed is not None and confirmed < self._split.confirmed(position)
         now_ms = self._clock.monotonic_ms()
         if view.flush_lsn <= since and not is_behind:
             return
@@ -177,6 +183,11 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
             self._head = max(position, view.flush_lsn)
         elif now_ms >= self._next_look_ms or request.ends:
             self._ask(since, view.flush_lsn)
+
+    @property
+    def split(self) -> WalSplit | None:
+        """The log, as the last look left it; None before the first one."""
+        return self._split
 
     def heads(self) -> Mapping[SplitPath, int]:
         return {} if self._split is None else {WAL_PATH: self._head}
@@ -202,7 +213,7 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
         split = checkpoint.splits.get(WAL_PATH)
         if staged is not None and split is not None and split.log:
             staged.confirm()
-            position = checkpoint.positions[WAL_PATH]
+            position = split.confirmed(checkpoint.positions[WAL_PATH])
             self._context.call_async(
                 lambda: staged.release(position), lambda _: None, what="deleting segments that are read"
             )
@@ -235,7 +246,7 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
             position = view.slot.confirmed or 0
         else:
             position = self._tables.first_position(connection, tables, view)
-        split = WalSplit.of(slot, view.system_id, view.timeline, in_log)
+        split = WalSplit(slot, view.system_id, view.timeline, tuple(in_log))
         check_kept(view, split, position)
         if self._log is not None:
             split = replace(split, log=self._log.start(split, position))
@@ -252,9 +263,21 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
                 with closing(connect(self._settings, replication=True)) as asking:
                     end = timeline_end(asking, view.timeline, split.timeline)
                 split = followed(view, split, position, position, end)
-            check_kept(view, split, position)
-        self._tables.check(connection, split)
+            check_kept(view, split, split.confirmed(position))
+        split = self._tables.checked(connection, split)
+        if any(each.waits_for for each in split.tables):
+            view = look(connection, split.slot)
+            split = self._awaited(split, view)
         return split, view
+
+    def _awaited(self, split: WalSplit, view: ServerView) -> WalSplit:
+        """Return the split after the tables have joined whose transactions are over."""
+        since = NEVER if self._reads_rows else view.flush_lsn
+        tables = tuple(
+            replace(each, since=since, waits_for=0) if 0 < each.waits_for <= view.oldest_xid else each
+            for each in split.tables
+        )
+        return replace(split, tables=tables)
 
     def _with_log(self, staged: StagedLog, split: WalSplit, position: int, view: ServerView) -> WalSplit:
         """Return the split with its log, which is received from now on.
@@ -262,8 +285,9 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
         The slot is checked whenever the receiver connects: what it has to keep is what the log does not have.
         """
         if not split.log:
-            check_kept(view, split, position)
-            return replace(split, log=staged.start(split, position))
+            first = split.confirmed(position)
+            check_kept(view, split, first)
+            return replace(split, log=staged.start(split, first))
         staged.start(split, position)
         timeline = staged.end().timeline
         if timeline != split.timeline:
@@ -286,7 +310,7 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
             self._clock,
         )
         stream, view = reading.open(
-            position, until, start=since, read_until=position, cancelled=self._cancelled
+            split.confirmed(position), until, start=since, read_until=position, cancelled=self._cancelled
         )
         try:
             if view.timeline == split.timeline:
@@ -316,6 +340,10 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
         self._take(split, position, view)
 
     def _take(self, split: WalSplit, position: int, view: ServerView) -> None:
+        if position < self._position:
+            # A table has joined, whose changes are read from there on.
+            self._found = None
+            self._trusted_until_ms = 0
         self._split = split
         self._position = position
         self._view = view

@@ -108,17 +108,13 @@ class InitialEnumerator(PlannedSplitEnumerator[TableSplits, int]):
                 what="notes of chunks",
             )
         else:
-            self._state = state
-            self._finished = state.next_number
-            split = checkpoint.splits[WAL_PATH]
-            assert isinstance(split, WalSplit), "the log is the only split of this path"
-            self._go_on(state, split, checkpoint.positions[WAL_PATH])
+            self._take(state)
 
     def handle_split_request(self, request: SplitRequest) -> None:
         state = self._state
         if state is None:
             return
-        if state.phase is Phase.WAITING and request.ends:
+        if state.phase is Phase.WAITING and request.ends and self._log is None:
             self._context.call_async(
                 self._ask.asking(partial(self._ask.wait, state, fails=True)),
                 lambda waited: self._take_and_cut(waited, request),
@@ -126,20 +122,31 @@ class InitialEnumerator(PlannedSplitEnumerator[TableSplits, int]):
             )
         elif state.phase is Phase.CHUNKS:
             self._cut(state, request)
-        elif self._log is not None:
+        if self._log is not None:
             self._log.handle_split_request(request)
+            split = self._log.split
+            joining = [] if split is None else split.joining()
+            if split is not None and joining and state.phase is Phase.DONE:
+                self._context.call_async(
+                    self._ask.asking(partial(self._ask.join, state, split, joining)),
+                    self._begin_join,
+                    what="tables that join",
+                )
 
     def heads(self) -> Mapping[SplitPath, int]:
-        return self._log.heads() if self._log is not None else self._heads
+        return {**self._heads, **(self._log.heads() if self._log is not None else {})}
 
     def bounds(self) -> Mapping[SplitPath, int] | None:
-        return self._log.bounds() if self._log is not None else None
+        """Bound the log where there are chunks beside it: these are read whole, whatever the limits are."""
+        if self._log is None:
+            return None
+        return self._log.bounds() or (self._log.heads() if self._heads else None)
 
     def unassigned(self) -> UnassignedSplits:
         """Return the rest of the table, and the log since the stream began: it is read behind the table."""
-        if self._log is not None:
-            return self._log.unassigned()
         state, view = self._state, self._ask.view
+        if self._log is not None and (state is None or state.is_cut):
+            return self._log.unassigned()
         if state is None or view is None:
             return UnassignedSplits(goes_on=True)
         rest = state.splits_left(self._chunks.rows) * self._chunks.rows * state.row_bytes
@@ -192,12 +199,23 @@ class InitialEnumerator(PlannedSplitEnumerator[TableSplits, int]):
         self._state = state
         # Those of the batch before have left their notes; this one's come behind them.
         self._finished = state.next_number
-        if state.phase is not Phase.LIVE:
-            return
-        chunks = [path for path in self._checkpoint_splits() if path != WAL_PATH]
-        self._context.retire_splits(chunks, "it is read")
-        self._context.assign_splits({WAL_PATH: (state.wal, state.start)})
-        self._go_on(state, state.wal, state.start)
+        split, position = self._read_log()
+        chunks = self._read_chunks()
+        if state.phase is Phase.LIVE and chunks:
+            split, position = (state.wal, state.start) if split is None else state.joined(split, position)
+            self._context.retire_splits(chunks, "it is read")
+            self._context.assign_splits({WAL_PATH: (split, position)})
+            self._context.call_async(self._ask.rest, lambda _: None, what="closing a connection")
+        if split is not None:
+            self._go_on(state, split, position)
+
+    def _begin_join(self, state: InitialState) -> None:
+        """Read on, and keep what the tables have from here on for later."""
+        self._state = state
+        assert self._log is not None, "tables join a log that is read"
+        assert self._log.split is not None, "it was looked at"
+        held = replace(self._log.split, held=state.start)
+        self._context.assign_splits({WAL_PATH: (held, self._read_log()[1])})
 
     def _take_and_cut(self, state: InitialState, request: SplitRequest) -> None:
         self._take(state)
@@ -215,7 +233,7 @@ class InitialEnumerator(PlannedSplitEnumerator[TableSplits, int]):
         )
 
     def _assign(self, state: InitialState, bounds: list[Bound | None]) -> None:
-        self._context.retire_splits(list(self._checkpoint_splits()), "it is read")
+        self._context.retire_splits(self._read_chunks(), "it is read")
         size = max(_LEAST_CHUNK_BYTES, self._chunks.rows * state.row_bytes)
         for high in bounds:
             state, chunk = state.with_chunk(high)
@@ -230,10 +248,18 @@ class InitialEnumerator(PlannedSplitEnumerator[TableSplits, int]):
             self._state = replace(state, phase=Phase.DONE, rules=None)
             self._context.assign_splits({WAL_PATH: (split, position)})
         if self._log is None:
-            self._ask.close()
             self._log = self._make_log()
             self._log.start()
         self._log.refresh(Checkpoint({WAL_PATH: split}, {WAL_PATH: position}, None))
 
-    def _checkpoint_splits(self) -> Mapping[SplitPath, TableSplits]:
-        return self._checkpoint.splits if self._checkpoint is not None else {}
+    def _read_log(self) -> tuple[WalSplit | None, int]:
+        """Return the log as it is logged, and its position; None where it is not read yet."""
+        if self._checkpoint is None or WAL_PATH not in self._checkpoint.splits:
+            return None, 0
+        split = self._checkpoint.splits[WAL_PATH]
+        assert isinstance(split, WalSplit), "the log is the only split of this path"
+        return split, self._checkpoint.positions[WAL_PATH]
+
+    def _read_chunks(self) -> list[SplitPath]:
+        splits = {} if self._checkpoint is None else self._checkpoint.splits
+        return [path for path in splits if path != WAL_PATH]

@@ -42,7 +42,7 @@ from headwater.enumerators.postgres.slot import (
     create_slot,
     look,
 )
-from headwater.enumerators.postgres.split import WalSplit
+from headwater.enumerators.postgres.split import LogTable, WalSplit
 from headwater.enumerators.postgres.staged_log import StagedLog
 from headwater.enumerators.postgres.stream_settings import StreamSettings
 from headwater.enumerators.postgres.table import TableDescription, described
@@ -141,7 +141,7 @@ class InitialQuestions:
             start = view.slot.confirmed or 0
         else:
             start = view.flush_lsn
-        wal = WalSplit.of(slot, view.system_id, view.timeline, in_log)
+        wal = WalSplit(slot, view.system_id, view.timeline, tuple(in_log))
         check_kept(view, wal, start)
         state = InitialState(
             phase=Phase.WAITING,
@@ -152,6 +152,29 @@ class InitialQuestions:
             waits=waits,
         )
         return self.wait(state.with_start(start))
+
+    def join(self, state: InitialState, split: WalSplit, joining: Sequence[LogTable]) -> InitialState:
+        """Return the state of a query that reads the rows of tables which join it, while it reads the log.
+
+        All transactions are over that ran when they were noticed. The log has each change of theirs from here
+        on; those before can be seen when all are over that run now.
+        """
+        check_state_store(self._chunks.store)
+        connection = self._connection.get()
+        view = self._looked(connection)
+        oids = {each.oid for each in joining}
+        tables = [each for each in self._tables.described(connection).items() if each[0].oid in oids]
+        waiting = replace(
+            state,
+            phase=Phase.WAITING,
+            wal=split,
+            tables=tuple(self._uncut(connection, *each) for each in tables),
+            waits_for=self._looked(connection).next_xid,
+            waits=1,
+            rules=None,
+            high=0,
+        )
+        return self.wait(waiting.with_start(view.flush_lsn))
 
     def _uncut(
         self, connection: PostgresConnection, table: TableDescription, in_publication: PublishedTable
@@ -221,7 +244,7 @@ class InitialQuestions:
         if state.rules is None:
             return {}
         if self._rules is None or self._rules[0] != state.rules:
-            self._rules = (state.rules, store.get(state.rules, state.wal.table))
+            self._rules = (state.rules, store.get(state.rules, state.wal.tables[0].oid))
         return self._rules[1]
 
     def bounds(self, state: InitialState, count: int) -> list[Bound | None]:
@@ -276,6 +299,10 @@ class InitialQuestions:
             source=SOURCE,
             split=state.wal.split_id,
         )
+
+    def rest(self) -> None:
+        """Close the connection until the next question."""
+        self._connection.drop()
 
     def close(self) -> None:
         """Close the connection; a later question is refused."""

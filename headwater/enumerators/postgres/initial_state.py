@@ -146,7 +146,7 @@ class InitialState:
             phase = Phase(raw["phase"])
             fields = raw if isinstance(raw.get("next"), int) else _of_one_table(raw, phase)
             if phase is Phase.DONE:
-                nothing = WalSplit("", "", 0, 0)
+                nothing = WalSplit("", "", 0, ())
                 return InitialState(
                     phase, raw["query"], nothing, rows=raw.get("rows", 0), next_number=fields["next"]
                 )
@@ -191,6 +191,20 @@ class InitialState:
     def live(self) -> InitialState:
         """Return the state after the last chunk is read: the log goes by the chunks' sights."""
         return replace(self, phase=Phase.LIVE, wal=replace(self.wal, rules=self.rules))
+
+    def joined(self, split: WalSplit, position: int) -> tuple[WalSplit, int]:
+        """Return the log after tables have joined it, and where it is read on: with their first change.
+
+        Args:
+            split: the log without them.
+            position: as far as it is read.
+        """
+        joined = {each.table.oid for each in self.tables}
+        tables = tuple(
+            replace(each, since=self.start if each.oid in joined else max(each.since, position))
+            for each in split.tables
+        )
+        return replace(split, tables=tables, rules=self.rules, held=0), min(self.start, position)
 
 
 def _of_one_table(raw: Any, phase: Phase) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Final
 
 from headwater.core.clock import Clock
@@ -17,8 +18,8 @@ from headwater.enumerators.postgres.publication import (
     published,
 )
 from headwater.enumerators.postgres.settings import SOURCE
-from headwater.enumerators.postgres.slot import ServerView
-from headwater.enumerators.postgres.split import LogTable, WalSplit
+from headwater.enumerators.postgres.slot import ServerView, look
+from headwater.enumerators.postgres.split import NEVER, LogTable, WalSplit
 from headwater.enumerators.postgres.stream_settings import StartingPosition, StreamSettings
 from headwater.enumerators.postgres.table import TableDescription, described
 
@@ -111,8 +112,12 @@ class PublishedTables:
                 )
         return view.flush_lsn
 
-    def check(self, connection: PostgresConnection, split: WalSplit) -> None:
+    def checked(self, connection: PostgresConnection, split: WalSplit) -> WalSplit:
         """Make sure, now and then, that a split's tables are the same ones, and published as they were.
+
+        Tables that the query names and the split does not have are added. A transaction that was running when
+        such a table came into the publication is in the log in part: so nothing of it is read before all
+        transactions that run now are over.
 
         Raises:
             DataLossError: what happened meanwhile is not in the log.
@@ -120,18 +125,15 @@ class PublishedTables:
         """
         now_ms = self._clock.monotonic_ms()
         if self._seen_ms is not None and now_ms - self._seen_ms < _LOOK_MS:
-            return
+            return split
+        tables = list(self.described(connection))
         logged = {each.oid: each for each in split.tables}
-        for name, table in zip(self._names, self.described(connection), strict=True):
-            if table.oid not in logged:
-                is_new = ", or option 'tables' has not named it before" if len(self._names) > 1 else ""
-                raise SourceError(
-                    f"table {name} was dropped and made anew, or another one has its name now{is_new}: it is "
-                    "not the table of the checkpoint. Start with a new checkpointLocation",
-                    source=SOURCE,
-                    split=split.split_id,
-                )
-            was = logged.pop(table.oid).membership
+        gone = logged.keys() - {table.oid for table in tables}
+        new = [table for table in tables if table.oid not in logged]
+        if gone:
+            raise self._gone(split, new)
+        for table in tables:
+            was = logged[table.oid].membership if table.oid in logged else ""
             if was not in {"", membership(connection, self._stream.publication, table)}:
                 raise DataLossError(
                     f"publication {self._stream.publication!r} was changed since the query began: table "
@@ -141,11 +143,33 @@ class PublishedTables:
                     source=SOURCE,
                     split=split.split_id,
                 )
-        if logged:
-            raise SourceError(
-                f"the checkpoint has read {len(split.tables)} tables, and the query names {len(self._names)}"
-                " of them: name them all, or start with a new checkpointLocation and a new slot",
-                source=SOURCE,
-                split=split.split_id,
-            )
         self._seen_ms = now_ms
+        return self._with_new(connection, split, new) if new else split
+
+    def _with_new(
+        self, connection: PostgresConnection, split: WalSplit, new: Sequence[TableDescription]
+    ) -> WalSplit:
+        joining = self.published_now(connection, new)
+        # Behind the look at the publication: who comes later finds the tables in it.
+        next_xid = look(connection, split.slot).next_xid
+        log.info(
+            "slot %r: table %s joins the query, when all transactions before %d are over",
+            split.slot,
+            ", ".join(table.full_name for table in new),
+            next_xid,
+        )
+        waiting = (replace(each, since=NEVER, waits_for=next_xid) for each in joining)
+        return replace(split, tables=(*split.tables, *waiting))
+
+    def _gone(self, split: WalSplit, new: Sequence[TableDescription]) -> SourceError:
+        message = (
+            f"the checkpoint has read {len(split.tables)} tables, and the query names {len(self._names)} of "
+            "them: name them all, or start with a new checkpointLocation and a new slot"
+        )
+        if new:
+            message = (
+                f"table {new[0].full_name} was dropped and made anew, or another one has its name now, or "
+                "the query names it instead of one that it has read: it is not the table of the checkpoint. "
+                "Start with a new checkpointLocation"
+            )
+        return SourceError(message, source=SOURCE, split=split.split_id)

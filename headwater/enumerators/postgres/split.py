@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -11,6 +10,8 @@ from headwater.core.jsons import JsonObject, JsonValue
 from headwater.core.split import Split, SplitPath
 
 WAL_PATH: Final[SplitPath] = ("wal",)
+NEVER: Final = 1 << 62
+"""Behind every LSN: nothing of a table is read yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,19 +23,35 @@ class LogTable:
         key: its primary key; empty if it has none.
         membership: in the publication, when the split was made (`publication.membership`); empty if it is not
             known.
+        since: its changes are read from this LSN on: that of a table that joined a query, or behind what the
+            query had read when another one joined.
+        waits_for: nothing of it is read before all transactions before this one are over; 0: they are.
     """
 
     oid: int
     key: tuple[str, ...] = ()
     membership: str = ""
+    since: int = 0
+    waits_for: int = 0
 
     def to_json(self) -> JsonObject:
-        return {"table": self.oid, "key": list(self.key), "membership": self.membership}
+        return {
+            "table": self.oid,
+            "key": list(self.key),
+            **({"membership": self.membership} if self.membership else {}),
+            **({"since": self.since} if self.since else {}),
+            **({"waitsFor": self.waits_for} if self.waits_for else {}),
+        }
 
     @staticmethod
     def from_json(fields: Any) -> LogTable:
-        key = tuple(str(name) for name in fields["key"])
-        return LogTable(int(fields["table"]), key, str(fields.get("membership", "")))
+        return LogTable(
+            oid=int(fields["table"]),
+            key=tuple(str(name) for name in fields["key"]),
+            membership=str(fields.get("membership", "")),
+            since=int(fields.get("since", 0)),
+            waits_for=int(fields.get("waitsFor", 0)),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +79,11 @@ class WalSplit(Split):
         slot: the replication slot.
         system_id: of the database system, as ``IDENTIFY_SYSTEM`` says it.
         timeline: of that system when the split was logged.
-        table: the oid of the first table.
-        key: its primary key; empty if it has none.
-        sync: how often the table was read anew since the query began: the column ``_sync``.
-        rules: the sights of the table's chunks, by name (`ChunkRules`); None: no chunk holds any change.
-        membership: of the first table, as in `LogTable`.
-        others: the tables beside the first one.
+        tables: whose changes are read, one at least.
+        sync: how often the tables were read anew since the query began: the column ``_sync``.
+        rules: the sights of the tables' chunks, by name (`ChunkRules`); None: no chunk holds any change.
+        held: the slot is not confirmed beyond this LSN, and no log deleted: what a table has from there on is
+            read later; 0 for nothing.
         log: the folder of the durable log that has what the slot gave (`staged_log.StagedLog`); empty where
             the slot itself is read.
     """
@@ -75,48 +91,35 @@ class WalSplit(Split):
     slot: str
     system_id: str
     timeline: int
-    table: int
-    key: tuple[str, ...] = ()
+    tables: tuple[LogTable, ...]
     sync: int = 0
     rules: str | None = None
-    membership: str = ""
-    others: tuple[LogTable, ...] = ()
+    held: int = 0
     log: str = ""
 
-    @staticmethod
-    def of(slot: str, system_id: str, timeline: int, tables: Sequence[LogTable]) -> WalSplit:
-        """Return the log of tables, as a query begins with it."""
-        first, *others = tables
-        return WalSplit(
-            slot,
-            system_id,
-            timeline,
-            first.oid,
-            first.key,
-            membership=first.membership,
-            others=tuple(others),
-        )
+    def joining(self) -> list[LogTable]:
+        """Return the tables that joined the query, and whose rows are to be read before any change."""
+        return [each for each in self.tables if each.since == NEVER and not each.waits_for]
 
-    @property
-    def tables(self) -> tuple[LogTable, ...]:
-        """All tables."""
-        return LogTable(self.table, self.key, self.membership), *self.others
+    def confirmed(self, position: int) -> int:
+        """Return up to where the slot is confirmed when all before a position is committed."""
+        return min(self.held, position) if self.held else position
 
     @property
     def path(self) -> SplitPath:
         return WAL_PATH
 
     def to_json(self) -> JsonObject:
+        first, *others = self.tables
         return {
             "slot": self.slot,
             "system_id": self.system_id,
             "timeline": self.timeline,
-            "table": self.table,
-            "key": list(self.key),
+            **first.to_json(),
             **({"sync": self.sync} if self.sync else {}),
             **({"rules": self.rules} if self.rules else {}),
-            **({"membership": self.membership} if self.membership else {}),
-            **({"others": [each.to_json() for each in self.others]} if self.others else {}),
+            **({"others": [each.to_json() for each in others]} if others else {}),
+            **({"held": self.held} if self.held else {}),
             **({"log": self.log} if self.log else {}),
         }
 
@@ -133,12 +136,10 @@ class WalSplit(Split):
                 slot=str(fields["slot"]),
                 system_id=str(fields["system_id"]),
                 timeline=int(fields["timeline"]),
-                table=int(fields["table"]),
-                key=tuple(str(name) for name in fields["key"]),
+                tables=tuple(LogTable.from_json(each) for each in (fields, *fields.get("others", ()))),
                 sync=int(fields.get("sync", 0)),
                 rules=fields.get("rules"),
-                membership=str(fields.get("membership", "")),
-                others=tuple(LogTable.from_json(each) for each in fields.get("others", ())),
+                held=int(fields.get("held", 0)),
                 log=str(fields.get("log", "")),
             )
         except (TypeError, KeyError, ValueError) as error:

@@ -101,7 +101,7 @@ def on_timeline(split: WalSplit, timeline: int, position: int) -> WalSplit:
     Raises:
         LostSlotError: chunks may have seen what is undone.
     """
-    if split.rules is not None:
+    if split.rules is not None or split.held:
         raise lost(
             f"the server is on timeline {timeline} now, after a failover or a restore, and rows of chunks "
             f"may hold transactions of timeline {split.timeline} that are undone",

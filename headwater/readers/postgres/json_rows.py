@@ -99,6 +99,7 @@ class JsonRows:
         groups = []
         places = []
         kept = np.ones(len(changes), np.bool_)
+        first_lsns = {each.oid: each.since for each in split.tables if each.since}
         for form in np.unique(changes.forms):
             rows = np.flatnonzero(changes.forms == form)
             groups.append(_of_one_form(changes, rows, forms[form]))
@@ -107,6 +108,9 @@ class JsonRows:
             if rule is not None:
                 mask = _ruled(rule, changes, rows, forms[form])
                 kept[rows] = True if mask is None else mask
+            since = first_lsns.get(forms[form].oid, 0)
+            if since:
+                kept[rows] &= changes.lsns[rows] >= since
         order: Any = pa.array(np.argsort(np.concatenate(places)))
         bodies = [
             arrays[0] if len(groups) == 1 else pa.concat_arrays(arrays).take(order)

@@ -56,7 +56,7 @@ class WalEmitter(RecordEmitter[WalChunk, WalSplit, int]):
     def _framer_of(self, state: SplitState[WalSplit, int]) -> ChangeFramer:
         """Return the framer of a range, which keeps the open transaction from chunk to chunk."""
         if self._framer is None or self._state is not state:
-            if state.split.others:
+            if len(state.split.tables) > 1:
                 raise SourceError(
                     f"the checkpoint has read {len(state.split.tables)} tables, and the query names one: set "
                     "option tables, or start with a new checkpointLocation and a new slot",
@@ -64,7 +64,7 @@ class WalEmitter(RecordEmitter[WalChunk, WalSplit, int]):
                     split=state.split.split_id,
                 )
             self._state = state
-            self._rule = self._rules_of(state.split).get(state.split.table)
+            self._rule = self._rules_of(state.split).get(state.split.tables[0].oid)
             self._framer = ChangeFramer(
                 state.position,
                 state.stop,

@@ -90,6 +90,7 @@ class _RangeReading:
         self.path = assigned.split.path
         self.is_over = False
         self._start = assigned.start
+        self._confirmed = assigned.split.confirmed(assigned.start)
         self._stop = assigned.stop
         self._slot = SlotReading(settings, publication, assigned.split, backoff, clock)
         self._retry = Retry(backoff, clock, f"reading slot {assigned.split.slot!r}")
@@ -128,7 +129,7 @@ class _RangeReading:
     def _opened(self, woken: threading.Event) -> ReplicationStream:
         if self._stream is None:
             start = max(self._start, self._progress.lsn)
-            self._stream, view = self._slot.open(self._start, self._stop, start=start, cancelled=woken)
+            self._stream, view = self._slot.open(self._confirmed, self._stop, start=start, cancelled=woken)
             self._known = self._progress.changes
             # Kept from the first connection on: ids that were widened once stay what they are.
             self._newest_xid = self._newest_xid or view.next_xid

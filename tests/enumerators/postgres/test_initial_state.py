@@ -14,6 +14,7 @@ from headwater.core.task_notes import note_name
 from headwater.enumerators.postgres.chunk_rules import ChunkRules, decode_rules, encode_rules
 from headwater.enumerators.postgres.chunks import chunk_from_json, chunks_to_json
 from headwater.enumerators.postgres.initial_state import InitialState, Phase
+from headwater.enumerators.postgres.split import NEVER, LogTable, WalSplit
 
 SAMPLES = json.loads((Path(__file__).parent / "initial_samples.json").read_text())
 """The offsets of a query of version 1 of the rules, whose three batches of chunks and three of changes
@@ -39,6 +40,20 @@ def test_a_state_of_earlier_versions_says_where_its_table_was_cut_and_what_comes
     live = InitialState.from_json(OFFSETS[3]["state"])
     assert (live.phase, live.wal.rules, live.is_cut) == (Phase.LIVE, live.rules, True)
     assert InitialState.from_json(OFFSETS[5]["state"]).phase is Phase.DONE
+
+
+def test_the_log_of_earlier_versions_is_read_and_written_again_byte_for_byte() -> None:
+    """Else each query would make a batch without rows when it is restarted."""
+    for offset in OFFSETS[3:]:
+        written = offset["splits"]["wal"]
+        assert WalSplit.from_json(written).to_json() == written
+
+
+def test_a_log_that_tables_join_is_read_again() -> None:
+    tables = (LogTable(5, ("id",), "1 2", since=70), LogTable(6, (), "1 3", since=NEVER, waits_for=9))
+    split = WalSplit("slot", "1", 1, tables, rules="a/b", held=60, log="c")
+    assert WalSplit.from_json(json.loads(json.dumps(split.to_json()))) == split
+    assert [split.confirmed(position) for position in (50, 60, 80)] == [50, 60, 60]
 
 
 def test_chunks_of_earlier_versions_are_read_and_have_the_notes_that_they_had() -> None:

@@ -21,7 +21,7 @@ from headwater.readers.runtime.partitions.segment_log import SegmentLog
 
 TABLE = 16_384
 OTHER = 7
-SPLIT = WalSplit("s", "1", 1, TABLE, log="log")
+SPLIT = WalSplit("s", "1", 1, (LogTable(TABLE),), log="log")
 FIRST_XID = (1 << 32) - 12
 """Ids of 32 bits begin anew among those of the tests."""
 Transaction = tuple[int, int, list[tuple[int, str]]]

@@ -135,7 +135,11 @@ class PostgresStreamSource(PlannedSource[Any, WalSplit, int]):
         return self._log_enumerator(context)
 
     def _log_enumerator(
-        self, context: PlannedSplitEnumeratorContext[Any, int], log: StagedLog | None = None
+        self,
+        context: PlannedSplitEnumeratorContext[Any, int],
+        log: StagedLog | None = None,
+        *,
+        reads_rows: bool = False,
     ) -> WalEnumerator:
         return WalEnumerator(
             context,
@@ -143,6 +147,7 @@ class PostgresStreamSource(PlannedSource[Any, WalSplit, int]):
             self.stream,
             self.tables,
             log,
+            reads_rows=reads_rows,
             check=self.check_table,
             backoff=self.backoff,
         )

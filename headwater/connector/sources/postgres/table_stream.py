@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
+from zlib import crc32
 
 from headwater.connector.sources.postgres.stream_source import PostgresStreamSource
 from headwater.core.clock import SystemClock
 from headwater.core.enumerator import Checkpoint, PlannedSplitEnumerator, PlannedSplitEnumeratorContext
 from headwater.core.errors import OptionError
 from headwater.core.imports import importing
-from headwater.core.jsons import JsonObject, JsonValue
+from headwater.core.jsons import JsonObject, JsonValue, dumps
 from headwater.core.split import SplitPath
 from headwater.core.state_store import StateStore
 from headwater.enumerators.postgres.chunk_rules import RulesStore
@@ -64,7 +65,8 @@ class PostgresTableStream(PostgresStreamSource):
         return isinstance(split, ChunkSplit)
 
     def part_of(self, split: TableSplits) -> int:
-        return 0 if isinstance(split, ChunkSplit) else 1
+        """Each state of the log is a part of its own: a run reads on when tables have joined."""
+        return 0 if isinstance(split, ChunkSplit) else 1 + crc32(dumps(split.to_json()).encode())
 
     def create_enumerator(self, context: PlannedSplitEnumeratorContext[Any, int]) -> Any:
         is_initial = self.stream.starting_position is StartingPosition.INITIAL
@@ -122,7 +124,7 @@ class PostgresTableStream(PostgresStreamSource):
             return {}
         from headwater.readers.postgres.merge_rule import MergeRule
 
-        rules = RulesStore(self._settings_of_chunks().store).get(split.rules, split.table)
+        rules = RulesStore(self._settings_of_chunks().store).get(split.rules, split.tables[0].oid)
         return {oid: MergeRule(each, self._key_types()) for oid, each in rules.items()}
 
     def _key_types(self) -> Mapping[str, pa.DataType] | None:
@@ -141,7 +143,13 @@ class PostgresTableStream(PostgresStreamSource):
             native=self._native,
             staged=log,
         )
-        return InitialEnumerator(context, chunks, questions, lambda: self._log_enumerator(context, log), log)
+        return InitialEnumerator(
+            context,
+            chunks,
+            questions,
+            lambda: self._log_enumerator(context, log, reads_rows=True),
+            log,
+        )
 
     def _staged_log(self) -> StagedLog | None:
         if self.stream.transport is SlotTransport.DIRECT:

@@ -48,6 +48,12 @@ class AuditedTable:
         with psycopg.connect(self._server.conninfo, autocommit=True) as sql:
             sql.execute(statements.encode())
 
+    def drop_slot(self, slot: str) -> None:
+        """Remove the slot of a query, whose connection may be about to end still."""
+        named = f"FROM pg_replication_slots WHERE slot_name = '{slot}'"
+        self.execute(f"SELECT pg_terminate_backend(active_pid, 20000) {named} AND active_pid IS NOT NULL")
+        self.execute(f"SELECT pg_drop_replication_slot(slot_name) {named}")
+
     def fill(self, rows: int) -> None:
         """Insert the first rows, in one transaction."""
         with psycopg.connect(self._server.conninfo) as sql:

@@ -15,7 +15,7 @@ import pytest
 from headwater.core.errors import LostSlotError
 from headwater.enumerators.postgres.slot import ServerView
 from headwater.enumerators.postgres.slot_reading import SlotReading
-from headwater.enumerators.postgres.split import WalSplit, lsn_of
+from headwater.enumerators.postgres.split import LogTable, WalSplit, lsn_of
 from headwater.enumerators.postgres.timeline import end_in, followed
 from headwater.testing.engine import Step
 from local_postgres import LocalPostgres
@@ -152,7 +152,7 @@ def test_what_was_read_and_no_standby_had_is_a_loss_that_counts_its_bytes(pair: 
         table.rows()
 
 
-SPLIT = WalSplit("s", "1", 1, 16_384)
+SPLIT = WalSplit("s", "1", 1, (LogTable(16_384),))
 VIEW = ServerView(
     "1", is_standby=False, timeline=3, flush_lsn=5_000, oldest_xid=1, next_xid=1, database="shop", slot=None
 )

@@ -197,8 +197,7 @@ def _run_audited(
     finally:
         for writer in writers:
             writer.end(lost=True)
-        with psycopg.connect(postgres.conninfo, autocommit=True) as sql:
-            sql.execute(f"SELECT pg_drop_replication_slot('slot_{table.name}')".encode())
+        table.drop_slot(f"slot_{table.name}")
 
 
 def test_a_commit_that_waits_for_a_standby_is_not_taken_for_one_that_a_chunk_has_seen(tmp_path: Path) -> None:

@@ -183,19 +183,6 @@ def test_a_checkpoint_goes_on_with_its_tables_alone(tables: _Tables, of_one: boo
         tables.rows()
 
 
-def test_a_table_more_needs_a_checkpoint_of_its_own(tables: _Tables) -> None:
-    more = f"{tables.one}_more"
-    tables.execute(
-        f"CREATE TABLE {more} (id int PRIMARY KEY)", f"ALTER PUBLICATION pub_{tables.one} ADD TABLE {more}"
-    )
-    tables.restart_with("tables", f"{tables.one},{tables.other},{more}")
-    try:
-        with pytest.raises(SourceError, match="'tables' has not named it before"):
-            tables.rows()
-    finally:
-        tables.execute(f"DROP TABLE {more}")
-
-
 def test_a_logged_batch_of_several_tables_is_never_read_as_one(tables: _Tables) -> None:
     tables.execute(f"INSERT INTO {tables.other} VALUES ('a')")
     assert tables.engine.run(crash_after=Step.LOGGED, in_batch=len(tables.engine.offsets))

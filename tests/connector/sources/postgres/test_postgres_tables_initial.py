@@ -198,14 +198,14 @@ def _run_audited(
             writer.end()
         engine.run()
         for table in tables:
-            assert table.wrong_keys(_of(table, engine.rows)) == []
+            assert table.wrong_keys(audited_rows(table, engine.rows)) == []
     finally:
         for writer in writers:
             writer.end(lost=True)
-        tables[0].execute(f"SELECT pg_drop_replication_slot('{slot}')")
+        tables[0].drop_slot(slot)
 
 
-def _of(table: AuditedTable, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def audited_rows(table: AuditedTable, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the rows of one table as those of a stream of it alone."""
     found = []
     for row in rows:

@@ -15,7 +15,7 @@ from headwater.core.errors import LostSlotError, SourceError
 from headwater.core.source import Boundedness
 from headwater.core.split import SplitRange
 from headwater.enumerators.postgres.slot import ServerView, SlotView, check_kept, check_usable
-from headwater.enumerators.postgres.split import WalSplit, lsn_of, lsn_text
+from headwater.enumerators.postgres.split import LogTable, WalSplit, lsn_of, lsn_text
 from headwater.testing.driving import read_range
 from headwater.testing.making import configured
 from local_postgres import LocalPostgres
@@ -116,7 +116,7 @@ def test_a_slot_that_the_server_gave_up_is_a_loss_that_names_its_reason() -> Non
             table.rows()
 
 
-SPLIT = WalSplit("s", "1", 1, 16_384)
+SPLIT = WalSplit("s", "1", 1, (LogTable(16_384),))
 SLOT = SlotView("s", "pgoutput", "shop", None, 1_000, 900, "reserved", None, None)
 VIEW = ServerView(
     "1", is_standby=False, timeline=1, flush_lsn=5_000, oldest_xid=1, next_xid=1, database="shop", slot=SLOT
