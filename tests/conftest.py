@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from tests.s3_server import S3Server
+
 pytest_plugins = ["tests.cpu_seconds", "tests.workers"]
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -161,6 +163,15 @@ def schema_registry() -> Iterator[LocalRegistry]:
 def postgres() -> Iterator[LocalPostgres]:
     """One PostgreSQL for all tests, each of which makes tables of its own."""
     with LocalPostgres() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def s3() -> Iterator[S3Server]:
+    """An S3 server of a module's tests."""
+    from tests.s3_server import S3Server
+
+    with S3Server() as running:
         yield running
 
 

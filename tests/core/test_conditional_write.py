@@ -14,12 +14,6 @@ from headwater.core.state_location import ObjectStateStore, check_state_store
 from tests.s3_server import S3Server
 
 
-@pytest.fixture(scope="module")
-def s3() -> Iterator[S3Server]:
-    with S3Server() as running:
-        yield running
-
-
 @pytest.fixture
 def clock() -> ManualClock:
     return ManualClock()

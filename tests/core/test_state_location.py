@@ -31,12 +31,6 @@ from headwater.tools.commands.checkpoint_folder import FolderError, LocalFolder
 from tests.s3_server import S3Server
 
 
-@pytest.fixture(scope="module")
-def s3() -> Iterator[S3Server]:
-    with S3Server() as running:
-        yield running
-
-
 @pytest.fixture(params=["memory", "local", "s3"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> StateStore:
     if request.param == "memory":

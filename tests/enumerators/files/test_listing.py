@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -45,12 +45,6 @@ def listed(lister: FileLister) -> list[FileStatus]:
 
 def names(lister: FileLister) -> list[str]:
     return [file.url.rpartition("/in/")[2] for file in listed(lister)]
-
-
-@pytest.fixture(scope="module")
-def s3() -> Iterator[S3Server]:
-    with S3Server() as running:
-        yield running
 
 
 @pytest.fixture(params=["local", "memory", "s3"])

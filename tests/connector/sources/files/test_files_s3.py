@@ -19,12 +19,6 @@ from tests.s3_server import S3Server
 URL = "s3://spark/in"
 
 
-@pytest.fixture(scope="module")
-def s3() -> Iterator[S3Server]:
-    with S3Server() as running:
-        yield running
-
-
 @pytest.fixture
 def fs(s3: S3Server) -> Iterator[Any]:
     fs, _ = open_file_system(URL, s3.storage_options)
