@@ -148,15 +148,9 @@ class RabbitMQ(hw.SimpleSource, hw.Heads, hw.Forgets, hw.FindsTimestamps, hw.Est
     def position_at(self, split: hw.NamedSplit, timestamp_ms: int) -> int:
         """Return where the first chunk begins that was written at this time or later."""
         with self._connected(self._leaders[split.name]) as server:
-            offset = at_time(timestamp_ms)
-            while True:
-                (chunk,) = server.chunks_at([(split.name, offset)])
-                if chunk is None:
-                    return self.head(split)
-                bound = bound_of(chunk)
-                if bound.timestamp_ms >= timestamp_ms:
-                    return min(bound.first, self.head(split))
-                offset = at_offset(bound.end)
+            (chunk,) = server.chunks_at([(split.name, at_time(timestamp_ms))])
+        head = self.head(split)
+        return head if chunk is None else min(bound_of(chunk).first, head)
 
     def read(self, split: hw.NamedSplit, position: int, stop: int | None = None) -> Iterator[hw.Page]:
         """Yield the messages of a range, a chunk a page."""
