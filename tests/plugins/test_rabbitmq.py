@@ -8,6 +8,7 @@ import itertools
 import json
 import random
 import socket
+import struct
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -34,6 +35,7 @@ from headwater.errors import (
 from headwater.plugins import rabbitmq as plugin
 from headwater.plugins import rabbitmq_ends
 from headwater.plugins.rabbitmq import RabbitMQ
+from headwater.plugins.rabbitmq_frames import STATS, Frame, text_of
 from headwater.plugins.rabbitmq_server import RabbitConnection
 from headwater.testing import MicroBatchEngine, read_batch
 from headwater.testing.making import configured
@@ -260,6 +262,31 @@ def test_limits_go_by_rows_and_by_the_bytes_of_the_stream_itself(rabbitmq: Local
         sizes = [len(rows) for rows in engine.sink.values()]
         assert sum(sizes) == 30
         assert max(sizes) == (7 if limit == "maxRowsPerTrigger" else 4)
+
+
+def test_more_chunks_are_read_than_are_on_their_way_at_once(rabbitmq: LocalRabbitMq, name: str) -> None:
+    written = [b"%d" % number for number in range(3 * plugin._CREDIT)]
+    for value in written:
+        publish(rabbitmq, name, [value])
+    assert values(batch(rabbitmq, name)) == written
+
+
+def test_a_leader_that_does_not_tell_its_end_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has a first chunk, and knows of none that is on enough brokers."""
+    told = b"".join(text_of(name) + struct.pack(">q", value) for name, value in TOLD.items())
+    answer = struct.pack(">HHI", STATS, 1, len(TOLD)) + told
+    monkeypatch.setattr(RabbitConnection, "_request", lambda *_: 1)
+
+    def answered(*_: object) -> Frame:
+        return Frame(answer)
+
+    monkeypatch.setattr(RabbitConnection, "_answer", answered)
+    connection = RabbitConnection.__new__(RabbitConnection)
+    with pytest.raises(TransientSourceError, match=r"does not know its end yet.*split orders"):
+        connection.chunk_offsets(["orders"])
+
+
+TOLD = {"first_chunk_id": 0, "committed_chunk_id": -1}
 
 
 def test_a_message_as_large_as_a_frame_is_read(rabbitmq: LocalRabbitMq, name: str) -> None:

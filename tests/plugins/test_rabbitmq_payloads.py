@@ -239,6 +239,21 @@ def test_damaged_bytes_are_an_error_and_never_anything_else(rng: random.Random, 
         assert seed % 2, "a wrong checksum must be noticed"
 
 
+def test_a_chunk_that_holds_another_number_of_messages_than_it_says_is_damaged() -> None:
+    messages = [bytes(AMQPMessage(body=b"a"))] * 3
+    for entries, says in ((map(alone, messages), 4), ([packed(messages, 0)], 2)):
+        with pytest.raises(ValueError, match="does not hold what it says"):
+            added(chunk_of(list(entries), says))
+
+
+@pytest.mark.parametrize("front", [b"\x00\x53\x70\xd0\x7f\xff\xff\xff", b"\x00\x53\x72\xc1\xff"])
+def test_a_section_that_says_it_is_longer_than_its_message_ends_in_it(front: bytes) -> None:
+    usual = alone(bytes(AMQPMessage(body=b"usual")))
+    for entries in ([alone(front)], [alone(front), usual], [usual, alone(front + b"\x00"), usual]):
+        with pytest.raises(ValueError, match="cut off"):
+            payloads(messages_of(added(chunk_of(entries, len(entries)))))
+
+
 def test_a_pack_that_grows_beyond_the_bound_is_refused() -> None:
     bomb = struct.pack(">BHII", 0x80 | 1 << 4, 1, (1 << 28) + 1, 4) + b"abcd"
     with pytest.raises(ValueError, match="256 MiB are the most"):
