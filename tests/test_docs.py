@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
+import headwater
+
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md")), ROOT / "benchmarks" / "README.md"]
 COLUMNS = 110
@@ -53,6 +55,15 @@ def test_every_test_that_is_named_exists() -> None:
         for file, name, rest in re.findall(test, page.read_text())
         if not any(there.startswith(name) if rest else there == name for there in _tests(file))
     )
+
+
+def test_the_image_for_kubernetes_has_one_spark_and_the_wheel_of_this_version() -> None:
+    page = (ROOT / "docs" / "platforms.md").read_text()
+    versions = re.findall(r"(?:FROM apache/spark:|pyspark==)(\d+\.\d+\.\d+)", page)
+    assert len(versions) == 2
+    assert len(set(versions)) == 1
+    wheels = re.findall(r"headwater-(.*?)-py3-none-any\.whl", page)
+    assert set(wheels) == {headwater.__version__}
 
 
 def test_lines_are_not_too_long() -> None:
