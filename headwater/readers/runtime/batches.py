@@ -84,9 +84,9 @@ def write_batches(batches: Sequence[pa.RecordBatch]) -> bytes:
     return sink.getvalue().to_pybytes()
 
 
-def read_batches(stream: bytes) -> list[pa.RecordBatch]:
+def read_batches(stream: bytes | memoryview) -> list[pa.RecordBatch]:
     """Return the batches that `write_batches` wrote. They share the memory of ``stream``."""
     if not stream:
         return []
-    with pa.ipc.open_stream(stream) as reader:
+    with pa.ipc.open_stream(pa.py_buffer(stream)) as reader:
         return list(reader)

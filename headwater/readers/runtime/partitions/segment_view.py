@@ -37,7 +37,7 @@ class SegmentRecord:
 
     kind: str
     attempt: str
-    body: bytes = b""
+    body: bytes | memoryview = b""
 
     def encode(self) -> bytes:
         """Return the object, unlike that of any other record."""
@@ -49,7 +49,7 @@ class SegmentRecord:
             "id": uuid.uuid4().hex,
             "bytes": len(self.body),
         }
-        return dumps(head).encode() + b"\n" + self.body
+        return b"".join([dumps(head).encode(), b"\n", self.body])
 
     @classmethod
     def decode(cls, data: bytes, name: str) -> SegmentRecord:
@@ -58,9 +58,11 @@ class SegmentRecord:
         Raises:
             StateLocationError: it is damaged.
         """
-        line, _, body = data.partition(b"\n")
+        end = data.find(b"\n")
+        # A view: a body is megabytes.
+        body = memoryview(data)[end + 1 :]
         try:
-            head: dict[str, Any] = json.loads(line)
+            head: dict[str, Any] = json.loads(data[:end])
             record = cls(head["kind"], head["attempt"], body)
             whole = len(body) == head["bytes"]
         except (ValueError, KeyError, TypeError) as error:
