@@ -31,8 +31,7 @@ from headwater.readers.files.line_format import LineFormat
 from headwater.readers.files.lines import Bytes
 from headwater.readers.files.settings import ReadSettings, is_metadata
 from headwater.readers.formats.columns.row_arrays import without_rows
-from headwater.readers.formats.csv import layout as L
-from headwater.readers.formats.csv.csv_decoder import CsvDecoder
+from headwater.readers.formats.csv.csv_decoder import CsvDecoder, is_fatal
 from headwater.readers.formats.format import BadValues, FormatOptions
 
 _Key: TypeAlias = tuple[pa.Schema, tuple[str, ...] | None, str]
@@ -243,7 +242,7 @@ class CsvFormat(LineFormat):
         if bad is None:
             yield batch
             return
-        fatal = np.flatnonzero(bad.reasons >= L.REASON_FATAL)
+        fatal = np.flatnonzero(is_fatal(bad.reasons))
         if not len(fatal) or self.quarantine is not None:
             yield from self._without_bad(batch, bad, records, file, start)
             return
@@ -270,14 +269,14 @@ class CsvFormat(LineFormat):
             yield batch
             return
         name = self._options().rescued_column
+        assert self._last is not None, "its decoder has made the batch"
         if name is not None:
             # Without the column of corrupt records, which is not there then.
             part = records.only(bad.rows).spans
-            assert self._last is not None, "its decoder has made the batch"
             yield batch.append_column(name, self._last.rescue.column(batch, bad.rows, part))
             return
         block_start = start + int(records.places[0] - records.spans.starts[0])
-        self._bad.take(bad, records.spans, file, block_start, CsvDecoder.reason_of)
+        self._bad.take(bad, records.spans, file, block_start, self._last.decoder.reason)
         good: pa.RecordBatch | None = without_rows(batch, [bad.rows]) if self._bad.are_dropped else batch
         if good is not None:
             yield good

@@ -15,8 +15,7 @@ from headwater.readers.files.file_format import UnreadableRestError
 from headwater.readers.files.line_format import LONGEST_LINE_BYTES
 from headwater.readers.files.lines import UTF_8, Bytes, LineSettings
 from headwater.readers.formats.columns.kernel_runs import BEHIND
-from headwater.readers.formats.csv import layout as L
-from headwater.readers.formats.csv.csv_decoder import CsvDecoder
+from headwater.readers.formats.csv.csv_decoder import CsvDecoder, is_fatal
 from headwater.readers.formats.csv.csv_settings import CsvDialect
 from headwater.readers.formats.format import BadValues, FormatOptions
 from headwater.readers.kernels.arrays import ByteArray
@@ -166,7 +165,7 @@ def _first_values(
 ) -> tuple[list[str] | None, int]:
     decoder = CsvDecoder(pa.schema([]), FormatOptions(), dialect, line_separator)
     part = decoder.append_stream(data, start, stop, last=last, most=1)
-    fatal = [] if part.bad is None else part.bad.reasons[part.bad.reasons >= L.REASON_FATAL].tolist()
+    fatal = [] if part.bad is None else part.bad.reasons[is_fatal(part.bad.reasons)].tolist()
     if fatal:
         raise UnreadableRestError(
             f"the first record of the file {CsvDecoder.reason_of(fatal[0])}",

@@ -75,9 +75,9 @@ class _EnvelopeDecoder(ValueDecoder):
         self._rows += len(spans.sizes)
         return bad
 
-    def reason(self, code: int) -> str:
+    def reason(self, code: int, row: int | None = None) -> str:
         if code != _NO_ENVELOPE:
-            return self._inner.reason(code)
+            return self._inner.reason(code, row)
         return (
             "is not an envelope of Debezium: it has no 'op'. What the transform ExtractNewRecordState has "
             "unwrapped is of the format json"

@@ -203,8 +203,14 @@ class ValueDecoder(ABC):
         return spans.sizes < 0
 
     @abstractmethod
-    def reason(self, code: int) -> str:
-        """Return why a value is bad, as the end of a sentence: "is not JSON"."""
+    def reason(self, code: int, row: int | None = None) -> str:
+        """Return why a value is bad, as the end of a sentence: "is not JSON".
+
+        Args:
+            code: of the reason.
+            row: the number of the value in the last `append`, whose bytes are still there: then the text
+                may be named that is bad.
+        """
 
     @abstractmethod
     def finish(self) -> Sequence[pa.Array[Any]]:

@@ -87,7 +87,7 @@ class DecodingEmitter(RecordEmitter[EpochRecord, Any, Any]):
 
     def _write(self, bad: BadValues, spans: Spans, state: SplitState[Any, Any], files: BadRowFiles) -> None:
         for row, code in zip(bad.rows.tolist(), bad.reasons.tolist(), strict=True):
-            files.add(state, row, self._decoder.reason(code), spans.value(row))
+            files.add(state, row, self._decoder.reason(code, row), spans.value(row))
         files.write(state)
 
     def _value_columns(self, columns: list[pa.Array[Any]], spans: Spans) -> list[pa.Array[Any]]:
@@ -100,10 +100,11 @@ class DecodingEmitter(RecordEmitter[EpochRecord, Any, Any]):
         return columns if is_spread(name) else [rows.column(name)]
 
     def _refusal(self, bad: BadValues, state: SplitState[Any, Any]) -> CorruptRecordError:
+        row = int(bad.rows[0])
         return CorruptRecordError(
-            f"{self._column!r} of row {bad.rows[0]}, counted from the position, "
-            f"{self._decoder.reason(int(bad.reasons[0]))}. Option 'mode' is FAILFAST: PERMISSIVE makes nulls "
-            "of it, DROPMALFORMED leaves the row out, and option 'badRecordsPath' puts it into a file",
+            f"{self._column!r} of row {row}, counted from the position, "
+            f"{self._decoder.reason(int(bad.reasons[0]), row)}. Option 'mode' is FAILFAST: PERMISSIVE makes "
+            "nulls of it, DROPMALFORMED leaves the row out, and option 'badRecordsPath' puts it into a file",
             source=self._source,
             split=state.split.split_id,
             position=state.position,

@@ -41,7 +41,7 @@ class _TextDecoder(ValueDecoder):
     def append(self, spans: Spans) -> None:
         self._parts.append(_strings(spans))
 
-    def reason(self, code: int) -> str:
+    def reason(self, code: int, row: int | None = None) -> str:
         raise AssertionError("no text is bad")
 
     def finish(self) -> Sequence[pa.Array[Any]]:

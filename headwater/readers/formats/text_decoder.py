@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from headwater.readers.formats import misfits
 from headwater.readers.formats.columns import layout
 from headwater.readers.formats.columns.kernel_runs import run_kernel, value_addresses
 from headwater.readers.formats.columns.table import ColumnTable
@@ -42,12 +43,15 @@ class TextDecoder(ValueDecoder):
         self._table = ColumnTable(columns)
         self._order = [columns.index(field) for field in schema]
         self._state = np.zeros(layout.STATE_FIELDS, np.int64)
+        self._last: Spans | None = None
+        self._told: dict[int, str] = {}
         self._zones = KnownZones(options.time_zone, self._state)
         self._patterns = TimePatterns(options, self._state)
         self._answers: dict[int, Callable[[int], None]] = {layout.STOP_ZONE: self._zones.add_unknown}
 
     def append(self, spans: Spans) -> BadValues | None:
         """Decode values; see `ValueDecoder.append`."""
+        self._last = spans
         count = len(spans.sizes)
         sizes = np.ascontiguousarray(spans.sizes, np.int64)
         # Both stay alive until the kernel is done.
@@ -63,6 +67,12 @@ class TextDecoder(ValueDecoder):
         """Return the rows since the last call as columns."""
         columns = self._table.finish()
         return [columns[at] for at in self._order]
+
+    def _field(self, node: int) -> str:
+        """Return what is said of values that do not fit a field."""
+        if node not in self._told:
+            self._told[node] = misfits.named(*self._table.field(node))
+        return self._told[node]
 
     def _run(
         self, starts: Callable[[], int], sizes: int, count: int, rows: Int64Array, reasons: Int64Array

@@ -197,8 +197,8 @@ class BehindHeader(ValueDecoder):
         # A value without a header is bad, and no null.
         return np.where(behind.bad == 0, self._inner.nulls(behind.spans), False)
 
-    def reason(self, code: int) -> str:
-        return self._reasons.reason(code) if code < 0 else self._inner.reason(code)
+    def reason(self, code: int, row: int | None = None) -> str:
+        return self._reasons.reason(code) if code < 0 else self._inner.reason(code, row)
 
     def finish(self) -> Sequence[pa.Array[Any]]:
         columns = list(self._inner.finish())

@@ -188,7 +188,7 @@ class DecodedColumns:
 
     def _refusal(self, run: RecordRun, part: str, bad: BadValues) -> CorruptRecordError:
         offset = int(run.offsets[bad.rows[0]])
-        reason = self._decoders[part].reason(int(bad.reasons[0]))
+        reason = self._decoders[part].reason(int(bad.reasons[0]), int(bad.rows[0]))
         option = "mode" if part == "value" else "keyMode"
         return CorruptRecordError(
             f"the {part} of the record at offset {offset} of topic {run.split.topic!r}, partition "
@@ -203,7 +203,7 @@ class DecodedColumns:
         reasons: dict[int, list[str]] = {}
         for part, bad in bad_values.items():
             for row, code in zip(bad.rows.tolist(), bad.reasons.tolist(), strict=True):
-                reasons.setdefault(row, []).append(f"the {part} {self._decoders[part].reason(code)}")
+                reasons.setdefault(row, []).append(f"the {part} {self._decoders[part].reason(code, row)}")
         for row in sorted(reasons):
             values = {part: spans.value(row) for part, spans in run.spans.items()}
             record = BadRecord(

@@ -41,7 +41,7 @@ class _NumberDecoder(ValueDecoder):
         self._texts += [None if value is None else value.decode("utf-8", "replace") for value in values]
         return BadValues(np.array(bad, np.int64), np.full(len(bad), 7, np.int64)) if bad else None
 
-    def reason(self, code: int) -> str:
+    def reason(self, code: int, row: int | None = None) -> str:
         assert code == 7
         return "is no number"
 

@@ -116,7 +116,7 @@ class AvroDecoder(ValueDecoder):
         """
         return int(self._frames[layout.FRAME_LEFT]), int(self._frames[layout.FRAME_BEGIN])
 
-    def reason(self, code: int) -> str:
+    def reason(self, code: int, row: int | None = None) -> str:
         if code < layout.REASONS_OF_PROGRAMS:
             return layout.REASONS[code]
         return list(self._codes)[code - layout.REASONS_OF_PROGRAMS]

@@ -88,6 +88,7 @@ class ColumnTable:
         self._last_of_keys = last_of_keys
         described = list(_level_by_level(pa.struct(fields)))
         self._types = [node.type for node in described]
+        self._own_names = [node.name for node in described]
         self.nodes: Int64Array = np.zeros((len(described), layout.NODE_FIELDS), np.int64)
         self._names = _name_bytes([node.name for node in described])
         for at, node in enumerate(described):
@@ -130,6 +131,23 @@ class ColumnTable:
     def rows(self) -> int:
         """How many rows are filled."""
         return int(self.nodes[_ROOT, layout.NODE_ENTRIES])
+
+    def field(self, node: int) -> tuple[str, pa.DataType]:
+        """Return the path of a field, such as ``address.zip`` or ``prices[]``, and its type."""
+        path = ""
+        at = node
+        while at != _ROOT:
+            above = self._parents[at]
+            if self._codes[above] == layout.TYPE_STRUCT and not self._is_entry(above):
+                path = f".{self._own_names[at]}{path}"
+            elif not self._is_entry(at):
+                path = f"[]{path}"
+            at = above
+        return path.removeprefix("."), self._types[node]
+
+    def _is_entry(self, node: int) -> bool:
+        """Whether a node stands for the pairs of a map."""
+        return node != _ROOT and self._codes[self._parents[node]] == layout.TYPE_MAP
 
     def make_room(self, rows: int, size: int) -> None:
         """Make room for more rows, and some for their bytes: the kernel makes more where it has to.

@@ -6,14 +6,16 @@ import ctypes
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
+from headwater.readers.formats import misfits
 from headwater.readers.formats.csv import layout
 from headwater.readers.formats.csv.csv_settings import CsvDialect
 from headwater.readers.formats.csv.kernel_options import KernelOptions
 from headwater.readers.formats.format import BadValues, FormatOptions, Spans
 from headwater.readers.formats.text_decoder import TextDecoder
-from headwater.readers.kernels.arrays import ByteArray, address
+from headwater.readers.kernels.arrays import ByteArray, Int64Array, address
 from headwater.readers.kernels.cache import Kernel
 
 KERNEL: Final = Kernel(
@@ -25,7 +27,6 @@ STREAM_ROWS: Final = 8_192
 _LEAST_SCRATCH: Final = 1 << 16
 
 _REASONS: Final = {
-    layout.REASON_MISMATCH: "has a value that does not fit the type of its column",
     layout.REASON_COLUMNS: "has more or fewer values than there are columns",
     layout.REASON_NOTHING: "has no values: it is empty or a comment",
     layout.REASON_MOST_COLUMNS: "has more values than option 'maxColumns' allows",
@@ -135,9 +136,16 @@ class CsvDecoder(TextDecoder):
             for at, size in tokens
         ]
 
-    def reason(self, code: int) -> str:
+    def reason(self, code: int, row: int | None = None) -> str:
         """Return why a record is bad."""
-        return self.reason_of(code)
+        if misfits.reason_of(code) != layout.REASON_MISMATCH:
+            return self.reason_of(code)
+        value = None if row is None or self._last is None else self._last.value(row)
+        size, place = divmod(misfits.place_of(code), 1 << layout.PLACE_BITS)
+        text = None
+        if value is not None and place:
+            text = value[place - 1 : place - 1 + size].decode("utf-8", "replace")
+        return misfits.told(self._field(misfits.node_of(code)), text)
 
     @staticmethod
     def reason_of(code: int) -> str:
@@ -160,3 +168,8 @@ class CsvDecoder(TextDecoder):
     def _point_to_scratch(self) -> None:
         self._state[layout.SCRATCH] = address(self._scratch)
         self._state[layout.SCRATCH_SIZE] = self._scratch.size
+
+
+def is_fatal(reasons: Int64Array) -> npt.NDArray[np.bool_]:
+    """Return of which records nothing at all can be made."""
+    return (reasons & ((1 << layout.REASON_BITS) - 1)) >= layout.REASON_FATAL

@@ -180,6 +180,13 @@ STOP_MORE_SCRATCH = 5
 """The scratch is too small. The row in hand was taken back."""
 
 REASON_MISMATCH = 1
+REASON_BITS = 8
+"""Behind the bits of the reason `REASON_MISMATCH` is the number of the node; then, of a value that is decoded
+alone, where its text begins, counted from 1, and how long it is. Both are 0 if it is no part of the value."""
+REASON_AND_NODE_BITS = 28
+PLACE_BITS = 20
+MOST_PLACE = (1 << PLACE_BITS) - 1
+MOST_TEXT = 255
 REASON_COLUMNS = 2
 REASON_NOTHING = 3
 REASON_FATAL = 16

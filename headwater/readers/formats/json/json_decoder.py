@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from headwater.readers.formats import misfits
 from headwater.readers.formats.columns import layout as columns
 from headwater.readers.formats.format import BadValues, FormatOptions, Spans
 from headwater.readers.formats.json import layout
@@ -29,7 +30,6 @@ _SPECIAL_NAME: Final = re.compile(r'["\\\x00-\x1f]')
 
 _REASONS: Final = {
     layout.REASON_NOT_JSON: "is not JSON",
-    layout.REASON_MISMATCH: "has a field whose value does not fit the type of its column",
     layout.REASON_NOT_AN_OBJECT: "is not a JSON object",
 }
 
@@ -89,9 +89,13 @@ class JsonDecoder(TextDecoder):
         """Return which values are null or blank: `from_json` makes a null of both."""
         return (spans.sizes < 0) | _are_blank(spans)
 
-    def reason(self, code: int) -> str:
+    def reason(self, code: int, row: int | None = None) -> str:
         """Return why a value is bad."""
-        return _REASONS[code]
+        if misfits.reason_of(code) != layout.REASON_MISMATCH:
+            return _REASONS[code]
+        value = None if row is None or self._last is None else self._last.value(row)
+        text = None if value is None else misfits.json_text(value, misfits.place_of(code))
+        return misfits.told(self._field(misfits.node_of(code)), text)
 
 
 def _are_blank(spans: Spans) -> npt.NDArray[np.bool_]:

@@ -51,6 +51,8 @@ STATE_TEXT = 37
 """The address of the first byte that such a place is noted for."""
 STATE_SOURCE = 38
 """The address from which places count."""
+STATE_MISFIT = 39
+"""The address of the first text of the current row that does not fit its column."""
 
 SCRATCH_BYTES = 1 << 16
 LEVEL_BYTES = 256
@@ -87,6 +89,9 @@ FRAME_BYTES = 72
 REASON_NOT_JSON = 1
 REASON_MISMATCH = 2
 REASON_NOT_AN_OBJECT = 3
+REASON_BITS = 8
+"""Behind the bits of the reason `REASON_MISMATCH` are the number of the node, and where the text begins."""
+REASON_AND_NODE_BITS = 28
 
 
 ALLOW_COMMENTS = 1

@@ -75,7 +75,7 @@ class ProtobufDecoder(ValueDecoder):
         count = int(self._state[table.STATE_BAD])
         return BadValues(bad[0, :count], bad[1, :count]) if count else None
 
-    def reason(self, code: int) -> str:
+    def reason(self, code: int, row: int | None = None) -> str:
         """Return why a value is bad: see `ValueDecoder.reason`."""
         return _REASONS[code]
 

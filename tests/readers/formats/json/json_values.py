@@ -52,7 +52,7 @@ def decode(
         for row in range(len(values))
     ]
     bad = {} if found is None else dict(zip(found.rows.tolist(), found.reasons.tolist(), strict=True))
-    return Decoded(rows, {row: decoder.reason(code) for row, code in bad.items()})
+    return Decoded(rows, {row: decoder.reason(code, row) for row, code in bad.items()})
 
 
 def plain(column: pa.Array[Any]) -> list[Any]:

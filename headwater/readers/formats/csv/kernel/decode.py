@@ -75,7 +75,7 @@ def _row(nodes: int, state: int, outcome: int) -> tuple[int, int]:
             if status == STOPPED:
                 return int64(STOPPED), int64(0)
             if status == MISMATCH and reason == 0:
-                reason = int64(L.REASON_MISMATCH)
+                reason = int64(L.REASON_MISMATCH) | ((1 + i) << L.REASON_BITS)
             token += L.TOKEN_BYTES
     return _corrupt(nodes, state, reason), reason
 
@@ -140,8 +140,22 @@ def _decode_values(
             truncate(nodes, nodes, filled)
             return i
         if reason != 0:
+            if reason >> L.REASON_BITS != 0:
+                reason |= _place(state, at, reason >> L.REASON_BITS)
             _note_bad(state, rows, reasons, i, reason)
     return count
+
+
+@called
+def _place(state: int, at: int, node: int) -> int:
+    """Return where the text of a column stands in the value, as reasons have it."""
+    token = get(state, L.TOKENS) + (node - 1) * L.TOKEN_BYTES
+    begin = load_int64(token)
+    place = begin - at + 1
+    if begin < at or begin > get(state, L.END) or place > L.MOST_PLACE:
+        return int64(0)
+    size = min(load_int64(token + 8), L.MOST_TEXT)
+    return (place | (size << L.PLACE_BITS)) << L.REASON_AND_NODE_BITS
 
 
 @called

@@ -93,6 +93,8 @@ def decode(
             return i
         reason = get(state, L.STATE_REASON)
         if reason != 0:
+            if reason >> L.REASON_BITS != 0:
+                reason |= (get(state, L.STATE_MISFIT) - get(starts, i)) << L.REASON_AND_NODE_BITS
             bad = get(state, T.STATE_BAD)
             put(rows, bad, i)
             put(reasons, bad, reason)

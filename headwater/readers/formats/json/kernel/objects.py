@@ -184,8 +184,10 @@ def put_object(nodes: int, at: int, end: int, state: int) -> int:
                     else:
                         status, at = put_scalar(nodes, node, entry, at, end, state, depth + 1)
                     if status == MISMATCH:
-                        if not rescues:
-                            put(state, L.STATE_REASON, L.REASON_MISMATCH)
+                        if not rescues and get(state, L.STATE_REASON) == 0:
+                            number = (node - nodes) // NODE_BYTES
+                            put(state, L.STATE_REASON, L.REASON_MISMATCH | (number << L.REASON_BITS))
+                            put(state, L.STATE_MISFIT, begin)
                         at = skip_value(at, end, levels, depth + 1)
                         # Lists and maps around it are nulls as a whole, up to the next struct.
                         while at != 0 and kind != T.TYPE_STRUCT:
