@@ -9,14 +9,17 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import psycopg
 import pyspark
 import pytest
 from pyarrow import parquet
 
 from local_kafka import LocalKafka
+from local_postgres import LocalPostgres
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
@@ -155,13 +158,66 @@ def test_changes_of_debezium_become_slowly_changing_dimensions_of_both_types(
             "/tmp/headwater-auto-cdc": str(tmp_path),
         },
     )
+    with steps_of(project, spark_connect, tmp_path) as ask:
+        now, history = ask()
+        assert now == [[1, "Anne"], [2, "Ben"]]
+        assert history == [[1, "Anne", False, True], [2, "Ben", False, True]]
+        produce_changes(kafka, topic, [("u", (1, "Anne"), (1, "Anna")), ("d", (2, "Ben"), None)])
+        now, history = ask()
+        assert now == [[1, "Anna"]]
+        assert history == [[1, "Anne", False, False], [1, "Anna", False, True], [2, "Ben", False, False]]
+
+
+def test_a_table_of_postgresql_becomes_slowly_changing_dimensions_of_both_types(
+    spark_connect: str, postgres: LocalPostgres, topic: str, tmp_path: Path
+) -> None:
+    name = topic.replace("-", "_")[-50:].lstrip("_")
+    project = copied(
+        "pipeline_postgres",
+        tmp_path,
+        {
+            "/tmp/headwater-postgres": str(tmp_path),
+            "public.customers": name,
+            "hw_customers": name,
+            "postgresql://localhost/shop": postgres.conninfo,
+        },
+    )
+    with psycopg.connect(postgres.conninfo, autocommit=True) as shop:
+        shop.execute(f"CREATE TABLE {name} (id bigint PRIMARY KEY, name text)")
+        shop.execute(f"INSERT INTO {name} VALUES (1, 'Anne'), (2, 'Ben')")
+        with steps_of(project, spark_connect, tmp_path) as ask:
+            now, history = ask()
+            assert now == [[1, "Anne"], [2, "Ben"]]
+            assert history == [[1, "Anne", False, True], [2, "Ben", False, True]]
+            # Of two changes in one transaction the later one counts, and both are in the history.
+            with shop.transaction():
+                shop.execute(f"UPDATE {name} SET name = 'Ann' WHERE id = 1")
+                shop.execute(f"UPDATE {name} SET name = 'Anna' WHERE id = 1")
+                shop.execute(f"DELETE FROM {name} WHERE id = 2")
+            now, history = ask()
+            assert now == [[1, "Anna"]]
+            assert history == [
+                [1, "Anne", False, False],
+                [1, "Ann", False, False],
+                [1, "Anna", False, True],
+                [2, "Ben", False, False],
+            ]
+        for kind in (1, 2):
+            shop.execute("SELECT pg_drop_replication_slot(%s)", [f"{name}_{kind}"])
+        shop.execute(f"DROP PUBLICATION {name}")
+        shop.execute(f"DROP TABLE {name}")
+
+
+@contextmanager
+def steps_of(project: Path, remote: str, folder: Path) -> Iterator[Callable[[], Any]]:
+    """Lend a function that runs a pipeline once more, in one session, and returns the answers."""
     job = {
         "spec": str(project / "spark-pipeline.yml"),
-        "remote": spark_connect,
+        "remote": remote,
         "conf": {"spark.sql.catalog.lake": MEMORY},
         "queries": QUERIES,
     }
-    log = tmp_path / "steps.log"
+    log = folder / "steps.log"
     with (
         log.open("w") as errors,
         subprocess.Popen(
@@ -172,21 +228,13 @@ def test_changes_of_debezium_become_slowly_changing_dimensions_of_both_types(
             text=True,
         ) as steps,
     ):
-        assert steps.stdin is not None
-        assert steps.stdout is not None
         try:
-            now, history = ask(steps, log)
-            assert now == [[1, "Anne"], [2, "Ben"]]
-            assert history == [[1, "Anne", False, True], [2, "Ben", False, True]]
-            produce_changes(kafka, topic, [("u", (1, "Anne"), (1, "Anna")), ("d", (2, "Ben"), None)])
-            now, history = ask(steps, log)
-            assert now == [[1, "Anna"]]
-            assert history == [[1, "Anne", False, False], [1, "Anna", False, True], [2, "Ben", False, False]]
+            yield functools.partial(asked, steps, log)
         finally:
             steps.kill()
 
 
-def ask(steps: subprocess.Popen[str], log: Path) -> Any:
+def asked(steps: subprocess.Popen[str], log: Path) -> Any:
     """Run the pipeline once more; return the answers."""
     assert steps.stdin is not None
     assert steps.stdout is not None
