@@ -47,6 +47,7 @@ class Numbers:
     ends_of_input: int = 0
     returned: list[NumberSplit] = field(default_factory=list)
     before_look: Callable[[], None] = lambda: None
+    gauges: Mapping[str, int] = field(default_factory=dict)
 
 
 class NumberEnumerator(PlannedSplitEnumerator[NumberSplit, int]):
@@ -105,6 +106,9 @@ class NumberEnumerator(PlannedSplitEnumerator[NumberSplit, int]):
 
     def heads(self) -> Mapping[SplitPath, int]:
         return self._heads
+
+    def gauges(self) -> Mapping[str, int]:
+        return self._outside.gauges
 
     def snapshot_state(self) -> JsonValue:
         return {"looks": 0}

@@ -13,7 +13,7 @@ from headwater.connector.planned.admission import ReadLimits
 from headwater.connector.planned.coordinator import PlannedCoordinator
 from headwater.connector.planned.planning import PlanningHints
 from headwater.core.clock import ManualClock
-from headwater.core.errors import DeadlineError, OffsetError, SourceError, TransientSourceError
+from headwater.core.errors import ContractError, DeadlineError, OffsetError, SourceError, TransientSourceError
 from headwater.core.jsons import JsonObject
 from headwater.core.losses import NO_LOSSES, LostRange
 from headwater.core.retry import Backoff
@@ -486,6 +486,33 @@ def test_progress_says_what_tasks_have_read_and_how_often_the_outside_was_asked_
     metrics: Any = latest["metrics"]
     assert (metrics["numBytesIn"], metrics["planningRetries"]) == (read_bytes, 2)
     assert read_bytes > 0
+
+
+def test_gauges_of_any_source_are_reported_and_its_lag_is_over_where_a_batch_leaves_nothing(
+    harness: Harness,
+) -> None:
+    snapshot = {"numSnapshotSplitsFinished": 2, "numSnapshotSplitsRemaining": 3, "retainedBytes": 70}
+    harness.outside.heads["a"] = 9
+    harness.outside.gauges = {**snapshot, "lagTime": 400}
+    coordinator = harness.coordinator(max_rows=5)
+    offset = coordinator.initial_offset()
+    ages = []
+    for _ in range(2):
+        offset = logged(coordinator.plan_next(offset, limited=True))
+        report = coordinator.latest() or {}
+        metrics: Any = report["metrics"]
+        assert metrics.items() >= snapshot.items()
+        ages.append(metrics["lagTime"])
+        assert "unit" not in report, "positions of this source count numbers"
+    assert ages == [400, 0]
+
+
+def test_an_enumerator_has_no_gauges_but_those_that_are_declared(harness: Harness) -> None:
+    harness.outside.heads["a"] = 9
+    harness.outside.gauges = {"chunks": 3}
+    coordinator = harness.coordinator()
+    with pytest.raises(ContractError, match="gauges: 'chunks' is no gauge that is declared"):
+        coordinator.plan_next(coordinator.initial_offset(), limited=True)
 
 
 def test_a_source_is_idle_from_the_last_batch_that_had_rows(harness: Harness) -> None:

@@ -13,7 +13,9 @@ import pytest
 from pyspark.sql import Row, SparkSession, functions
 
 import headwater as hw
+from headwater.connector.spark.lag import SnapshotProgress, query_lag
 from local_postgres import LocalPostgres
+from tests.connector.sources.postgres.changes import changed_table
 from tests.patience import PATIENCE_S
 
 CREATE = """
@@ -197,3 +199,33 @@ def test_the_changes_of_several_tables_are_one_stream_whose_rows_are_read_as_map
     carts = rows.where("_table = 'public.carts'").select("_op", row["id"].cast("long").alias("id"))
     assert carts.collect() == [Row(_op="c", id=1)]
     database.execute("SELECT pg_drop_replication_slot('slot_several')")
+
+
+def test_the_progress_of_a_stream_tells_chunks_lag_and_what_the_server_keeps(
+    spark: SparkSession, postgres: LocalPostgres, tmp_path: Path
+) -> None:
+    with changed_table(postgres, "progress_of_a_stream", "id int PRIMARY KEY, s text") as table:
+        table.execute(
+            f"INSERT INTO {table.name} SELECT g, 'x' FROM generate_series(1, 50) g", f"ANALYZE {table.name}"
+        )
+        rows = hw.read_stream.postgres(
+            spark,
+            url=postgres.conninfo,
+            table=table.name,
+            slot=f"slot_{table.name}",
+            publication=f"pub_{table.name}",
+            create_publication=True,
+            starting_position="initial",
+            state_location=str(tmp_path / "state"),
+            chunk_rows=10,
+        )
+        writer = rows.writeStream.format("noop").option("checkpointLocation", str(tmp_path / "checkpoint"))
+        query = writer.trigger(availableNow=True).start()
+        assert query.awaitTermination(PATIENCE_S)
+        found = [query_lag(progress) for progress in query.recentProgress]
+    told = [lag for lag in found if lag is not None]
+    assert {lag.unit for lag in told} == {"bytes"}
+    assert told[0].snapshot == SnapshotProgress(0, 5, 0)
+    assert told[-1].snapshot == SnapshotProgress(5, 0, 50)
+    assert (told[-1].total, told[-1].metrics["lagTime"]) == (0, 0)
+    assert all(lag.metrics["retainedBytes"] > 0 for lag in told)
