@@ -27,6 +27,8 @@ MESSAGE_BYTES = 12
 """So many come on top of each message."""
 MOST_CHUNKS = 65_535
 """So many chunks can be asked for at once."""
+NO_PUBLISHER = 18
+"""The code of an answer: of one that was declared before the leader moved."""
 SLOT = 0
 """Of the one publisher or subscription that a connection has at a time."""
 
@@ -100,10 +102,14 @@ class StreamClient(Client):
         await self._publish(stream, frames, len(packed))
 
     async def _publish(self, stream: str, frames: Iterable[schema.Frame], count: int) -> None:
-        """Send frames with so many entries, and wait for as many answers."""
+        """Send frames with so many entries, and wait for as many answers.
+
+        A broker that has just started may say that the leader is there, and then move it.
+        """
         await self.wait_for_leader(stream)
         left = count
         refused: list[schema.PublishingError] = []
+        moved: list[schema.MetadataUpdate] = []
         is_done = asyncio.Event()
 
         def count_down(answers: Sequence[Any]) -> None:
@@ -116,6 +122,11 @@ class StreamClient(Client):
             refused.extend(frame.errors)
             count_down(frame.errors)
 
+        def leave(frame: schema.MetadataUpdate) -> None:
+            moved.append(frame)
+            is_done.set()
+
+        self.add_handler(schema.MetadataUpdate, leave, "leave")
         self.add_handler(schema.PublishConfirm, lambda frame: count_down(frame.publishing_ids), "confirm")
         self.add_handler(schema.PublishError, refuse, "refuse")
         await self.answer(self.declare_publisher(stream, None, SLOT))
@@ -126,6 +137,8 @@ class StreamClient(Client):
                 await self.send_frame(frame)
         async with asyncio.timeout(TIMEOUT_S):
             await self.answer(_wait(is_done))
+        if moved or any(each.response_code == NO_PUBLISHER for each in refused):
+            raise ConnectionResetError(f"the leader of {stream} has moved")
         if refused:
             raise RuntimeError(f"the broker did not take {len(refused)} messages of {stream}: {refused[0]}")
         await self.answer(self.delete_publisher(SLOT))

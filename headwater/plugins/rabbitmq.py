@@ -121,11 +121,16 @@ class RabbitMQ(hw.SimpleSource, hw.Heads, hw.Forgets, hw.FindsTimestamps, hw.Est
                     "the other",
                     option="streams",
                 )
-            if leaders[name] is None and not partitions:
+            if leaders[name] is None and partitions is None:
                 raise hw.errors.UnknownSplitError(
                     f"there is no stream or super stream {name!r} in virtual host "
                     f"{self._settings.virtual_host!r}: create it",
                     source=self.name,
+                )
+            if leaders[name] is None and not partitions:
+                # So it is for a moment when a broker has started.
+                raise hw.TransientSourceError(
+                    f"super stream {name!r} has no partitions now", source=self.name
                 )
             streams += partitions or [name]
         more = [each for each in dict.fromkeys(streams) if each not in leaders]

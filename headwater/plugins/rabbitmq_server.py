@@ -150,10 +150,10 @@ class RabbitConnection:
             found[stream] = brokers[leader] if code == OK else None
         return found
 
-    def partitions(self, super_stream: str) -> list[str]:
-        """Return the streams of a super stream; none if there is no such one."""
+    def partitions(self, super_stream: str) -> list[str] | None:
+        """Return the streams of a super stream. None: there is no such one."""
         answer = self.ask(PARTITIONS, text_of(super_stream), allow=NO_STREAM)
-        return [] if answer is None else [answer.text() for _ in range(answer.take(">I"))]
+        return None if answer is None else [answer.text() for _ in range(answer.take(">I"))]
 
     def chunk_offsets(self, streams: Sequence[str]) -> list[tuple[int, int] | None]:
         """Return where the first and the last chunk of streams begin, which brokers tell since 3.11.

@@ -148,6 +148,19 @@ def test_a_super_stream_is_its_partitions_and_grows(rabbitmq: LocalRabbitMq, nam
 
 
 @BOTH
+def test_a_super_stream_without_partitions_is_waited_for(rabbitmq: LocalRabbitMq, name: str) -> None:
+    """A broker that has just started knows the super stream, and none of its partitions yet."""
+    whole = f"{name}-super"
+    rabbitmq.create_super_stream(whole, 0)
+    made = source(rabbitmq, whole)
+    with pytest.raises(TransientSourceError, match=f"super stream '{whole}' has no partitions now"):
+        made.discover()
+    added = rabbitmq.add_partition(whole)
+    assert [split.name for split in made.discover()] == [added]
+    rabbitmq.delete_super_stream(whole)
+
+
+@BOTH
 def test_a_new_query_begins_where_the_user_says(rabbitmq: LocalRabbitMq, name: str) -> None:
     publish(rabbitmq, name, [b"0", b"1"])
     publish(rabbitmq, name, [b"2", b"3"])
