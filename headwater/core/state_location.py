@@ -40,6 +40,7 @@ It is ``If-None-Match: *``, or a generation of 0.
 _DELETERS: Final = 16
 _LOCAL: Final = ("file", "local")
 
+_NO_FOLDERS: Final = ("/proc", "/sys")
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS)
 """The errors of ``os.link`` on a file system without hard links."""
 
@@ -65,13 +66,16 @@ def open_state_store(url: str, storage_options: Mapping[str, Any] | None = None)
 
 
 def state_location(raw: str) -> str:
-    """Take a ``stateLocation`` as an option. Opens nothing.
+    """Take a ``stateLocation`` as an option. Writes nothing: a folder that is missing is made later.
 
     Raises:
-        ValueError: it cannot be one, as by `open_state_store`.
+        ValueError: it cannot be one, as by `open_state_store`; or this host shows that it is no folder that
+            can be written.
     """
     url = text(raw)
-    _, _, reason = _place(url)
+    protocol, rest, reason = _place(url)
+    if not reason and protocol in _LOCAL:
+        reason = _unusable(Path(rest))
     if reason:
         raise ValueError(f"{reason}, not {raw!r}")
     return url
@@ -94,6 +98,21 @@ def _place(url: str) -> tuple[str, str, str]:
             f"{schemes}"
         )
     return protocol, rest, reason
+
+
+def _unusable(folder: Path) -> str:
+    """Return why a folder cannot be written, as far as that can be seen; empty if nothing speaks against it.
+
+    Said here, it is the last line of `load()`. An error of the running query has Spark's plan behind it.
+    """
+    there = next(each for each in (folder, *folder.parents) if os.path.lexists(each))
+    if not there.is_dir():
+        return f"must be a folder, and {there} is none"
+    if any(folder.is_relative_to(each) for each in _NO_FOLDERS):
+        return "must be a folder that can be written"
+    if there == folder and not os.access(folder, os.W_OK | os.X_OK):
+        return "must be a folder that can be written by the user who runs the driver"
+    return ""
 
 
 def check_state_store(store: StateStore) -> None:

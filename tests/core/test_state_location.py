@@ -247,3 +247,28 @@ def test_errors_of_libraries_below_the_store_say_which_location_cannot_be_used(
         STORE_CALLS[call](store)
     assert "s3://bucket/state" in str(raised.value)
     assert str(error) in str(raised.value)
+
+
+@pytest.mark.parametrize("below", ["", "/state", "/a/b"])
+def test_an_option_that_is_a_file_or_lies_in_one_is_refused_before_anything_starts(
+    below: str, tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(ValueError, match=f"must be a folder, and {tmp_path}/file is none"):
+        state_location(f"file://{tmp_path}/file{below}")
+
+
+@pytest.mark.parametrize("place", ["/proc/x", "/proc/1/state", "/sys/state"])
+def test_an_option_where_no_folder_can_be_made_is_refused(place: str) -> None:
+    with pytest.raises(ValueError, match="must be a folder that can be written"):
+        state_location(place)
+
+
+def test_an_option_that_is_a_folder_of_someone_else_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.access", lambda *_: False)  # root may write everywhere
+    with pytest.raises(ValueError, match="by the user who runs the driver"):
+        state_location(str(tmp_path))
+    assert state_location(f"{tmp_path}/missing") == f"{tmp_path}/missing"
+    assert not list(tmp_path.iterdir()), "nothing is made"

@@ -213,15 +213,19 @@ def test_a_state_location_that_cannot_be_used_is_named(job: Job, tmp_path: Path)
     (tmp_path / "file").touch()
     kept = {name: value for name, value in job.options.items() if name != "stateLocation"}
     reader = job.spark.readStream.format("headwater").option("source", "http").options(**kept)
+    with pytest.raises(StreamingQueryException, match="option 'stateLocation': is required"):
+        job.run(reader.load(), name="refused")
     for location, message in (
-        (None, "option 'stateLocation': is required"),
-        (f"{tmp_path}/file/x", "cannot be used from here"),
+        (f"{tmp_path}/file", f"must be a folder, and {tmp_path}/file is none"),
+        (f"{tmp_path}/file/x", f"must be a folder, and {tmp_path}/file is none"),
+        ("/proc/headwater", "must be a folder that can be written"),
+        ("memory://x", "atomic put-if-absent"),
     ):
-        frame = (reader if location is None else reader.option("stateLocation", location)).load()
-        with pytest.raises(StreamingQueryException, match=message):
-            job.run(frame, name="refused")
-    with pytest.raises(AnalysisException, match=r"option 'stateLocation': .* atomic put-if-absent"):
-        reader.option("stateLocation", "memory://x").load()
+        with pytest.raises(AnalysisException) as raised:
+            reader.option("stateLocation", location).load()
+        lines = [line for line in str(raised.value).splitlines() if line.strip()]
+        assert lines[-1].startswith("headwater: option 'stateLocation': "), lines[-1]
+        assert message in lines[-1]
 
 
 def test_no_secret_is_in_plans_offsets_or_progress(
