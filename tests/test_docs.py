@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import tomllib
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
@@ -64,6 +65,32 @@ def test_the_image_for_kubernetes_has_one_spark_and_the_wheel_of_this_version() 
     assert len(set(versions)) == 1
     wheels = re.findall(r"headwater-(.*?)-py3-none-any\.whl", page)
     assert set(wheels) == {headwater.__version__}
+
+
+def test_each_page_names_the_extras_of_the_sources_and_formats_in_its_code() -> None:
+    def missing(page: Path) -> set[str]:
+        code = "\n".join(re.findall(r"```(?:python|sql|bash)\n(.*?)```", page.read_text(), re.DOTALL))
+        needed = _extras() & set(re.findall(r"""source["']?(?:, |=| )["'](\w+)["']""", code))
+        needed |= {"formats"} if re.search(r"(key|value)Format\b", code) else set()
+        needed |= {"kafka"} if "kafka.bootstrap.servers" in code else set()
+        return needed - _named_extras(page)
+
+    show(f"{page.name}: {', '.join(sorted(extras))}" for page in PAGES if (extras := missing(page)))
+
+
+def test_each_extra_is_named_by_a_page() -> None:
+    show(_extras() - set[str]().union(*map(_named_extras, PAGES)))
+
+
+def _extras() -> set[str]:
+    """Return the extras for users."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    return set(project["optional-dependencies"]) - {"test"}
+
+
+def _named_extras(page: Path) -> set[str]:
+    lists = re.findall(r"(?:headwater|['\s]\.|\.whl)\[([\w,-]+)\]", page.read_text())
+    return {extra for each in lists for extra in each.split(",")}
 
 
 def test_lines_are_not_too_long() -> None:

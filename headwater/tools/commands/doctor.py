@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
 import shutil
@@ -74,6 +75,9 @@ _OLDEST_JAVA: Final = 17
 _DATABRICKS: Final = "DATABRICKS_RUNTIME_VERSION"
 _OLDEST_RUNTIME: Final = 19
 _KUBERNETES: Final = "KUBERNETES_SERVICE_HOST"
+_DATAPROC: Final = "DATAPROC_IMAGE_VERSION"
+_EMR_INSTANCE: Final = Path("/mnt/var/lib/info/extraInstanceData.json")
+"""Each host of EMR has it. A container of EMR on EKS has not: its image is the user's."""
 _PATIENCE_S: Final = 60
 _URL_TIMEOUT_S: Final = 10
 
@@ -179,8 +183,13 @@ def check_pyspark() -> Finding:
     return Finding("PySpark", pyspark.__version__)
 
 
-def check_platform(environment: Mapping[str, str]) -> Iterator[Finding]:
-    """The platform, where one is known by its environment: what of the other advice does not apply there."""
+def check_platform(environment: Mapping[str, str], emr: Path = _EMR_INSTANCE) -> Iterator[Finding]:
+    """The platform, where one is known by its environment: what of the other advice does not apply there.
+
+    Args:
+        environment: of this process.
+        emr: the file by which a host of EMR is known.
+    """
     subject = "Platform"
     runtime = environment.get(_DATABRICKS)
     if runtime is not None:
@@ -189,10 +198,27 @@ def check_platform(environment: Mapping[str, str]) -> Iterator[Finding]:
         advice = "take the session that is there, without hw.session and without settings: docs/platforms.md"
         mend = f"compute with Databricks Runtime {_OLDEST_RUNTIME} or newer" if is_old else None
         yield Finding(subject, f"Databricks Runtime {runtime}; {advice}", mend)
+    elif (cluster := _cluster_with_its_spark(environment, emr)) is not None:
+        yield Finding(
+            subject,
+            f"{cluster}; its Spark is that of the cluster and no pip changes it. Where it is older than 4.2, "
+            "take an image of yours: docs/platforms.md",
+        )
     elif _KUBERNETES in environment:
         yield Finding(
             subject, "a pod of Kubernetes; mend in its image what is not ok in the pod: docs/platforms.md"
         )
+
+
+def _cluster_with_its_spark(environment: Mapping[str, str], emr: Path) -> str | None:
+    """Return the name of a managed cluster, whose Spark comes with it; None if this is none."""
+    if _DATAPROC in environment:
+        return f"Dataproc image {environment[_DATAPROC]}"
+    try:
+        instance = json.loads(emr.read_text())
+    except (OSError, ValueError):
+        return None
+    return f"EMR {instance.get('releaseLabel', 'without a release label')}"
 
 
 def check_java(environment: Mapping[str, str]) -> Finding:

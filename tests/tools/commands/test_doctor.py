@@ -50,6 +50,7 @@ def test_what_is_not_well_is_told_with_what_mends_it(
         ({"DATABRICKS_RUNTIME_VERSION": "17.3"}, "not ok", "Databricks Runtime 17.3; take the session"),
         ({"DATABRICKS_RUNTIME_VERSION": "client.4.2"}, "ok    ", "Databricks Runtime client.4.2; take"),
         ({"KUBERNETES_SERVICE_HOST": "10.0.0.1"}, "ok    ", "a pod of Kubernetes; mend in its image"),
+        ({"DATAPROC_IMAGE_VERSION": "3.0"}, "ok    ", "Dataproc image 3.0; its Spark is that of the cluster"),
     ],
 )
 def test_advice_that_does_not_apply_on_a_platform_is_left_out(
@@ -64,7 +65,17 @@ def test_advice_that_does_not_apply_on_a_platform_is_left_out(
     assert main(["doctor"]) == (mark == "not ok")
     out = capsys.readouterr().out
     assert f"{mark}  Platform: {said}" in out
-    assert ("  Java: " in out) == ("KUBERNETES_SERVICE_HOST" in environment)
+    assert ("  Java: " in out) == ("DATABRICKS_RUNTIME_VERSION" not in environment)
+
+
+def test_a_host_of_emr_is_known_by_its_file(tmp_path: Path) -> None:
+    file = tmp_path / "extraInstanceData.json"
+    assert list(checks.check_platform({}, file)) == []
+    for content, name in (('{"releaseLabel": "emr-7.9.0"}', "emr-7.9.0"), ("{}", "without a release label")):
+        file.write_text(content)
+        (finding,) = checks.check_platform({}, file)
+        assert finding.text.startswith(f"EMR {name}; its Spark is that of the cluster and no pip changes it")
+        assert finding.mend is None
 
 
 @pytest.mark.parametrize(
