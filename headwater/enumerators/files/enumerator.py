@@ -63,14 +63,19 @@ class FileSplitEnumerator(PlannedSplitEnumerator[FileSplit, int]):
     Args:
         context: the coordinator.
         settings: which files, and how they are remembered.
+        is_new: whether the query begins.
     """
 
     def __init__(
-        self, context: PlannedSplitEnumeratorContext[FileSplit, int], settings: FilesSettings
+        self,
+        context: PlannedSplitEnumeratorContext[FileSplit, int],
+        settings: FilesSettings,
+        *,
+        is_new: bool,
     ) -> None:
         self._context = context
         self._settings = settings
-        self._discovery = settings.discovery(SystemClock())
+        self._discovery = settings.discovery(SystemClock(), is_new=is_new)
         self._backlog = FileBacklog(latest_first=settings.latest_first)
         self._names = None if settings.store is None else NameStore(settings.store)
         self._cleaner = None if settings.clean is None else FileCleaner(settings.clean)

@@ -18,6 +18,7 @@ from headwater.core.errors import (
     AuthorizationError,
     HeadwaterError,
     MissingDependencyError,
+    NoConnectionError,
     OptionError,
     SourceError,
     TransientSourceError,
@@ -42,6 +43,15 @@ _CLOSED = "Socket is closed"
 
 # Where the errors of the stores' own libraries are defined.
 _CLIENTS = ("aiohttp", "botocore", "aiobotocore", "google", "azure", "paramiko", "requests", "urllib3")
+
+# What Python and these libraries raise where nothing listens at an address, or its name has none.
+_NOBODY_THERE = (
+    "ConnectionRefusedError",
+    "NoValidConnectionsError",
+    "EndpointConnectionError",
+    "ClientConnectorError",
+    "ServiceRequestError",
+)
 
 # What Python says of an argument that a function does not have.
 _UNKNOWN_SETTING = "unexpected keyword argument"
@@ -148,6 +158,7 @@ def file_errors(what: str, url: str) -> Iterator[None]:
         UnknownSplitError: there is no such file.
         AuthorizationError: it may not be read.
         AuthenticationError: credentials are wrong or missing.
+        NoConnectionError: nothing listens there.
         TransientSourceError: the store is away, overloaded, or throttles.
         OptionError: the library of the store does not know one of its settings.
         SourceError: anything else.
@@ -167,10 +178,10 @@ def file_errors(what: str, url: str) -> Iterator[None]:
             split=url,
         ) from error
     except (TimeoutError, ConnectionError, EOFError) as error:
-        raise TransientSourceError(f"{what}: {error!r}", source="files", split=url) from error
+        raise _passing_kind(error)(f"{what}: {error!r}", source="files", split=url) from error
     except OSError as error:
         passes = error.errno in _PASSING or _is_of_client(error) or str(error) == _CLOSED
-        kind = TransientSourceError if passes else SourceError
+        kind = _passing_kind(error) if passes else SourceError
         raise kind(f"{what}: {error}", source="files", split=url) from error
     except Exception as error:
         if isinstance(error, TypeError) and _UNKNOWN_SETTING in str(error):
@@ -182,7 +193,11 @@ def file_errors(what: str, url: str) -> Iterator[None]:
             raise AuthenticationError(
                 f"{what}: {error!r}{_whose_credentials(url)}", source="files", split=url
             ) from error
-        raise TransientSourceError(f"{what}: {error!r}", source="files", split=url) from error
+        raise _passing_kind(error)(f"{what}: {error!r}", source="files", split=url) from error
+
+
+def _passing_kind(error: Exception) -> type[TransientSourceError]:
+    return NoConnectionError if type(error).__name__ in _NOBODY_THERE else TransientSourceError
 
 
 def _is_closed(fs: fsspec.AbstractFileSystem) -> bool:

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeVar
 
 from headwater.core.clock import Clock
 from headwater.core.errors import UnknownSplitError
@@ -19,10 +19,12 @@ from headwater.enumerators.files.discovery import FileDiscovery
 from headwater.enumerators.files.event_queue import QueueSettings
 from headwater.enumerators.files.filesystem import file_errors, open_file_system, status_url
 from headwater.enumerators.files.folder_columns import FolderColumns
-from headwater.enumerators.files.listing import FileLister, ObjectLister, lister_for
+from headwater.enumerators.files.listing import Ask, FileLister, ObjectLister, lister_for
 from headwater.enumerators.files.queues import queue_of
 from headwater.enumerators.files.selection import FileSelection, SelectedPath
 from headwater.enumerators.files.split import FileStatus
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -109,10 +111,16 @@ class FilesSettings:
         """The finder of columns in the paths of files."""
         return FolderColumns(self.selection.paths, self.selection.base_path)
 
-    def discovery(self, clock: Clock) -> FileDiscovery:
-        """Return the listers of the paths. Opens nothing."""
+    def discovery(self, clock: Clock, *, is_new: bool) -> FileDiscovery:
+        """Return the listers of the paths. Opens nothing.
+
+        Args:
+            clock: for the waits between questions.
+            is_new: whether the query has never read there (`Retry`).
+        """
         closing = threading.Event()
-        listers = partial(self.listers if self.remember else self._strict_listers, clock, closing)
+        ask = _Asking(self.backoff, clock, closing, is_new=is_new)
+        listers = partial(self._listers if self.remember else self._strict_listers, ask)
         if self.queue is None:
             return FileDiscovery(listers, self.selection, clock, closing=closing)
         return FileDiscovery(
@@ -124,26 +132,55 @@ class FilesSettings:
             interval_ms=self.queue.listing_interval_ms,
         )
 
-    def listers(self, clock: Clock, cancelled: threading.Event | None = None) -> list[FileLister]:
+    def listers(self, clock: Clock) -> list[FileLister]:
         """Return the listers of all paths. Opens their file systems, and asks them nothing.
 
         Args:
             clock: for the waits between questions.
-            cancelled: set by another thread, it ends them.
 
         Raises:
             OptionError: a path's protocol is unknown, or the storage options do not fit it.
             MissingDependencyError: the file system's library is not installed.
         """
-        cancelled = cancelled or threading.Event()
-        ask = partial(retrying, backoff=self.backoff, clock=clock, cancelled=cancelled)
+        return self._listers(_Asking(self.backoff, clock, threading.Event(), is_new=True))
+
+    def _listers(self, ask: Ask) -> list[FileLister]:
         return [lister_for(path, self.selection.storage_options, ask) for path in self.selection.paths]
 
-    def _strict_listers(self, clock: Clock, cancelled: threading.Event) -> list[FileLister]:
+    def _strict_listers(self, ask: Ask) -> list[FileLister]:
         """Return those of a batch, whose patterns must match something."""
         options = self.selection.storage_options
-        pairs = zip(self.listers(clock, cancelled), self.selection.paths, strict=True)
+        pairs = zip(self._listers(ask), self.selection.paths, strict=True)
         return [MatchingLister(lister, path, options) if path.patterns else lister for lister, path in pairs]
+
+
+class _Asking:
+    """Asks a store again after failures that pass; briefly as long as nothing has ever answered there.
+
+    Args:
+        backoff: waits and deadline.
+        clock: time.
+        cancelled: set by another thread, it ends the waits.
+        is_new: whether nothing has answered yet.
+    """
+
+    def __init__(self, backoff: Backoff, clock: Clock, cancelled: threading.Event, *, is_new: bool) -> None:
+        self._backoff = backoff
+        self._clock = clock
+        self._cancelled = cancelled
+        self._is_new = is_new
+
+    def __call__(self, call: Callable[[], T], *, what: str) -> T:
+        answer = retrying(
+            call,
+            backoff=self._backoff,
+            clock=self._clock,
+            cancelled=self._cancelled,
+            what=what,
+            is_new=self._is_new,
+        )
+        self._is_new = False
+        return answer
 
 
 def _find(listers: Callable[[], Sequence[FileLister]], bucket: str, key: str) -> FileStatus | None:

@@ -179,7 +179,7 @@ def test_the_end_of_a_query_ends_the_wait_for_a_store_that_is_away(monkeypatch: 
         selection=FileSelection(paths=(SelectedPath("/in"),)),
         limits=BatchLimits(),
         backoff=Backoff(deadline_ms=10 * days_ms, first_ms=days_ms, most_ms=days_ms),
-    ).discovery(SystemClock())
+    ).discovery(SystemClock(), is_new=True)
     looking.begin(0)
     assert asked.wait(PATIENCE_S)
     looking.close()

@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 import pytest
-from botocore.exceptions import NoCredentialsError
+from azure.core.exceptions import ServiceRequestError
+from botocore.exceptions import EndpointConnectionError, NoCredentialsError
+from paramiko.ssh_exception import NoValidConnectionsError
 
-from headwater.core.errors import AuthenticationError, AuthorizationError, OptionError
+from headwater.core.errors import (
+    AuthenticationError,
+    AuthorizationError,
+    NoConnectionError,
+    OptionError,
+    TransientSourceError,
+)
 from headwater.enumerators.files import filesystem
 
 
@@ -64,3 +72,20 @@ def test_a_setting_that_the_library_of_a_store_does_not_know_is_an_error_of_that
         filesystem.file_errors("listing", "s3://in/x"),
     ):
         fs.ls(path)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ConnectionRefusedError(),
+        EndpointConnectionError(endpoint_url="http://127.0.0.1:1"),
+        NoValidConnectionsError({("127.0.0.1", 1): ConnectionRefusedError()}),
+        ServiceRequestError("refused"),
+    ],
+)
+def test_an_address_at_which_nothing_listens_is_told_from_a_store_that_is_away(error: Exception) -> None:
+    with pytest.raises(NoConnectionError), filesystem.file_errors("listing", "s3://in/x"):
+        raise error
+    with pytest.raises(TransientSourceError) as raised, filesystem.file_errors("listing", "s3://in/x"):
+        raise ConnectionResetError
+    assert not isinstance(raised.value, NoConnectionError)

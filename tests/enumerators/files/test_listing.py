@@ -15,6 +15,7 @@ from headwater.core.errors import (
     AuthenticationError,
     AuthorizationError,
     HeadwaterError,
+    NoConnectionError,
     OptionError,
     SourceError,
     TransientSourceError,
@@ -186,7 +187,7 @@ def test_s3_comes_in_pages_and_throttling_is_asked_again(
         ),
         (
             type("EndpointConnectionError", (Exception,), {"__module__": "botocore.exceptions"})(),
-            TransientSourceError,
+            NoConnectionError,
         ),
         (SourceError("ours"), SourceError),
         (ZeroDivisionError(), ZeroDivisionError),

@@ -10,8 +10,13 @@ from typing import Any
 import pytest
 from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
-from headwater.core.errors import AuthenticationError, HeadwaterError, OptionError
-from headwater.enumerators.files.filesystem import file_errors, open_file_system, status_url
+from headwater.core import retry
+from headwater.core.errors import AuthenticationError, DeadlineError, HeadwaterError, OptionError
+from headwater.core.source import Boundedness
+from headwater.enumerators.files.filesystem import open_file_system, status_url
+from headwater.testing import engine
+from headwater.testing.making import configured
+from local_kafka_config import free_port
 from local_sftp import LocalSftp
 from tests.parity.golden.local_reads import LocalStream, read_batch
 
@@ -97,11 +102,22 @@ def test_a_user_in_the_url_is_refused(server: LocalSftp, options: dict[str, str]
         read_batch({**options, "path": mine, "storageOptions": json.dumps(keys)}, SCHEMA, {})
 
 
-def test_a_server_that_is_away_is_waited_for() -> None:
-    from headwater.core.errors import TransientSourceError
+@pytest.mark.parametrize("stream", [False, True], ids=["batch", "stream"])
+def test_where_nothing_has_ever_answered_it_is_said_in_seconds(
+    stream: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retry, "_FIRST_ANSWER_MS", 200)
+    url = f"sftp://127.0.0.1:{free_port()}/x"
+    options = {"path": url, "format": "text", "storageOptions": json.dumps({"username": "x"})}
 
-    with pytest.raises(TransientSourceError), file_errors("opening", "sftp://127.0.0.1:1/x"):
-        open_file_system("sftp://127.0.0.1:1/x", {"username": "x"})
+    def read() -> None:
+        if stream:
+            engine.MicroBatchEngine.of("files", options).run()
+        else:
+            engine.read_batch(configured("files", options, Boundedness.BOUNDED))
+
+    with pytest.raises(DeadlineError, match=r"nothing has ever answered there, .* check the address"):
+        read()
 
 
 @pytest.mark.parametrize("url", ["file:///a/b", "memory://a/b"])

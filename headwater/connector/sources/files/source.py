@@ -194,7 +194,7 @@ class FilesSource(ShippedSource, PlannedSource[FileBlock, FileSplit, int]):
     def create_enumerator(
         self, context: PlannedSplitEnumeratorContext[FileSplit, int]
     ) -> PlannedSplitEnumerator[FileSplit, int]:
-        return FileSplitEnumerator(context, self.files)
+        return FileSplitEnumerator(context, self.files, is_new=True)
 
     def restore_enumerator(
         self,
@@ -202,7 +202,7 @@ class FilesSource(ShippedSource, PlannedSource[FileBlock, FileSplit, int]):
         checkpoint: Checkpoint[FileSplit, int],
     ) -> PlannedSplitEnumerator[FileSplit, int]:
         """The first `refresh` shows the checkpoint to a new enumerator: nothing else is needed."""
-        return self.create_enumerator(context)
+        return FileSplitEnumerator(context, self.files, is_new=False)
 
     def create_reader(self) -> FilesSplitReader:
         from headwater.readers.files.split_reader import FilesSplitReader
