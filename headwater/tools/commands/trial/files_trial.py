@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import unquote
 
@@ -97,7 +98,11 @@ def _entries(folder: CheckpointFolder, log: str, after: int) -> Iterator[tuple[i
         for line in lines:
             entry = json.loads(line)
             # As a URI: a blank is %20.
-            yield entry["batchId"], re.sub("^file:/+", "/", unquote(entry["path"]))
+            yield entry["batchId"], _local_path(unquote(entry["path"]))
+
+
+def _local_path(path: str) -> str:
+    return re.sub("^file:/+", "/", path)
 
 
 def present_files(files: tuple[str, ...], options: Mapping[str, str]) -> LoggedFiles:
@@ -131,6 +136,28 @@ def present_files(files: tuple[str, ...], options: Mapping[str, str]) -> LoggedF
     return LoggedFiles(tuple(there), tuple(gone))
 
 
+def base_folder(options: Mapping[str, str], files: tuple[str, ...]) -> str | None:
+    """Return the folder below which names of folders are columns; None where files alone tell nothing of it.
+
+    Raises:
+        OptionError: ``path`` is a folder in which these files do not lie.
+    """
+    path = options.get("path")
+    if path is None or "basepath" in options or _WILDCARD.search(path):
+        return None
+    folder = _local_path(path).rstrip("/")
+    if "://" not in folder:
+        folder = str(Path(folder).absolute())
+    if folder in files:
+        return None
+    if not all(each.startswith(f"{folder}/") for each in files):
+        raise OptionError(
+            f"{path!r} is not the folder of these files: give it as the query has it, or leave it out",
+            option="path",
+        )
+    return path
+
+
 def try_files(spark: SparkSession, query: TriedQuery, report: Report) -> bool:
     """Try a query of Spark's file source, and return whether all rows are the same.
 
@@ -155,7 +182,7 @@ def try_files(spark: SparkSession, query: TriedQuery, report: Report) -> bool:
         report.say_some(found.gone)
     if not found.files:
         raise CheckpointError("no file of these batches is there: try more of them, with --batches")
-    reads = FilesReads(spark, options, query.schema, found.files)
+    reads = FilesReads(spark, options, query.schema, found.files, base_folder(options, found.files))
     reads.check_stream()
     try:
         require_package(spark, options["format"])
@@ -189,12 +216,14 @@ class FilesReads:
         options: of the query, keys in lower case.
         schema: the columns of the query, as DDL; None: they are inferred.
         files: which are there.
+        base: the folder below which names of folders are columns.
     """
 
     spark: SparkSession
     options: Mapping[str, str]
     schema: str | None
     files: tuple[str, ...]
+    base: str | None
 
     def check_stream(self) -> None:
         """Check that headwater takes the options of the query, as a stream.
@@ -227,9 +256,8 @@ class FilesReads:
 
     def _load(self, *, ours: bool, with_metadata: bool = False) -> DataFrame:
         options = options_to_read(self.options, FILES_OPTIONS, "path", "paths", "format", "includeMetadata")
-        base = self.options.get("path")
-        if "basepath" not in options and base is not None and not _WILDCARD.search(base):
-            options["basePath"] = base
+        if self.base is not None:
+            options["basePath"] = self.base
         name = self.options["format"]
         if ours:
             options |= {"source": "files", "format": name}

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headwater.tools.commands.main import main
+from headwater.tools.commands.offset_log import SOURCE_EVOLUTION
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ class SparksQuery:
         options: of the source.
         checkpoint: a folder.
         schema: of files.
+        name: of the source, which makes the offset log one of version 2.
     """
 
     def __init__(
@@ -33,7 +35,10 @@ class SparksQuery:
         options: Mapping[str, Any],
         checkpoint: Path,
         schema: str | None = None,
+        *,
+        name: str | None = None,
     ) -> None:
+        self._name = name
         self._spark = spark
         self._format = format
         self._schema = schema
@@ -42,11 +47,17 @@ class SparksQuery:
 
     def run(self) -> None:
         """Read all that is there, and end."""
-        reader = self._spark.readStream.format(self._format).options(**self.options)
-        stream = (reader if self._schema is None else reader.schema(self._schema)).load()
-        writer = stream.writeStream.format("noop").option("checkpointLocation", str(self.checkpoint))
-        running = writer.trigger(availableNow=True).start()
-        assert running.awaitTermination(PATIENCE_S)
+        self._spark.conf.set(SOURCE_EVOLUTION, self._name is not None)
+        try:
+            reader: Any = self._spark.readStream.format(self._format).options(**self.options)
+            if self._name is not None:
+                reader = reader.name(self._name)
+            stream = (reader if self._schema is None else reader.schema(self._schema)).load()
+            writer = stream.writeStream.format("noop").option("checkpointLocation", str(self.checkpoint))
+            running = writer.trigger(availableNow=True).start()
+            assert running.awaitTermination(PATIENCE_S)
+        finally:
+            self._spark.conf.unset(SOURCE_EVOLUTION)
 
     def try_it(self, *more: str, **options: str) -> int:
         """Run ``headwater try`` on it in this process, and return its exit status."""

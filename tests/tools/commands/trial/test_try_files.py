@@ -10,8 +10,9 @@ from fsspec.implementations.memory import MemoryFileSystem
 
 from headwater.core.errors import AuthorizationError, OptionError
 from headwater.tools.commands.checkpoint_folder import LocalFolder
+from headwater.tools.commands.main import main
 from headwater.tools.commands.trial.batches import last_batches
-from headwater.tools.commands.trial.files_trial import logged_files, present_files
+from headwater.tools.commands.trial.files_trial import base_folder, logged_files, present_files
 from tests.tools.commands.trial.sparks_queries import SparksQuery, content
 
 if TYPE_CHECKING:
@@ -78,3 +79,43 @@ def test_a_file_that_may_not_be_seen_is_not_called_gone(
         present_files(("memory://hidden/a.csv",), {})
     with pytest.raises(OptionError, match="Protocol not known"):
         present_files(("nowhere://hidden/a.csv",), {})
+
+
+@pytest.mark.parametrize(
+    ("options", "base"),
+    [
+        ({}, None),
+        ({"path": "/data/in"}, "/data/in"),
+        ({"path": "file:///data/"}, "file:///data/"),
+        ({"path": "/data/*"}, None),
+        ({"path": "/data/in", "basepath": "/data"}, None),
+        ({"path": "/data/in/a.csv"}, None),
+    ],
+)
+def test_names_of_folders_are_columns_below_the_folder_of_the_query(
+    options: dict[str, str], base: str | None
+) -> None:
+    assert base_folder(options, ("/data/in/a.csv",)) == base
+
+
+def test_a_folder_in_which_the_files_do_not_lie_is_refused() -> None:
+    with pytest.raises(OptionError, match="option 'path': '/data/i' is not the folder of these files"):
+        base_folder({"path": "/data/i"}, ("/data/in/a.csv",))
+
+
+def test_a_source_with_a_name_is_tried_from_a_checkpoint_on_any_file_system(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if not hasattr(spark.readStream, "name"):
+        pytest.skip("this Spark knows no names of sources")
+    source = tmp_path / "in"
+    source.mkdir()
+    (source / "a.csv").write_text("1,one,mon\n")
+    checkpoint = tmp_path / "checkpoint"
+    SparksQuery(spark, "csv", {"path": source}, checkpoint, SCHEMA, name="files_in").run()
+    memory = MemoryFileSystem()
+    memory.put(str(checkpoint), "/named", recursive=True)
+    arguments = ["-o", "format=csv", "-o", f"path={source}", "--schema", SCHEMA, "--rounds", "1"]
+    assert main(["try", "memory://named", "--source", "files_in", *arguments]) == 0
+    assert "all columns of the files: 1 rows, the same" in capsys.readouterr().out
+    memory.rm("/named", recursive=True)
