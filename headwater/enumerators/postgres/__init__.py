@@ -18,6 +18,7 @@ Its connections, `settings`, `connection`, and its errors, `errors`, serve tasks
 * `preflight`: the obstacles that keep a role from reading a table: all findings at once;
 * `settings`: how a server is reached, as the user says;
 * `slot`: the state of a replication slot, and whether everything after a position is there;
+* `slot_questions`: the questions of a stream's enumerator to the server, on the worker thread;
 * `slot_reading`: opens such conversations: checks the slot first, and waits for one that is in use;
 * `slots`: all slots of a server: the WAL that each keeps, who reads it, and how one is dropped;
 * `snapshot`: one snapshot for all tasks of a batch read: a process of its own holds it;

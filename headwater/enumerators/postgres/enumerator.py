@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
-from dataclasses import dataclass, replace
 from typing import Final
 
 from headwater.core.clock import Clock, SystemClock
@@ -20,25 +17,17 @@ from headwater.core.metrics import LAG_TIME, RETAINED_BYTES, MetricValues
 from headwater.core.redaction import logger_of
 from headwater.core.retry import Backoff
 from headwater.core.split import SplitPath
-from headwater.enumerators.postgres.connection import LastingConnection, connect
 from headwater.enumerators.postgres.publication import PublishedTable
 from headwater.enumerators.postgres.published_tables import PublishedTables
-from headwater.enumerators.postgres.replication import first_transaction
 from headwater.enumerators.postgres.settings import PostgresSettings
 from headwater.enumerators.postgres.slot import (
     ServerView,
-    check_kept,
-    check_same_log,
-    check_usable,
-    create_slot,
-    look,
 )
-from headwater.enumerators.postgres.slot_reading import SlotReading
-from headwater.enumerators.postgres.split import NEVER, WAL_PATH, Commit, WalSplit
+from headwater.enumerators.postgres.slot_questions import Found, SlotQuestions
+from headwater.enumerators.postgres.split import WAL_PATH, Commit, WalSplit
 from headwater.enumerators.postgres.staged_log import LogEnd, StagedLog, check_transport
 from headwater.enumerators.postgres.stream_settings import StreamSettings
 from headwater.enumerators.postgres.table import TableDescription
-from headwater.enumerators.postgres.timeline import followed, on_timeline, timeline_end
 
 log = logger_of(__name__)
 
@@ -48,23 +37,6 @@ _TRUST_MS: Final = 1_000
 """For so long after a change was found a batch is planned without a look for more."""
 _TRUST_TIMES: Final = 10
 """Or for so many times the time that the look took."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """The end of a look into the log.
-
-    Attributes:
-        until: as far as it went.
-        first: the commit of the first transaction; None for none.
-        took_ms: how long it took.
-        seen: the split and the server, if another one took over meanwhile.
-    """
-
-    until: int
-    first: Commit | None
-    took_ms: int
-    seen: tuple[WalSplit, ServerView] | None = None
 
 
 class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
@@ -110,20 +82,17 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
         clock: Clock | None = None,
     ) -> None:
         self._context = context
-        self._settings = settings
         self._stream = stream
         self._log = log
-        self._reads_rows = reads_rows
-        self._backoff = backoff
         self._clock = clock or SystemClock()
-        self._tables = PublishedTables(tables, stream, check, self._clock)
-        self._cancelled = threading.Event()
-        self._connection = LastingConnection(settings)
-        # Of the coordinator's.
+        published = PublishedTables(tables, stream, check, self._clock)
+        self._slot = SlotQuestions(
+            settings, stream, published, log, reads_rows=reads_rows, backoff=backoff, clock=self._clock
+        )
         self._split: WalSplit | None = None
         self._position = 0
         self._view: ServerView | None = None
-        self._found: _Found | None = None
+        self._found: Found | None = None
         self._head = 0
         self._trusted_until_ms = 0
         self._next_look_ms = 0
@@ -148,12 +117,12 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
             check_transport(split, self._log)
             position = checkpoint.positions[WAL_PATH]
             self._context.call_async(
-                lambda: self._look(split, position),
+                lambda: self._slot.look(split, position),
                 lambda seen: self._take_again(split, position, seen),
                 what=f"slot {self._stream.slot!r}",
             )
             return
-        self._context.call_async(self._begin, self._take_first, what=f"slot {self._stream.slot!r}")
+        self._context.call_async(self._slot.begin, self._take_first, what=f"slot {self._stream.slot!r}")
 
     def handle_split_request(self, request: SplitRequest) -> None:
         """Find out how far the batch goes, and whether there is anything to read at all."""
@@ -219,111 +188,9 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
             )
 
     def close(self) -> None:
-        self._cancelled.set()
+        self._slot.close()
         if self._log is not None:
             self._log.close()
-        self._connection.close()
-
-    # On the worker thread.
-
-    def _begin(self) -> tuple[WalSplit, int, ServerView]:
-        """Make slot and publication where they are missing, and find the first position."""
-        connection = self._connection.get()
-        tables = list(self._tables.described(connection))
-        slot = self._stream.slot
-        view = look(connection, slot)
-        check_usable(view, slot)
-        self._tables.make_publication(connection, tables)
-        # Before the position is found: a later change of the publication is noticed then.
-        in_log = self._tables.published_now(connection, tables)
-        view = look(connection, slot)
-        if view.slot is None:
-            # After the publication: a slot begins with transactions that began when it was there already.
-            create_slot(connection, slot)
-            log.info("slot %r was made", slot)
-            view = look(connection, slot)
-            assert view.slot is not None, "it was made"
-            position = view.slot.confirmed or 0
-        else:
-            position = self._tables.first_position(connection, tables, view)
-        split = WalSplit(slot, view.system_id, view.timeline, tuple(in_log))
-        check_kept(view, split, position)
-        if self._log is not None:
-            split = replace(split, log=self._log.start(split, position))
-        return split, position, view
-
-    def _look(self, split: WalSplit, position: int) -> tuple[WalSplit, ServerView]:
-        connection = self._connection.get()
-        view = look(connection, split.slot)
-        check_usable(view, split.slot)
-        if self._log is not None:
-            split = self._with_log(self._log, split, position, view)
-        else:
-            if view.timeline > split.timeline and view.system_id == split.system_id:
-                with closing(connect(self._settings, replication=True)) as asking:
-                    end = timeline_end(asking, view.timeline, split.timeline)
-                split = followed(view, split, position, position, end)
-            check_kept(view, split, split.confirmed(position))
-        split = self._tables.checked(connection, split)
-        if any(each.waits_for for each in split.tables):
-            view = look(connection, split.slot)
-            split = self._awaited(split, view)
-        return split, view
-
-    def _awaited(self, split: WalSplit, view: ServerView) -> WalSplit:
-        """Return the split after the tables have joined whose transactions are over."""
-        since = NEVER if self._reads_rows else view.flush_lsn
-        tables = tuple(
-            replace(each, since=since, waits_for=0) if 0 < each.waits_for <= view.oldest_xid else each
-            for each in split.tables
-        )
-        return replace(split, tables=tables)
-
-    def _with_log(self, staged: StagedLog, split: WalSplit, position: int, view: ServerView) -> WalSplit:
-        """Return the split with its log, which is received from now on.
-
-        The slot is checked whenever the receiver connects: what it has to keep is what the log does not have.
-        """
-        if not split.log:
-            first = split.confirmed(position)
-            check_kept(view, split, first)
-            return replace(split, log=staged.start(split, first))
-        staged.start(split, position)
-        timeline = staged.end().timeline
-        if timeline != split.timeline:
-            split = on_timeline(split, timeline, position)
-        if view.timeline == timeline:
-            check_same_log(view, split, position)
-        return split
-
-    def _peek(self, split: WalSplit, position: int, since: int, until: int) -> _Found:
-        """Ask the slot for the first transaction, and confirm the position.
-
-        A server that took over is asked once more from the position on: its log goes not as far.
-        """
-        began_ms = self._clock.monotonic_ms()
-        reading = SlotReading(
-            self._settings,
-            self._stream.publication,
-            split,
-            self._backoff,
-            self._clock,
-        )
-        stream, view = reading.open(
-            split.confirmed(position), until, start=since, read_until=position, cancelled=self._cancelled
-        )
-        try:
-            if view.timeline == split.timeline:
-                first = first_transaction(stream, until, self._cancelled)
-        finally:
-            stream.close()
-        if view.timeline != split.timeline:
-            split, view = self._look(split, position)
-            found = self._peek(split, position, position, view.flush_lsn)
-            return replace(found, seen=found.seen or (split, view))
-        return _Found(until, first, self._clock.monotonic_ms() - began_ms)
-
-    # On the coordinator's thread.
 
     def _take_first(self, first: tuple[WalSplit, int, ServerView]) -> None:
         split, position, view = first
@@ -382,12 +249,12 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
         position = self._position
         assert split is not None, "there is something to ask about"
         self._context.call_async(
-            lambda: self._peek(split, position, since, until),
+            lambda: self._slot.peek(split, position, since, until),
             self._take_found,
             what=f"the first change that slot {split.slot!r} has",
         )
 
-    def _take_found(self, found: _Found) -> None:
+    def _take_found(self, found: Found) -> None:
         if found.seen is not None:
             assert self._split is not None, "it was asked about"
             self._take_again(self._split, self._position, found.seen)
@@ -401,7 +268,7 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
         self._trusted_until_ms = now_ms + max(_TRUST_MS, _TRUST_TIMES * found.took_ms)
         self._go_to(found)
 
-    def _go_to(self, found: _Found) -> None:
+    def _go_to(self, found: Found) -> None:
         """Let the batch go as far as the log goes, and at least behind the first transaction."""
         assert found.first is not None, "the caller knows it"
         assert self._view is not None, "it was looked at"
@@ -410,7 +277,7 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
         if self._bound is not None:
             self._bound = max(self._bound, found.first.lsn + 1)
 
-    def _stay(self, found: _Found | None) -> None:
+    def _stay(self, found: Found | None) -> None:
         """Make no batch; or one without rows over much WAL that has none: else the server keeps it."""
         self._head = self._position
         if found is not None and found.until - self._position >= EMPTY_BYTES:

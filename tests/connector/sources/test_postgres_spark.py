@@ -164,24 +164,29 @@ def test_the_changes_of_a_table_are_a_stream(
     database.execute("SELECT pg_drop_replication_slot('slot_changing')")
 
 
-def test_the_changes_of_several_tables_are_one_stream_whose_rows_are_read_as_maps(
+def test_rows_and_changes_of_several_tables_are_one_stream_whose_rows_are_read_as_maps(
     spark: SparkSession, database: Any, postgres: LocalPostgres, tmp_path: Path
 ) -> None:
     database.execute(
-        "CREATE TABLE carts (id bigint PRIMARY KEY); CREATE TABLE people (code text PRIMARY KEY)"
+        "CREATE TABLE carts (id bigint PRIMARY KEY); CREATE TABLE people (code text PRIMARY KEY);"
+        "INSERT INTO people VALUES ('z')"
     )
+    url = postgres.conninfo.replace("dbname=postgres", "dbname=typed_rows")
+    tables = ["public.carts", "public.people"]
     changes = hw.read_stream.postgres(
         spark,
-        url=postgres.conninfo.replace("dbname=postgres", "dbname=typed_rows"),
-        tables=["public.carts", "public.people"],
+        url=url,
+        tables=tables,
         slot="slot_several",
         publication="pub_several",
         create_publication=True,
+        starting_position="initial",
+        state_location=str(tmp_path / "state"),
     )
     writer = changes.writeStream.format("parquet").option("checkpointLocation", str(tmp_path / "log"))
     for statement in (
         None,
-        "INSERT INTO people VALUES ('a'); INSERT INTO carts VALUES (1); DELETE FROM people",
+        "INSERT INTO people VALUES ('a'); INSERT INTO carts VALUES (1);DELETE FROM people WHERE code = 'a'",
     ):
         if statement is not None:
             database.execute(statement)
@@ -191,6 +196,7 @@ def test_the_changes_of_several_tables_are_one_stream_whose_rows_are_read_as_map
     rows = spark.read.parquet(str(tmp_path / "rows")).orderBy("_lsn", "_seq")
     told = [(row["_op"], row["_table"], row["before"], row["after"]) for row in rows.collect()]
     assert told == [
+        ("r", "public.people", None, '{"code":"z"}'),
         ("c", "public.people", None, '{"code":"a"}'),
         ("c", "public.carts", None, '{"id":"1"}'),
         ("d", "public.people", '{"code":"a"}', None),
@@ -198,6 +204,8 @@ def test_the_changes_of_several_tables_are_one_stream_whose_rows_are_read_as_map
     row = functions.from_json("after", "map<string,string>")
     carts = rows.where("_table = 'public.carts'").select("_op", row["id"].cast("long").alias("id"))
     assert carts.collect() == [Row(_op="c", id=1)]
+    there = hw.read.postgres(spark, url=url, tables=tables).select("_op", "_table", row["id"].alias("id"))
+    assert sorted(map(tuple, there.collect())) == [("r", "public.carts", "1"), ("r", "public.people", None)]
     database.execute("SELECT pg_drop_replication_slot('slot_several')")
 
 
