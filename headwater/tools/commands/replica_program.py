@@ -23,6 +23,7 @@ Written by `headwater replicate`, and yours to change.
 """
 
 import sys
+import time
 
 import headwater as hw
 
@@ -68,6 +69,12 @@ query = (
     .trigger(**trigger)
     .start()
 )
+try:
+    # Ctrl-C in the middle of a call of the JVM would show pages of tracebacks.
+    while query.isActive:
+        time.sleep(0.5)
+except KeyboardInterrupt:
+    sys.exit("stopped; the next run goes on where it was")
 query.awaitTermination()
 spark.stop()
 ''')

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 
 SECRET = "not/to be@seen"
 CATALOG = "org.apache.spark.sql.connector.catalog.SharedTablesInMemoryRowLevelOperationTableCatalog"
-"""Its tables are those of all sessions: the function of a stream has one of its own."""
+"""Its tables are those of all sessions and catalogs: the function of a stream has a session of its own."""
 
 
 @pytest.fixture
@@ -206,7 +206,7 @@ def test_rows_then_changes_come_into_a_table_that_is_made_and_a_later_run_goes_o
     monkeypatch.setattr(SparkSession, "stop", lambda _: None)
     monkeypatch.setattr(sys, "excepthook", sys.excepthook)
     monkeypatch.setattr(os, "environ", os.environ.copy())
-    into = f"{name}.shop.orders"
+    into = f"{name}.{name}.orders"
     conf = f"spark.sql.catalog.{name}={CATALOG}"
     run = [postgres.conninfo, name, "--into", into, "--create-publication", "--available-now", "--conf", conf]
 
@@ -228,6 +228,7 @@ def test_rows_then_changes_come_into_a_table_that_is_made_and_a_later_run_goes_o
         assert "the table lacks 'item'" in last
         assert "ALTER TABLE ... ADD COLUMN" in last
     finally:
+        spark.sql(f"DROP TABLE {into}")
         spark.conf.set("spark.sql.shuffle.partitions", "2")
 
 

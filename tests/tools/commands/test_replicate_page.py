@@ -52,6 +52,7 @@ def test_the_commands_of_the_page_do_what_it_says(blocks: list[tuple[str, str]],
         "PGPASSWORD": "brew",
     }
     said = ""
+    errors = tmp_path / "errors"
     running = None
     for kind, block in blocks:
         if kind == "text" and running is not None and "batch" in block:
@@ -59,7 +60,7 @@ def test_the_commands_of_the_page_do_what_it_says(blocks: list[tuple[str, str]],
             said += "".join(running.stdout.readline() for _ in block.splitlines()[1:])
         elif kind == "bash" and block.startswith(STARTS):
             running = subprocess.Popen(
-                ["bash", "-c", f"exec {block.strip()}"],
+                ["bash", "-c", f"exec {block.strip()} 2>{errors}"],
                 cwd=tmp_path,
                 env=environment,
                 stdout=subprocess.PIPE,
@@ -80,6 +81,8 @@ def test_the_commands_of_the_page_do_what_it_says(blocks: list[tuple[str, str]],
     assert running is not None
     with running:
         running.send_signal(signal.SIGINT)
+    assert errors.read_text().endswith("stopped; the next run goes on where it was\n")
+    assert "Traceback" not in errors.read_text()
     assert said == "".join(block.lstrip() for kind, block in blocks if kind == "text")
 
 
@@ -99,7 +102,7 @@ def test_the_commands_of_the_page_do_it_with_another_target(
     monkeypatch.setattr(os, "environ", os.environ.copy())
     # What is exported now does not come to workers of a Spark that runs already.
     (tmp_path / "password").write_text("brew\n")
-    into = "page.shop.orders"
+    into = "page.five_minutes.orders"
     others = f" --into {into} --using memory --conf spark.sql.catalog.page={CATALOG} --available-now"
     program = ""
     for kind, block in blocks:
@@ -115,6 +118,7 @@ def test_the_commands_of_the_page_do_it_with_another_target(
             line = line.replace("env:PGPASSWORD", f"file:{tmp_path}/password")
             if main(shlex.split(line)) == 0:
                 program = "replicate_orders.py"
+    spark.sql(f"DROP TABLE {into}")
     spark.conf.set("spark.sql.shuffle.partitions", "2")
     said = "".join(block.lstrip() for kind, block in blocks if kind == "text")
     assert capsys.readouterr().out == said.replace(f"delta.`{tmp_path}/lake/orders`", into)
