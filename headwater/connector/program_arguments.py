@@ -5,6 +5,8 @@ Without it a slip comes to light inside headwater or Spark, as a missing attribu
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -53,6 +55,19 @@ def checked_port(value: object, argument: str) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= 65535:
         raise misfit(argument, "a whole number from 0 to 65535", value)
     return value
+
+
+def cannot_listen(error: OSError, host: str, port: int, argument: str) -> OptionError:
+    """Return what is wrong where a server cannot listen: the host, or the port, whose argument is named."""
+    number = error.errno or 0
+    # Numbers below 0 are those of the look-up of a name.
+    if number < 0 or number == errno.EADDRNOTAVAIL:
+        return OptionError(f"{host!r} is no address of this host", option="host")
+    reason = os.strerror(number) if number else error
+    return OptionError(
+        f"cannot listen at {host}, port {port}: {reason}. Give another port, or 0 for any that is free",
+        option=argument,
+    )
 
 
 def checked_text(value: object, argument: str) -> str:

@@ -9,7 +9,6 @@ import hmac
 import ipaddress
 import json
 import logging
-import os
 import re
 import secrets
 import socket
@@ -22,8 +21,7 @@ from importlib.resources import files
 from typing import Any, Final, TypeAlias
 from urllib.parse import parse_qsl
 
-from headwater.connector.program_arguments import checked_port, checked_text
-from headwater.core.errors import OptionError
+from headwater.connector.program_arguments import cannot_listen, checked_port, checked_text
 from headwater.core.imports import importing
 from headwater.core.jsons import JsonObject
 from headwater.tools.monitoring.board_view import ViewRequest
@@ -207,11 +205,7 @@ def _listening(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port), family=family)
     except OSError as error:
-        reason = os.strerror(error.errno) if error.errno and error.errno > 0 else error
-        raise OptionError(
-            f"cannot listen at {host}, port {port}: {reason}. Give another port, or 0 for any that is free",
-            option="port",
-        ) from error
+        raise cannot_listen(error, host, port, "port") from error
 
 
 def _is_local(host: str) -> bool:

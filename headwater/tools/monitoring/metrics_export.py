@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from headwater.connector.program_arguments import (
+    cannot_listen,
     checked_mapping,
     checked_port,
     checked_session,
@@ -66,11 +67,7 @@ class PrometheusExport:
         try:
             self._server, self._thread = start_http_server(port, addr=host, registry=registry)
         except OSError as error:
-            raise OptionError(
-                f"cannot listen at {host}, port {port}: {error.strerror or error}. Give another port, or 0 "
-                "for any that is free",
-                option="prometheus_port",
-            ) from error
+            raise cannot_listen(error, host, port, "prometheus_port") from error
         self.url = f"http://{host}:{self._server.server_port}/metrics"
 
     def close(self) -> None:

@@ -107,6 +107,14 @@ def test_a_checkpoint_that_is_not_there_is_said_and_shows_once_it_is(tmp_path: P
     assert (query["message"], query["batch_id"]) == ("", 0)
 
 
+def test_a_host_at_which_nobody_can_listen_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for host in ("nowhere.invalid", "192.0.2.1"):
+        assert main(["board", str(tmp_path), "--port", "0", "--host", host]) == 1
+        assert f"option 'host': '{host}' is no address of this host" in capsys.readouterr().err
+
+
 def test_the_command_serves_until_it_is_interrupted(tmp_path: Path) -> None:
     path = written(tmp_path / "q", planned({"a": {"0": 5}}))
     program = "import sys; from headwater.tools.commands.main import main; sys.exit(main())"

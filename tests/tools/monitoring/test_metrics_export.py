@@ -176,6 +176,8 @@ def test_without_a_target_or_with_a_port_that_is_taken_it_says_so() -> None:
     port = int(export.url.split(":")[2].split("/")[0])
     with pytest.raises(hw.errors.OptionError, match=f"port {port}"):
         PrometheusExport(list, "127.0.0.1", port)
+    with pytest.raises(hw.errors.OptionError, match=r"'host': '192\.0\.2\.1' is no address of this host"):
+        PrometheusExport(list, "192.0.2.1", 0)
     export.close()
     with pytest.raises(URLError):
         scraped(export.url)
