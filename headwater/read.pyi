@@ -399,7 +399,7 @@ def http(
 
     Args:
         spark: the session.
-        url: Required: the first page of a list; several with commas between them.
+        url: Required: the first page of a list.
         params: JSON: parameters for the query of `url`, such as `{"limit": 100, "key": "env:KEY"}`. One
             whose value is `env:NAME` or `file:PATH` is a secret: it goes with each request, and stands in
             no URL that is kept. A list is one parameter for each of its values.
@@ -432,7 +432,7 @@ def http(
             (``incrementalField``)
         incremental_param: With it required: the query parameter that says from which value on.
             (``incrementalParam``)
-        key_field: With it: what names an item; several with commas. Default: `id`. (``keyField``)
+        key_field: With it: what names an item. Default: `id`. (``keyField``)
         incremental_type: With it: how its values compare: as ISO 8601 moments, as numbers, or as texts by
             code points. Default: `time`. (``incrementalType``)
         incremental_overlap: With it: how far rounds reach back: a duration (`5m`) for times, a number for
@@ -446,8 +446,8 @@ def http(
             it is a row of its own with the reason in the column `bad_page`. Default: `fail`.
             (``badPages``)
         allowed_hosts: The hosts to which links and redirects may lead, beside those of `url`: names or
-            addresses with commas between them, `*.example.com` for all below one. Credentials go to the
-            hosts of `url` alone. Default: any. (``allowedHosts``)
+            addresses, `*.example.com` for all below one. Credentials go to the hosts of `url` alone.
+            Default: any. (``allowedHosts``)
         max_page_bytes: A page that is larger, as it is sent or when it is decompressed, cannot be read
             (`badPages`). Nor can one of 2,000,000 items. A task needs about four times as much for each
             of its connections. Default: `268435456`. (``maxPageBytes``)
@@ -719,8 +719,8 @@ def kafka(
     Args:
         spark: the session.
         servers: Brokers to begin with, as `host:port`. (``kafka.bootstrap.servers``)
-        topics: Topics to read, with commas between them; white space around a name does not count. One of
-            subscribe, subscribePattern and assign is required. (``subscribe``)
+        topics: Topics to read; white space around a name does not count. One of subscribe,
+            subscribePattern and assign is required. (``subscribe``)
         topic_pattern: Read all topics in whose name this regular expression of Java is found, also those
             that are created later. `^orders$` is the topic `orders` alone. (``subscribePattern``)
         partitions: Read exactly these partitions: `{"topicA":[0,1],"topicB":[2]}`. (``assign``)
@@ -818,9 +818,8 @@ def kafka(
         key_date_format: As `dateFormat`, for keys. Default: ISO 8601. (``keyDateFormat``)
         key_csv_options: As `csvOptions`, for keys. Default: as Spark's. (``keyCsvOptions``)
         schema_registry_url: Where the schema registry is, which speaks Confluent's REST API; several
-            addresses of one registry with commas between them. Required for `confluent-avro`,
-            `confluent-protobuf`, `debezium-avro`, and for `confluent-json` without a schema.
-            (``schema.registry.url``)
+            addresses of one registry. Required for `confluent-avro`, `confluent-protobuf`,
+            `debezium-avro`, and for `confluent-json` without a schema. (``schema.registry.url``)
         schema_registry_basic_auth_user_info: `user:password` for basic authentication. It may be
             `env:NAME`, an environment variable, or `file:PATH`, on the driver and every executor.
             (``schema.registry.basic.auth.user.info``)
@@ -982,7 +981,7 @@ def kinesis(
 
     Args:
         spark: the session.
-        streams: Streams, with commas between them.
+        streams: Streams.
         region: The region, such as `eu-west-1`. Default: that of the AWS settings.
         endpoint_url: An endpoint of one's own, such as `https://vpce-1.example`. (``endpointUrl``)
         access_key_id: The id of an access key. Default: what boto3 finds: environment, profile, role.
@@ -1042,9 +1041,8 @@ def kinesis(
         csv_options: JSON: how values of the format `csv` are written, by the names of Spark's options:
             `{"sep": ";", "escape": "\""}`. See formats.md. Default: as Spark's. (``csvOptions``)
         schema_registry_url: Where the schema registry is, which speaks Confluent's REST API; several
-            addresses of one registry with commas between them. Required for `confluent-avro`,
-            `confluent-protobuf`, `debezium-avro`, and for `confluent-json` without a schema.
-            (``schema.registry.url``)
+            addresses of one registry. Required for `confluent-avro`, `confluent-protobuf`,
+            `debezium-avro`, and for `confluent-json` without a schema. (``schema.registry.url``)
         schema_registry_basic_auth_user_info: `user:password` for basic authentication. It may be
             `env:NAME`, an environment variable, or `file:PATH`, on the driver and every executor.
             (``schema.registry.basic.auth.user.info``)
@@ -1217,7 +1215,7 @@ def mqtt(
     Args:
         spark: the session.
         broker: Required: `mqtt://host:port` or `mqtts://host:port`.
-        topics: Required: topic filters with commas between them, `+` and `#` included. They may change.
+        topics: Required: topic filters, `+` and `#` included. They may change.
         mqtt_version: Of the protocol: `5` or `3.1.1`. Default: `5`. (``mqttVersion``)
         sessions: So many sessions share the messages (`$share`), a task for each; nothing keeps an order
             then. May change. Default: `1`.
@@ -1288,9 +1286,8 @@ def mqtt(
         csv_options: JSON: how values of the format `csv` are written, by the names of Spark's options:
             `{"sep": ";", "escape": "\""}`. See formats.md. Default: as Spark's. (``csvOptions``)
         schema_registry_url: Where the schema registry is, which speaks Confluent's REST API; several
-            addresses of one registry with commas between them. Required for `confluent-avro`,
-            `confluent-protobuf`, `debezium-avro`, and for `confluent-json` without a schema.
-            (``schema.registry.url``)
+            addresses of one registry. Required for `confluent-avro`, `confluent-protobuf`,
+            `debezium-avro`, and for `confluent-json` without a schema. (``schema.registry.url``)
         schema_registry_basic_auth_user_info: `user:password` for basic authentication. It may be
             `env:NAME`, an environment variable, or `file:PATH`, on the driver and every executor.
             (``schema.registry.basic.auth.user.info``)
@@ -1446,15 +1443,14 @@ def nats(
 
     Args:
         spark: the session.
-        servers: Servers to begin with, with commas between them: `nats://host:4222`, or
-            `tls://host:4222`.
+        servers: Servers to begin with: `nats://host:4222`, or `tls://host:4222`.
         username: Whom to connect as.
         password: `env:NAME`, `file:PATH`, or the password itself.
         token: Instead of the two: a token, in the same way.
         credentials: Instead: a user's JWT and seed as in a `.creds` file, mostly `file:PATH`.
         domain: The JetStream domain, if it has one.
-        streams: Streams, or patterns of their names such as `orders-*`, with commas between them. Without
-            it: all that have `subjects`.
+        streams: Streams, or patterns of their names such as `orders-*`. Without it: all that have
+            `subjects`.
         subjects: Filters of subjects, such as `orders.*.eu` or `orders.>`: only these messages are read.
             Several need servers of 2.10. Default: all.
         include_headers: Whether there is a column with the headers. Default: `false`.
@@ -1513,9 +1509,8 @@ def nats(
         csv_options: JSON: how values of the format `csv` are written, by the names of Spark's options:
             `{"sep": ";", "escape": "\""}`. See formats.md. Default: as Spark's. (``csvOptions``)
         schema_registry_url: Where the schema registry is, which speaks Confluent's REST API; several
-            addresses of one registry with commas between them. Required for `confluent-avro`,
-            `confluent-protobuf`, `debezium-avro`, and for `confluent-json` without a schema.
-            (``schema.registry.url``)
+            addresses of one registry. Required for `confluent-avro`, `confluent-protobuf`,
+            `debezium-avro`, and for `confluent-json` without a schema. (``schema.registry.url``)
         schema_registry_basic_auth_user_info: `user:password` for basic authentication. It may be
             `env:NAME`, an environment variable, or `file:PATH`, on the driver and every executor.
             (``schema.registry.basic.auth.user.info``)
@@ -1705,10 +1700,9 @@ def rabbitmq(
 
     Args:
         spark: the session.
-        servers: Brokers to begin with, with commas between them: `rabbitmq-stream://host:5552`, or
+        servers: Brokers to begin with: `rabbitmq-stream://host:5552`, or
             `rabbitmq-stream+tls://host:5551`.
-        streams: Streams and super streams, with commas between them. Of a super stream all partitions are
-            read.
+        streams: Streams and super streams. Of a super stream all partitions are read.
         username: Whom to connect as. Default: `guest`.
         password: `env:NAME`, `file:PATH`, or the password itself. Default: `guest`.
         virtual_host: The virtual host of the streams. Default: `/`. (``virtualHost``)
@@ -1774,9 +1768,8 @@ def rabbitmq(
         csv_options: JSON: how values of the format `csv` are written, by the names of Spark's options:
             `{"sep": ";", "escape": "\""}`. See formats.md. Default: as Spark's. (``csvOptions``)
         schema_registry_url: Where the schema registry is, which speaks Confluent's REST API; several
-            addresses of one registry with commas between them. Required for `confluent-avro`,
-            `confluent-protobuf`, `debezium-avro`, and for `confluent-json` without a schema.
-            (``schema.registry.url``)
+            addresses of one registry. Required for `confluent-avro`, `confluent-protobuf`,
+            `debezium-avro`, and for `confluent-json` without a schema. (``schema.registry.url``)
         schema_registry_basic_auth_user_info: `user:password` for basic authentication. It may be
             `env:NAME`, an environment variable, or `file:PATH`, on the driver and every executor.
             (``schema.registry.basic.auth.user.info``)
@@ -1906,7 +1899,7 @@ def redis(
     Args:
         spark: the session.
         url: `redis://host:port/database`; encrypted: `rediss://`.
-        keys: Streams, or patterns of Redis such as `orders:*`, with commas between them.
+        keys: Streams, or patterns of Redis such as `orders:*`.
         cluster: Whether it is a node of a cluster: each key is read where its slot is. Default: `false`.
         username: Whom to connect as.
         password: `env:NAME`, `file:PATH`, or the password itself.
@@ -1964,9 +1957,8 @@ def redis(
         csv_options: JSON: how values of the format `csv` are written, by the names of Spark's options:
             `{"sep": ";", "escape": "\""}`. See formats.md. Default: as Spark's. (``csvOptions``)
         schema_registry_url: Where the schema registry is, which speaks Confluent's REST API; several
-            addresses of one registry with commas between them. Required for `confluent-avro`,
-            `confluent-protobuf`, `debezium-avro`, and for `confluent-json` without a schema.
-            (``schema.registry.url``)
+            addresses of one registry. Required for `confluent-avro`, `confluent-protobuf`,
+            `debezium-avro`, and for `confluent-json` without a schema. (``schema.registry.url``)
         schema_registry_basic_auth_user_info: `user:password` for basic authentication. It may be
             `env:NAME`, an environment variable, or `file:PATH`, on the driver and every executor.
             (``schema.registry.basic.auth.user.info``)

@@ -22,6 +22,9 @@ from headwater.core.options import (
 )
 from headwater.core.source import Boundedness
 
+_COMMAS: Final = re.compile(r"(; several)?,? with commas( between them)?")
+"""How an option is written that an argument takes as a list."""
+
 
 @dataclass(frozen=True)
 class Argument:
@@ -133,7 +136,7 @@ def _argument(row: Option[Any], boundedness: Boundedness) -> Argument:
         kind,
         required=required,
         default="required" if required else shown(row).default,
-        help=row.help,
+        help=row.help if kind is not ArgumentKind.NAMES else _COMMAS.sub("", row.help),
     )
 
 

@@ -95,3 +95,11 @@ def test_options_of_the_other_mode_are_no_arguments() -> None:
     assert "max_offsets_per_trigger" not in _by_name("kafka", BATCH)
     assert not _by_name("mqtt", BATCH)["broker"].default.startswith("none")
     assert _by_name("mqtt", STREAM)["client_id"].required
+
+
+@each_reader
+def test_the_help_of_an_argument_that_takes_a_list_names_no_commas(
+    source: str, boundedness: Boundedness
+) -> None:
+    lists = [one for one in arguments_of(source, boundedness) if "Sequence[str]" in one.annotation]
+    assert not [one.name for one in lists if "commas" in one.help]
