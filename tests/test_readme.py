@@ -36,7 +36,9 @@ def test_the_python_blocks_run_one_after_the_other(
     for block in BLOCKS:
         exec(re.sub("|".join(here), lambda found: here[found[0]], block), names)
         if "query" in names:
-            names.pop("query").processAllAvailable()
+            query = names.pop("query")
+            query.processAllAvailable()
+            assert sum(progress.numInputRows for progress in query.recentProgress), block
     for query in spark.streams.active:
         query.stop()
     api.shutdown()

@@ -27,9 +27,11 @@ if TYPE_CHECKING:
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 MEMORY = "org.apache.spark.sql.connector.catalog.SharedTablesInMemoryRowLevelOperationTableCatalog"
-HISTORY = "lake.shop.customers_history ORDER BY id, __START_AT"
+HISTORY = "lake.{database}.customers_history ORDER BY id, __START_AT"
+TYPES = (1,) if pyspark.__version__.startswith("4.2.") else (1, 2)
+"""The types of slowly changing dimensions that AUTO CDC of this Spark has."""
 QUERIES = (
-    "SELECT id, name FROM lake.shop.customers ORDER BY id",
+    "SELECT id, name FROM lake.{database}.customers ORDER BY id",
     f"SELECT id, name, __START_AT IS NULL, __END_AT IS NULL FROM {HISTORY}",
 )
 
@@ -49,6 +51,17 @@ def copied(example: str, folder: Path, replaced: Mapping[str, str]) -> Path:
         for file in texts:
             file.write_text(file.read_text().replace(old, new))
     return project
+
+
+def copied_auto_cdc(example: str, folder: Path, replaced: Mapping[str, str]) -> Path:
+    """The same for AUTO CDC, with the types that this Spark has, and a database of the example's own."""
+    without_type_2 = {} if 2 in TYPES else {'follow("customers_history", 2)\n': ""}
+    return copied(example, folder, {**replaced, **without_type_2, "database: shop": f"database: {example}"})
+
+
+def of_types(now: list[list[Any]], history: list[list[Any]]) -> list[list[list[Any]]]:
+    """Return the answers that are expected: the history only where this Spark has it."""
+    return [now, history][: len(TYPES)]
 
 
 def run_pipeline(project: Path, *options: str, conf: Mapping[str, Any] | None = None) -> None:
@@ -149,7 +162,7 @@ def test_changes_of_debezium_become_slowly_changing_dimensions_of_both_types(
 ) -> None:
     kafka.create_topic(topic, 2)
     produce_changes(kafka, topic, [("c", None, (1, "Anne")), ("c", None, (2, "Ben"))])
-    project = copied(
+    project = copied_auto_cdc(
         "pipeline_auto_cdc",
         tmp_path,
         {
@@ -159,20 +172,21 @@ def test_changes_of_debezium_become_slowly_changing_dimensions_of_both_types(
         },
     )
     with steps_of(project, spark_connect, tmp_path) as ask:
-        now, history = ask()
-        assert now == [[1, "Anne"], [2, "Ben"]]
-        assert history == [[1, "Anne", False, True], [2, "Ben", False, True]]
+        assert ask() == of_types(
+            [[1, "Anne"], [2, "Ben"]], [[1, "Anne", False, True], [2, "Ben", False, True]]
+        )
         produce_changes(kafka, topic, [("u", (1, "Anne"), (1, "Anna")), ("d", (2, "Ben"), None)])
-        now, history = ask()
-        assert now == [[1, "Anna"]]
-        assert history == [[1, "Anne", False, False], [1, "Anna", False, True], [2, "Ben", False, False]]
+        assert ask() == of_types(
+            [[1, "Anna"]],
+            [[1, "Anne", False, False], [1, "Anna", False, True], [2, "Ben", False, False]],
+        )
 
 
 def test_a_table_of_postgresql_becomes_slowly_changing_dimensions_of_both_types(
     spark_connect: str, postgres: LocalPostgres, topic: str, tmp_path: Path
 ) -> None:
     name = topic.replace("-", "_")[-50:].lstrip("_")
-    project = copied(
+    project = copied_auto_cdc(
         "pipeline_postgres",
         tmp_path,
         {
@@ -186,23 +200,24 @@ def test_a_table_of_postgresql_becomes_slowly_changing_dimensions_of_both_types(
         shop.execute(f"CREATE TABLE {name} (id bigint PRIMARY KEY, name text)")
         shop.execute(f"INSERT INTO {name} VALUES (1, 'Anne'), (2, 'Ben')")
         with steps_of(project, spark_connect, tmp_path) as ask:
-            now, history = ask()
-            assert now == [[1, "Anne"], [2, "Ben"]]
-            assert history == [[1, "Anne", False, True], [2, "Ben", False, True]]
+            assert ask() == of_types(
+                [[1, "Anne"], [2, "Ben"]], [[1, "Anne", False, True], [2, "Ben", False, True]]
+            )
             # Of two changes in one transaction the later one counts, and both are in the history.
             with shop.transaction():
                 shop.execute(f"UPDATE {name} SET name = 'Ann' WHERE id = 1")
                 shop.execute(f"UPDATE {name} SET name = 'Anna' WHERE id = 1")
                 shop.execute(f"DELETE FROM {name} WHERE id = 2")
-            now, history = ask()
-            assert now == [[1, "Anna"]]
-            assert history == [
-                [1, "Anne", False, False],
-                [1, "Ann", False, False],
-                [1, "Anna", False, True],
-                [2, "Ben", False, False],
-            ]
-        for kind in (1, 2):
+            assert ask() == of_types(
+                [[1, "Anna"]],
+                [
+                    [1, "Anne", False, False],
+                    [1, "Ann", False, False],
+                    [1, "Anna", False, True],
+                    [2, "Ben", False, False],
+                ],
+            )
+        for kind in TYPES:
             shop.execute("SELECT pg_drop_replication_slot(%s)", [f"{name}_{kind}"])
         shop.execute(f"DROP PUBLICATION {name}")
         shop.execute(f"DROP TABLE {name}")
@@ -215,7 +230,7 @@ def steps_of(project: Path, remote: str, folder: Path) -> Iterator[Callable[[], 
         "spec": str(project / "spark-pipeline.yml"),
         "remote": remote,
         "conf": {"spark.sql.catalog.lake": MEMORY},
-        "queries": QUERIES,
+        "queries": [query.format(database=project.name) for query in QUERIES[: len(TYPES)]],
     }
     log = folder / "steps.log"
     with (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyspark
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
@@ -106,8 +107,8 @@ def test_a_folder_in_which_the_files_do_not_lie_is_refused() -> None:
 def test_a_source_with_a_name_is_tried_from_a_checkpoint_on_any_file_system(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    if not hasattr(spark.readStream, "name"):
-        pytest.skip("this Spark knows no names of sources")
+    if pyspark.__version__.startswith("4.2."):
+        pytest.skip("Spark 4.2 logs the numbers of sources, whatever their names")
     source = tmp_path / "in"
     source.mkdir()
     (source / "a.csv").write_text("1,one,mon\n")
