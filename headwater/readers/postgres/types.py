@@ -44,6 +44,8 @@ _NATIVE: Final[Mapping[int, tuple[Any, int]]] = MappingProxyType(
     }
 )
 """By the oids of types, which never change: the Arrow type, and the kind of its binary form."""
+_CAST: Final = frozenset({17, 20, 21, 23, 26, 700, 701, 1082, 1114, 1184, _NUMERIC, 2950, 3802})
+"""Types whose cast to text is their output function, and takes the server half the time of ``format``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,7 @@ class PostgresColumn:
         kind: of its values, of `layout`: how the bytes of a native one are read; `layout.TEXT` for others.
         is_native: whether the type itself travels; otherwise the text that the server makes of it.
         type_name: as SQL has it, for people.
+        is_cast: whether the text of a value is that of its cast.
     """
 
     name: str
@@ -63,6 +66,7 @@ class PostgresColumn:
     kind: int
     is_native: bool
     type_name: str
+    is_cast: bool = False
 
     @property
     def scale(self) -> int:
@@ -79,6 +83,8 @@ class PostgresColumn:
         name = quoted(self.name)
         if self.is_native:
             return name
+        if self.is_cast:
+            return f"{name}::pg_catalog.text"
         # The test for NULL that a composite value of NULLs does not pass.
         return f"CASE WHEN {name} IS DISTINCT FROM NULL THEN pg_catalog.format('%s', {name}) END"
 
@@ -97,6 +103,7 @@ def column_of(column: TableColumn, *, as_text: bool = False) -> PostgresColumn:
         kind=kind,
         is_native=arrow_type is not None,
         type_name=column.type_name,
+        is_cast=column.type_oid in _CAST,
     )
 
 
