@@ -22,7 +22,7 @@ from headwater.enumerators.kafka.client.property_kinds import (
     Refused,
     UnfitValueError,
 )
-from headwater.enumerators.kafka.client.sasl_config import SaslConfig, sasl_config
+from headwater.enumerators.kafka.client.sasl_config import OF_CLOUDS, SaslConfig, sasl_config
 from headwater.enumerators.kafka.client.tls import TlsConfig, check_stores, tls_config
 
 log = logger_of(__name__)
@@ -96,6 +96,7 @@ class ClientConfig:
         if values["bootstrap.servers"] is None:
             raise OptionError("is required: host:port,host:port", option="kafka.bootstrap.servers")
         protocol = values["security.protocol"]
+        logs_in = protocol.startswith("SASL") or values["sasl.mechanism"] in OF_CLOUDS
         simple = {
             attribute.name: values[name]
             for attribute in fields(cls)
@@ -104,7 +105,7 @@ class ClientConfig:
         return cls(
             **simple,
             tls=tls_config(values, properties) if protocol.endswith("SSL") else None,
-            sasl=sasl_config(values, protocol) if protocol.startswith("SASL") else None,
+            sasl=sasl_config(values, protocol) if logs_in else None,
         )
 
     @property

@@ -27,6 +27,8 @@ _REFUSED = {
     "GSSAPI": "Kerberos needs a ticket cache and a native library on every executor; "
     "use SCRAM, OAUTHBEARER or client certificates",
 }
+OF_CLOUDS = frozenset({msk_iam.MECHANISM, entra.MECHANISM})
+"""Mechanisms that say of themselves that a log-in is meant, whatever ``security.protocol`` is."""
 _KNOWN_MODULES = frozenset({*_MODULES.values(), "Krb5LoginModule"})
 """Other names are not shown: they may be secrets in the wrong place."""
 

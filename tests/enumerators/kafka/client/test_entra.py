@@ -120,6 +120,7 @@ def test_a_missing_library_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
         ),
         ({"bootstrap.servers": f"{NAMESPACE}.evil.example:9093"}, "must be one namespace of Event Hubs"),
         ({"security.protocol": "SASL_PLAINTEXT"}, "tokens with SASL_SSL only"),
+        ({"security.protocol": "PLAINTEXT"}, "tokens with SASL_SSL only"),
         ({"sasl.oauthbearer.token.provider": "a:b"}, "clashes with AZURE_ENTRA"),
         (
             {"sasl.jaas.config": 'x.OAuthBearerLoginModule required clientId="a";'},

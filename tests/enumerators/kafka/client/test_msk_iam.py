@@ -91,6 +91,7 @@ def test_the_region_is_in_the_names_of_the_brokers(servers: str, region: str) ->
         ({"bootstrap_servers": "broker.internal:9098"}, "'kafka.sasl.msk.region': is required"),
         ({"bootstrap_servers": f"{BROKER},b.kafka.us-east-1.amazonaws.com:9098"}, "msk.region': is required"),
         ({"security_protocol": "SASL_PLAINTEXT"}, "IAM with SASL_SSL only"),
+        ({"security_protocol": "SSL"}, "IAM with SASL_SSL only"),
         ({"sasl_jaas_config": jaas("awsStsRegion=eu-west-2")}, "has awsStsRegion, which has no effect here"),
         ({"sasl_jaas_config": jaas("awsProfileName=a awsRoleArn=b")}, "give one of them"),
         ({"sasl_jaas_config": jaas("").replace("IAMLogin", "PlainLogin")}, "goes with IAMLoginModule"),
