@@ -15,7 +15,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
 
 from headwater.connector.program_arguments import misfit
-from headwater.core.errors import HeadwaterError, OptionError
+from headwater.core.errors import HeadwaterError
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -37,11 +37,11 @@ def readable(method: Callable[P, T]) -> Callable[P, T]:
     def called(*args: P.args, **kwargs: P.kwargs) -> T:
         try:
             return method(*args, **kwargs)
-        except OptionError as error:
-            # Where headwater found it out says nothing about the slip: no frame of ours but this one.
-            raise _marked(error).with_traceback(None) from None
         except HeadwaterError as error:
             _marked(error)
+            if error.is_meant:
+                # Where headwater found it out says nothing about it: no frame of ours but this one.
+                raise error.with_traceback(None) from None
             raise
 
     return called
@@ -53,6 +53,8 @@ def readable_rows(rows: Iterator[T]) -> Generator[T, None, None]:
         yield from rows
     except HeadwaterError as error:
         _marked(error)
+        if error.is_meant:
+            raise error.with_traceback(None) from None
         raise
 
 

@@ -35,10 +35,11 @@ from __future__ import annotations
 import difflib
 import sys
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from headwater.core.redaction import redacted
 
+E = TypeVar("E", bound="HeadwaterError")
 EVERYWHERE: Final = ". Driver and every executor need it: PYSPARK_PYTHON names the Python that Spark starts"
 """The message about a library that is missing."""
 
@@ -48,7 +49,13 @@ class HeadwaterError(Exception):
 
     Its text names URLs without the user and password that may stand in them, whichever option they are from,
     and none of the secrets that this process has used (`headwater.core.redaction`).
+
+    Attributes:
+        is_meant: whether an option of the user asks for it. Where it was found out says nothing then, and no
+            frames of ours are shown.
     """
+
+    is_meant = False
 
     def __init__(self, *args: object) -> None:
         super().__init__(*(redacted(each) if isinstance(each, str) else each for each in args))
@@ -62,12 +69,20 @@ class OptionError(HeadwaterError, ValueError):
         option: the name of the option as the user would write it.
     """
 
+    is_meant = True
+
     def __init__(self, message: str, *, option: str | None = None) -> None:
         super().__init__(message if option is None else f"option {option!r}: {message}")
         self.option = option
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (type(self), self.args[0], {"option": self.option})
+
+
+def meant(error: E) -> E:
+    """Return an error that an option of the user asks for, to be raised."""
+    error.is_meant = True
+    return error
 
 
 class FormatSchemaError(HeadwaterError, ValueError):

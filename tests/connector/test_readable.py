@@ -18,7 +18,7 @@ import pytest
 import headwater as hw
 from headwater.connector.readable import readable, readable_rows
 from headwater.connector.spark.datasource import HeadwaterDataSource
-from headwater.core.errors import OptionError, SourceError
+from headwater.core.errors import OptionError, SourceError, meant
 from tests.connector.slips.calls import CALLS
 from tests.connector.slips.telling import answers
 from tests.patience import PATIENCE_S
@@ -93,6 +93,23 @@ def test_an_option_error_comes_without_the_frames_that_found_it() -> None:
     lines = shown(Shelf().options)
     assert lines[-1] == "headwater: option 'rows': must be 1"
     assert not any("_deep" in line for line in lines)
+
+
+def test_an_error_that_an_option_asks_for_comes_without_them_too() -> None:
+    def rows() -> Any:
+        yield 1
+        raise meant(SourceError("the file has columns that the schema does not have", source="files"))
+
+    @readable
+    def plan() -> None:
+        list(rows())
+
+    reading = readable_rows(rows())
+    next(reading)
+    for lines in (shown(lambda: next(reading)), shown(plan)):
+        assert lines[-1] == "headwater: the file has columns that the schema does not have [source files]"
+        assert not any("in rows" in line for line in lines)
+        assert len(lines) < 20
 
 
 def test_other_errors_keep_their_frames_and_end_with_one_line_notes_included() -> None:

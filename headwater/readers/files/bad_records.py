@@ -13,7 +13,7 @@ import hashlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from headwater.core.errors import CorruptRecordError, SourceError
+from headwater.core.errors import CorruptRecordError, SourceError, meant
 from headwater.core.metrics import RECORDS_IN_ERRORS, count
 from headwater.core.redaction import logger_of
 from headwater.enumerators.files.split import FileStatus
@@ -76,13 +76,15 @@ class BadRecords:
         elif self._mode == "failfast":
             row = int(bad.rows[0])
             begin = (spans.value(row) or b"")[:_SHOWN_BYTES].decode("utf-8", "replace")
-            raise CorruptRecordError(
-                f"the record at this position {reason(int(bad.reasons[0]))}: {begin!r}. Option 'mode' is "
-                "FAILFAST: PERMISSIVE makes nulls of what cannot be read, DROPMALFORMED leaves the record "
-                "out, and option 'badRecordsPath' puts it into a file",
-                source="files",
-                split=file.url,
-                position=start + int(spans.starts[row]),
+            raise meant(
+                CorruptRecordError(
+                    f"the record at this position {reason(int(bad.reasons[0]))}: {begin!r}. Option 'mode' is "
+                    "FAILFAST: PERMISSIVE makes nulls of what cannot be read, DROPMALFORMED leaves the "
+                    "record out, and option 'badRecordsPath' puts it into a file",
+                    source="files",
+                    split=file.url,
+                    position=start + int(spans.starts[row]),
+                )
             )
         elif self._mode == "dropmalformed":
             self._drop(file, start + int(spans.starts[bad.rows[0]]), len(bad.rows))

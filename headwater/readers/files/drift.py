@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from headwater.core.errors import SourceError
+from headwater.core.errors import SourceError, meant
 from headwater.enumerators.files.split import FileStatus
 from headwater.readers.files.inference import inferred_columns, newest_columns
 from headwater.readers.files.schema_history import new_names, widened
@@ -138,7 +138,7 @@ class DriftGuard:
                 "file; with schemaEvolutionMode=rescue they are kept in a column as JSON, with addNewColumns "
                 "(and schemaName) they are added, with none they are left out"
             )
-        return SourceError(f"{what}. {way_out}", source="files", split=file.url)
+        return meant(SourceError(f"{what}. {way_out}", source="files", split=file.url))
 
     def _without_corrupt(self, columns: pa.Schema, new: list[str]) -> pa.Schema:
         """Return columns without the one for corrupt records: inference adds it where a file has such."""

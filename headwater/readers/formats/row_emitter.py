@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from headwater.core.barrier_reader import EpochRecord
 from headwater.core.emitter import RecordEmitter, SplitState
-from headwater.core.errors import CorruptRecordError, OptionError, SourceError
+from headwater.core.errors import CorruptRecordError, OptionError, SourceError, meant
 from headwater.core.metrics import RECORDS_IN_ERRORS, count
 from headwater.readers.formats.bad_records import BadRecordsLocation, BadRowFiles
 from headwater.readers.formats.columns.row_arrays import struct_of, without_rows
@@ -101,13 +101,16 @@ class DecodingEmitter(RecordEmitter[EpochRecord, Any, Any]):
 
     def _refusal(self, bad: BadValues, state: SplitState[Any, Any]) -> CorruptRecordError:
         row = int(bad.rows[0])
-        return CorruptRecordError(
-            f"{self._column!r} of row {row}, counted from the position, "
-            f"{self._decoder.reason(int(bad.reasons[0]), row)}. Option 'mode' is FAILFAST: PERMISSIVE makes "
-            "nulls of it, DROPMALFORMED leaves the row out, and option 'badRecordsPath' puts it into a file",
-            source=self._source,
-            split=state.split.split_id,
-            position=state.position,
+        return meant(
+            CorruptRecordError(
+                f"{self._column!r} of row {row}, counted from the position, "
+                f"{self._decoder.reason(int(bad.reasons[0]), row)}. Option 'mode' is FAILFAST: PERMISSIVE "
+                "makes nulls of it, DROPMALFORMED leaves the row out, and option 'badRecordsPath' puts it "
+                "into a file",
+                source=self._source,
+                split=state.split.split_id,
+                position=state.position,
+            )
         )
 
     def _not_now(self, error: SourceError, state: SplitState[Any, Any]) -> SourceError:

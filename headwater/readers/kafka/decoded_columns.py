@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from headwater.core.errors import CorruptRecordError, SourceError
+from headwater.core.errors import CorruptRecordError, SourceError, meant
 from headwater.core.metrics import RECORDS_IN_ERRORS, count
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
 from headwater.readers.formats.columns.row_arrays import struct_of, without_rows
@@ -190,13 +190,16 @@ class DecodedColumns:
         offset = int(run.offsets[bad.rows[0]])
         reason = self._decoders[part].reason(int(bad.reasons[0]), int(bad.rows[0]))
         option = "mode" if part == "value" else "keyMode"
-        return CorruptRecordError(
-            f"the {part} of the record at offset {offset} of topic {run.split.topic!r}, partition "
-            f"{run.split.partition}, {reason}. Option {option!r} is FAILFAST: PERMISSIVE makes nulls of it, "
-            "DROPMALFORMED leaves the row out, and option 'badRecordsPath' puts the record into a file",
-            source="kafka",
-            split=run.split.split_id,
-            position=offset,
+        return meant(
+            CorruptRecordError(
+                f"the {part} of the record at offset {offset} of topic {run.split.topic!r}, partition "
+                f"{run.split.partition}, {reason}. Option {option!r} is FAILFAST: PERMISSIVE makes nulls of "
+                "it, DROPMALFORMED leaves the row out, and option 'badRecordsPath' puts the record into a "
+                "file",
+                source="kafka",
+                split=run.split.split_id,
+                position=offset,
+            )
         )
 
     def _write(self, run: RecordRun, bad_values: Mapping[str, BadValues], files: BadRecordFiles) -> None:
