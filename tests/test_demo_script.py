@@ -36,6 +36,17 @@ def test_a_demo_in_which_nothing_happens_says_what_was_seen_last_and_what_to_do(
         demo_run.watch(driver, Mock(failure=None), Mock(rows=lambda: 7), Mock(), (Mock(), Mock()), until=20)
 
 
+def test_the_image_of_the_demo_has_what_its_setup_would_install_and_runs_it() -> None:
+    """Nothing here can build images by default: the demo itself is tested below."""
+    image = (ROOT / "examples/Dockerfile").read_text()
+    setup = (ROOT / "scripts/setup").read_text()
+    for package in ("openjdk-17-jre-headless", "python3-venv"):
+        assert package in setup
+        assert package in image
+    assert "RUN scripts/setup --demo" in image
+    assert 'CMD ["scripts/demo"]' in image
+
+
 @pytest.mark.crash
 @pytest.mark.long
 def test_the_demo_kills_spark_half_way_and_its_table_says_that_nothing_is_lost_or_doubled(
