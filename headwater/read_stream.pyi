@@ -1911,6 +1911,7 @@ def postgres(
     on_truncate: Literal["emit", "fail"] | None = None,
     on_toast: Literal["mark", "fail"] | None = None,
     on_schema_change: Literal["fail", "ignore", "rescue"] | None = None,
+    on_slot_lost: Literal["fail", "resync"] | None = None,
     max_bytes_per_trigger: int | None = None,
     state_location: str | None = None,
     state_storage_options: str | Mapping[str, Any] | None = None,
@@ -1970,6 +1971,9 @@ def postgres(
             and a restart reads it; `ignore`, go on without it, and with NULL in columns that are lost; or
             `rescue`, the same, with new columns as JSON in the column `_rescued_data`. Changed types
             fail. Default: `fail`. (``onSchemaChange``)
+        on_slot_lost: What happens when the slot has lost the log from the position on: `fail`; or
+            `resync`, a new slot, and all rows of the tables again, with `_sync` one higher (needs
+            `stateLocation`). Default: `fail`. (``onSlotLost``)
         max_bytes_per_trigger: No batch goes further in the log than this, counted in bytes of WAL, but
             for one transaction; a transaction is never cut. (``maxBytesPerTrigger``)
         state_location: Required with `startingPosition=initial` or `transport=staged`: a folder that the

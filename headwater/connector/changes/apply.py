@@ -17,7 +17,7 @@ from headwater.connector.changes.reduction import (
     flattened,
     value_column,
 )
-from headwater.connector.changes.rows import OPERATIONS, TRUNCATE, change_rows
+from headwater.connector.changes.rows import GENERATION, OPERATIONS, READ, TRUNCATE, change_rows
 from headwater.connector.changes.target import target_table
 from headwater.connector.program_arguments import checked_frame, checked_names, checked_text
 from headwater.connector.readable import readable
@@ -34,6 +34,8 @@ _TRUNCATED: Final = "truncated"
 _STRANGE: Final = "strange"
 _UNORDERED: Final = "unordered"
 _INCOMPLETE: Final = "incomplete"
+_READ_AGAIN: Final = "read_again"
+_WHOLE: Final = "whole"
 
 
 @readable
@@ -53,6 +55,9 @@ def apply_changes(df: DataFrame, *, into: str, key: Sequence[str]) -> None:
     value the database did not send (`_unchanged`) keeps its value. Columns that only describe a change, such
     as `_lsn`, are written where the table has a column of that name.
 
+    Rows of a table that was read again as a whole (`_sync` above 0) need a column `_sync` in the target: with
+    the first change behind them, rows of the target that did not come back are deleted.
+
     Args:
         df: rows with `_op`, `_lsn`, `_seq`; or with `_change_type`, `_commit_version`; or of Debezium, with
             `op`, `before`, `after` and Kafka's `partition` and `offset`. Read twice, and cached meanwhile.
@@ -60,8 +65,8 @@ def apply_changes(df: DataFrame, *, into: str, key: Sequence[str]) -> None:
         key: the columns that identify a row. Never NULL.
 
     Raises:
-        OptionError: the frame is no batch of changes, the table is missing, has no MERGE or other columns, or
-            the key does not identify rows.
+        OptionError: the frame is no batch of changes, the table is missing, has no MERGE, no column `_sync`
+            where it needs one, or other columns, or the key does not identify rows.
         SourceError: a change cannot be applied: its operation is unknown, its place in the order is missing,
             or a row with a new key lacks a value.
     """
@@ -84,15 +89,19 @@ def apply_changes(df: DataFrame, *, into: str, key: Sequence[str]) -> None:
         _check(seen, keys, changes, into)
         if not seen[_ROWS]:
             return
+        target.check_generation(seen[_READ_AGAIN])
         is_truncated = seen[_TRUNCATED] is not None
         kept = rows.where(F.col(ORDER) > _literal(seen[_TRUNCATED], rows)) if is_truncated else rows
+        if whole := seen[_WHOLE]:
+            kept = kept.where(F.col(ORDER)[GENERATION] >= whole)
         unsent = target.folded(seen[UNCHANGED])
         _check_unsent(unsent, target.folded(list(changes.values)))
         partial = {
             name: unsent[folded] for folded, name in target.folded(list(columns)).items() if folded in unsent
         }
         reduced = Reduced.of(kept, changes, list(columns), names, partial=partial, is_truncated=is_truncated)
-        target.merge(reduced, names)
+        older = target.older_rows(frame.sparkSession, whole) if whole and not is_truncated else None
+        target.merge(reduced, names, gone=F.lit(True) if is_truncated else older)
     finally:
         rows.unpersist()
 
@@ -104,7 +113,8 @@ def _look(rows: DataFrame, keys: Mapping[str, str]) -> Row:
     struct = cast("StructType", rows.schema[ORDER].dataType)
     places = [order[name] for name in struct.names]
     is_strange = ~F.coalesce(operation.isin(*OPERATIONS), F.lit(False))
-    begins = operation.isin("r", "c") & (F.size(unchanged) > 0)
+    begins = operation.isin(READ, "c") & (F.size(unchanged) > 0)
+    generation = order[GENERATION] if GENERATION in struct.names else F.lit(0)
     seen = rows.agg(
         F.count(F.lit(1)).alias(_ROWS),
         F.max(F.when(operation == TRUNCATE, order)).alias(_TRUNCATED),
@@ -112,6 +122,9 @@ def _look(rows: DataFrame, keys: Mapping[str, str]) -> Row:
         F.first(F.when(is_strange, F.coalesce(operation, F.lit("NULL"))), ignorenulls=True).alias(_STRANGE),
         F.count(F.when(reduce(or_, (place.isNull() for place in places)), 1)).alias(_UNORDERED),
         F.first(F.when(begins, F.struct(ORDER, UNCHANGED)), ignorenulls=True).alias(_INCOMPLETE),
+        F.max(generation).alias(_READ_AGAIN),
+        # A change comes behind all rows that were there.
+        F.max(F.when(operation != READ, generation)).alias(_WHOLE),
         *(F.count(F.when(is_row & F.col(column).isNull(), 1)).alias(column) for column in keys.values()),
     ).first()
     assert seen is not None
@@ -145,6 +158,8 @@ def _check(seen: Row, keys: Mapping[str, str], changes: AnyChanges, into: str) -
                 "such a key needs REPLICA IDENTITY FULL and cannot be a target: keep its change log",
                 option="key",
             )
+    if seen[_READ_AGAIN] and changes.generation_reason:
+        raise SourceError(f"hw.apply_changes into {into}: {changes.generation_reason}")
     if seen[_TRUNCATED] is not None and changes.truncate_reason:
         raise SourceError(f"hw.apply_changes into {into}: {changes.truncate_reason}")
     if (incomplete := seen[_INCOMPLETE]) is not None:

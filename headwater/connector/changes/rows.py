@@ -32,10 +32,14 @@ from headwater.connector.program_arguments import misfit
 from headwater.core.errors import OptionError
 
 HARD_DELETE: Final = "d"
+READ: Final = "r"
+"""A row that was there, of a table that is read as a whole."""
+GENERATION: Final = "_sync"
+"""How often the table was read again as a whole. The first field of an order that has it."""
 SOFT_DELETE: Final = "b"
 """A row before its update: a delete if nothing follows, for the update may have another key."""
 TRUNCATE: Final = "t"
-OPERATIONS: Final = ("r", "c", "u", HARD_DELETE, SOFT_DELETE, TRUNCATE)
+OPERATIONS: Final = (READ, "c", "u", HARD_DELETE, SOFT_DELETE, TRUNCATE)
 
 UNAVAILABLE: Final = "__debezium_unavailable_value"
 """Debezium's default in place of a value that the database did not send."""
@@ -72,6 +76,8 @@ class AnyChanges:
         doubt_reason: the message of that error.
         truncate_reason: the message of the error for a TRUNCATE, whose place among the changes is not known;
             empty: it is.
+        generation_reason: the message of the error for rows of a table that was read again, where they
+            cannot be told from changes; empty: they can.
     """
 
     rows: DataFrame
@@ -83,6 +89,7 @@ class AnyChanges:
     doubt: Callable[[Column], Column] | None = None
     doubt_reason: str = ""
     truncate_reason: str = ""
+    generation_reason: str = ""
 
 
 def change_rows(df: DataFrame, kept: Sequence[str]) -> AnyChanges:
@@ -140,7 +147,9 @@ def _of_changelog(df: DataFrame, kept: Sequence[str]) -> AnyChanges:
     )
     if "_seq" in df.columns:
         order = F.struct(_sync(df), F.col("_commit_version"), F.col("_seq"), rank)
-        return replace(found, order=order)
+        # A row that was there is an insert in this changelog, which has no word for it.
+        read = F.when(F.col("_seq") < 0, READ).otherwise(found.operation)
+        return replace(found, order=order, operation=read)
     return replace(
         found,
         doubt=lambda order: F.count(F.lit(1)) != F.size(F.collect_set(order)),
@@ -148,6 +157,8 @@ def _of_changelog(df: DataFrame, kept: Sequence[str]) -> AnyChanges:
         "orders them",
         truncate_reason="a TRUNCATE has no place among the changes of its _commit_version without the column "
         "_seq: keep that column",
+        generation_reason="the table was read again as a whole (_sync), and without the column _seq nobody "
+        "can tell its rows from changes: keep that column",
     )
 
 
@@ -215,7 +226,7 @@ def _data(df: DataFrame, meta: frozenset[str], kept: Sequence[str]) -> dict[str,
 
 
 def _sync(df: DataFrame) -> Column:
-    return F.col("_sync") if "_sync" in df.columns else F.lit(0).alias("_sync")
+    return F.col(GENERATION) if GENERATION in df.columns else F.lit(0).alias(GENERATION)
 
 
 def _unchanged(df: DataFrame) -> Column:

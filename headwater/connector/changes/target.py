@@ -12,13 +12,14 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own habit
 from pyspark.sql.types import StructField
 
 from headwater.connector.changes.reduction import Reduced
+from headwater.connector.changes.rows import GENERATION
 from headwater.connector.compat import quoted
 from headwater.core.errors import OptionError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pyspark.sql import SparkSession
+    from pyspark.sql import Column, SparkSession
     from pyspark.sql.types import DataType
 
 _NO_MERGE: Final = "UNSUPPORTED_FEATURE.TABLE_OPERATION"
@@ -105,8 +106,38 @@ class Target:
                     option="key",
                 )
 
-    def merge(self, reduced: Reduced, key: Sequence[str]) -> None:
+    def check_generation(self, generation: int | None) -> None:
+        """Return if the table can tell which of its rows came back when the changed one was read again.
+
+        Args:
+            generation: how often it was.
+
+        Raises:
+            OptionError: it was, and the table has no column for that.
+        """
+        if generation and GENERATION not in self.names:
+            raise OptionError(
+                f"the changed table was read again ({GENERATION} = {generation}), and table {self.name} has "
+                "no column of that name, which tells which of its rows did not come back: ALTER TABLE "
+                f"{self.name} ADD COLUMN {GENERATION} INT, and start the query again",
+                option="into",
+            )
+
+    def older_rows(self, session: SparkSession, generation: int) -> Column | None:
+        """Return the condition for rows of earlier generations; None if there are none.
+
+        Without it a MERGE need not read the whole table.
+        """
+        older = F.coalesce(F.col(GENERATION), F.lit(-1)) < generation
+        return older if session.table(self.name).where(older).limit(1).count() else None
+
+    def merge(self, reduced: Reduced, key: Sequence[str], *, gone: Column | None) -> None:
         """Write the last state of each key with one MERGE.
+
+        Args:
+            reduced: the states.
+            key: the columns that identify a row.
+            gone: which rows are deleted that no state has; None for none.
 
         Raises:
             OptionError: the table has no MERGE.
@@ -120,8 +151,8 @@ class Target:
         if updates:
             writer = writer.whenMatched().update(updates)
         writer = writer.whenNotMatched(~reduced.is_gone).insert(inserts)
-        if reduced.is_truncated:
-            writer = writer.whenNotMatchedBySource().delete()
+        if gone is not None:
+            writer = writer.whenNotMatchedBySource(gone).delete()
         with _explained(self.name):
             writer.merge()
 

@@ -15,6 +15,7 @@ Its connections, `settings`, `connection`, and its errors, `errors`, serve tasks
 * `publication`: a publication's part of a table, and all that stands in the way of a stream;
 * `replica`: what keeps a table from being followed by another one, found at once;
 * `replication`: one conversation with the server's sender of logical replication;
+* `resync`: the enumerator of a stream that reads its table again where the slot is lost;
 * `preflight`: the obstacles that keep a role from reading a table: all findings at once;
 * `settings`: how a server is reached, as the user says;
 * `slot`: the state of a replication slot, and whether everything after a position is there;

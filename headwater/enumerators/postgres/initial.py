@@ -25,7 +25,7 @@ from headwater.core.split import SplitPath
 from headwater.enumerators.postgres.chunk_rules import Bound, RulesStore
 from headwater.enumerators.postgres.chunks import ChunkSplit
 from headwater.enumerators.postgres.enumerator import WalEnumerator
-from headwater.enumerators.postgres.initial_questions import ChunkSettings, InitialQuestions
+from headwater.enumerators.postgres.initial_questions import ChunkSettings, InitialQuestions, LostLog
 from headwater.enumerators.postgres.initial_state import InitialState, Phase, TableSplits
 from headwater.enumerators.postgres.split import WAL_PATH, WalSplit
 from headwater.enumerators.postgres.staged_log import StagedLog, check_transport
@@ -52,7 +52,9 @@ class InitialEnumerator(PlannedSplitEnumerator[TableSplits, int]):
         context: the coordinator's.
         chunks: how the table is cut.
         questions: asks the server.
-        make_log: makes the enumerator of the log.
+        make_log: makes the enumerator of the log, told whether rows of tables that join are read.
+        reads_rows: whether a query without a checkpoint begins with the rows that are there; else it begins
+            with the log.
         staged: what the slot gives, in the state location, from the first chunk on; None to read the slot
             itself.
     """
@@ -62,13 +64,16 @@ class InitialEnumerator(PlannedSplitEnumerator[TableSplits, int]):
         context: PlannedSplitEnumeratorContext[TableSplits, int],
         chunks: ChunkSettings,
         questions: InitialQuestions,
-        make_log: Callable[[], WalEnumerator],
-        staged: StagedLog | None = None,
+        make_log: Callable[[bool], WalEnumerator],
+        *,
+        reads_rows: bool,
+        staged: StagedLog | None,
     ) -> None:
         self._context = context
         self._chunks = chunks
         self._ask = questions
         self._make_log = make_log
+        self._reads_rows = reads_rows
         self._staged = staged
         self._log: WalEnumerator | None = None
         self._state: InitialState | None = None
@@ -87,6 +92,10 @@ class InitialEnumerator(PlannedSplitEnumerator[TableSplits, int]):
     def refresh(self, checkpoint: Checkpoint[TableSplits, int] | None) -> None:
         self._checkpoint = checkpoint
         self._heads = {}
+        if checkpoint is None and not self._reads_rows:
+            self._state = InitialState.done()
+            self._started_log(self._state).refresh(None)
+            return
         if checkpoint is None:
             self._context.call_async(
                 self._ask.asking(self._ask.begin), self._take, what="the slot and the tables"
@@ -109,6 +118,26 @@ class InitialEnumerator(PlannedSplitEnumerator[TableSplits, int]):
             )
         else:
             self._take(state)
+
+    def begin_again(self, lost: LostLog) -> None:
+        """Read all rows of the tables again, and the log from there on. Instead of `refresh`.
+
+        Args:
+            lost: the log that the query cannot go on with.
+        """
+
+        def taken(state: InitialState) -> None:
+            # Another timeline has other changes at the same LSNs: nobody can say how many are gone.
+            is_same_log = state.wal.timeline == lost.wal.timeline and state.start > lost.position
+            until = state.start if is_same_log else lost.position
+            self._context.report_losses({WAL_PATH: (lost.position, until)})
+            # Also what was assigned in this round, before the loss was found.
+            self._context.retire_splits(list(self._context.positions()), "the tables are read again")
+            self._take(state)
+
+        self._context.call_async(
+            self._ask.asking(partial(self._ask.begin, lost)), taken, what="a new slot, and the tables"
+        )
 
     def handle_split_request(self, request: SplitRequest) -> None:
         state = self._state
@@ -157,6 +186,8 @@ class InitialEnumerator(PlannedSplitEnumerator[TableSplits, int]):
         state, view = self._state, self._ask.view
         if state is None:
             return {}
+        if not state.query:
+            return self._log.gauges() if self._log is not None else {}
         in_flight = state.next_number - self._finished
         of_table: MetricValues = {
             SNAPSHOT_SPLITS: self._finished,
@@ -181,7 +212,7 @@ class InitialEnumerator(PlannedSplitEnumerator[TableSplits, int]):
         if self._staged is not None and (state.wal.log or (isinstance(split, WalSplit) and split.log)):
             self._staged.confirm()
         needed = state.rules if state.phase is not Phase.DONE else None
-        if needed != self._pruned:
+        if state.query and needed != self._pruned:
             self._pruned = needed
             store = RulesStore(self._chunks.store)
             self._context.call_async(
@@ -247,10 +278,13 @@ class InitialEnumerator(PlannedSplitEnumerator[TableSplits, int]):
             split = replace(split, rules=None)
             self._state = replace(state, phase=Phase.DONE, rules=None)
             self._context.assign_splits({WAL_PATH: (split, position)})
+        self._started_log(state).refresh(Checkpoint({WAL_PATH: split}, {WAL_PATH: position}, None))
+
+    def _started_log(self, state: InitialState) -> WalEnumerator:
         if self._log is None:
-            self._log = self._make_log()
+            self._log = self._make_log(bool(state.query))
             self._log.start()
-        self._log.refresh(Checkpoint({WAL_PATH: split}, {WAL_PATH: position}, None))
+        return self._log
 
     def _read_log(self) -> tuple[WalSplit | None, int]:
         """Return the log as it is logged, and its position; None where it is not read yet."""

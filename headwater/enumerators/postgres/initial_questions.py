@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from headwater.core.clock import SystemClock
-from headwater.core.errors import SourceError, TransientSourceError
+from headwater.core.errors import LostSlotError, SourceError, TransientSourceError
 from headwater.core.jsons import JsonValue
 from headwater.core.redaction import logger_of
 from headwater.core.split import SplitPath
@@ -42,6 +42,7 @@ from headwater.enumerators.postgres.slot import (
     create_slot,
     look,
 )
+from headwater.enumerators.postgres.slots import drop_slot
 from headwater.enumerators.postgres.split import LogTable, WalSplit
 from headwater.enumerators.postgres.staged_log import StagedLog
 from headwater.enumerators.postgres.stream_settings import StreamSettings
@@ -68,6 +69,23 @@ class ChunkSettings:
     store: StateStore
     rows: int
     per_batch: int
+
+
+@dataclass(frozen=True, slots=True)
+class LostLog:
+    """A log that a query cannot go on with.
+
+    Attributes:
+        wal: as the query has read it.
+        position: as far as it has.
+        query: the folder of its rules; empty for none.
+        error: says what is lost.
+    """
+
+    wal: WalSplit
+    position: int
+    query: str
+    error: LostSlotError
 
 
 class InitialQuestions:
@@ -120,13 +138,21 @@ class InitialQuestions:
 
         return asked
 
-    def begin(self) -> InitialState:
-        """Make slot and publication where they are missing, and find where the stream begins."""
+    def begin(self, again: LostLog | None = None) -> InitialState:
+        """Make slot and publication where they are missing, and find where the stream begins.
+
+        Args:
+            again: what the query has read before, and cannot go on with: what is left of its slot and of its
+                log in the state location is removed.
+        """
         check_state_store(self._chunks.store)
         connection = self._connection.get()
         tables = self._tables.described(connection)
         slot = self._stream.slot
         view = self._looked(connection)
+        if again is not None:
+            view = self._without_rests(connection, view, again)
+        sync = 0 if again is None else again.wal.sync + 1
         self._tables.make_publication(connection, list(tables))
         in_log = self._tables.published_now(connection, list(tables))
         waits = _PUBLISHED
@@ -141,13 +167,13 @@ class InitialQuestions:
             start = view.slot.confirmed or 0
         else:
             start = view.flush_lsn
-        wal = WalSplit(slot, view.system_id, view.timeline, tuple(in_log))
+        wal = WalSplit(slot, view.system_id, view.timeline, tuple(in_log), sync)
         check_kept(view, wal, start)
         state = InitialState(
             phase=Phase.WAITING,
-            query=secrets.token_hex(8),
+            query=(again.query if again is not None else "") or secrets.token_hex(8),
             wal=wal,
-            tables=tuple(self._uncut(connection, *each) for each in tables.items()),
+            tables=tuple(self._uncut(connection, *each, sync) for each in tables.items()),
             waits_for=view.next_xid,
             waits=waits,
         )
@@ -168,7 +194,7 @@ class InitialQuestions:
             state,
             phase=Phase.WAITING,
             wal=split,
-            tables=tuple(self._uncut(connection, *each) for each in tables),
+            tables=tuple(self._uncut(connection, *each, split.sync) for each in tables),
             waits_for=self._looked(connection).next_xid,
             waits=1,
             rules=None,
@@ -177,7 +203,11 @@ class InitialQuestions:
         return self.wait(waiting.with_start(view.flush_lsn))
 
     def _uncut(
-        self, connection: PostgresConnection, table: TableDescription, in_publication: PublishedTable
+        self,
+        connection: PostgresConnection,
+        table: TableDescription,
+        in_publication: PublishedTable,
+        sync: int,
     ) -> TableProgress:
         """Return a table of which nothing is read yet."""
         key, why = chunk_key(connection, table, in_publication.identity, self._native(table))
@@ -189,10 +219,28 @@ class InitialQuestions:
             key=key,
             row_filter=row_filter(connection, self._stream.publication, table),
             start=0,
-            sync=0,
+            sync=sync,
         )
         rows, row_bytes = estimated_size(connection, table)
         return TableProgress(chunked, row_bytes, rows)
+
+    def _without_rests(self, connection: PostgresConnection, view: ServerView, again: LostLog) -> ServerView:
+        """Remove what a lost slot has left.
+
+        A driver that is killed here finds the slot missing, or newer than its position: a loss again.
+
+        Raises:
+            LostSlotError: this is another database system, whose tables may be any: the url may be wrong.
+            SourceError: somebody reads the slot.
+        """
+        if view.system_id != again.wal.system_id:
+            raise again.error
+        if view.slot is not None:
+            drop_slot(connection, self._stream.slot)
+        if again.wal.log:
+            store = self._chunks.store
+            store.delete_all(f"{again.wal.log}/{each}" for each in store.list(again.wal.log))
+        return self._looked(connection)
 
     def wait(self, state: InitialState, *, fails: bool = False) -> InitialState:
         """Return the state after as many waits as are over.

@@ -86,7 +86,7 @@ class InitialState:
 
     Attributes:
         phase: of the query.
-        query: the folder of its rules.
+        query: the folder of its rules; empty for a query that has never read the rows of tables.
         wal: the log, as it is read afterwards.
         start: from there on.
         tables: whose rows are read.
@@ -122,6 +122,8 @@ class InitialState:
 
     def to_json(self) -> JsonValue:
         """Return the state as an offset has it: of the chunks how many there were, once they are read."""
+        if not self.query:
+            return None
         state: JsonObject = {"phase": self.phase.value, "query": self.query, "next": self.next_number}
         if self.rows or self.phase is Phase.DONE:
             state["rows"] = self.rows
@@ -142,14 +144,13 @@ class InitialState:
         Raises:
             OffsetError: it is damaged, or from a later version.
         """
+        if raw is None:
+            return InitialState.done()
         try:
             phase = Phase(raw["phase"])
             fields = raw if isinstance(raw.get("next"), int) else _of_one_table(raw, phase)
             if phase is Phase.DONE:
-                nothing = WalSplit("", "", 0, ())
-                return InitialState(
-                    phase, raw["query"], nothing, rows=raw.get("rows", 0), next_number=fields["next"]
-                )
+                return InitialState.done(raw["query"], rows=raw.get("rows", 0), chunks=fields["next"])
             return InitialState(
                 phase=phase,
                 query=raw["query"],
@@ -165,6 +166,18 @@ class InitialState:
             )
         except (TypeError, KeyError, ValueError) as error:
             raise OffsetError("the checkpoint's state of source 'postgres' is damaged") from error
+
+    @staticmethod
+    def done(query: str = "", *, rows: int = 0, chunks: int = 0) -> InitialState:
+        """Return the state of a query that reads changes which no chunk holds.
+
+        Args:
+            query: as in the attributes.
+            rows: of its chunks.
+            chunks: how many there were.
+        """
+        nothing = WalSplit("", "", 0, ())
+        return InitialState(Phase.DONE, query, nothing, rows=rows, next_number=chunks)
 
     def with_start(self, start: int) -> InitialState:
         """Return the state of a query whose stream begins elsewhere."""

@@ -176,6 +176,7 @@ def check_same_log(view: ServerView, split: WalSplit, position: int) -> None:
             "changes at the same LSNs. Check option 'url'",
             split,
             position,
+            can_resync=False,
         )
     if view.timeline != split.timeline:
         _lose(
@@ -234,15 +235,20 @@ def check_kept(view: ServerView, split: WalSplit, position: int) -> None:
         )
 
 
+_RESYNC: Final = (
+    "With option onSlotLost=resync the query goes on by itself, with a new slot and all rows of the table. "
+    "Or go on"
+)
 _WAY_OUT: Final = (
-    "Go on with a new checkpointLocation and a new slot, and read the table itself for what changed "
-    "meanwhile (spark.read); drop what is left of the old one: SELECT pg_drop_replication_slot('{slot}')"
+    " with a new checkpointLocation and a new slot, and read the table itself for what changed meanwhile "
+    "(spark.read); drop what is left of the old one: headwater slots <url> --drop {slot}"
 )
 
 
-def _lose(what: str, split: WalSplit, position: int) -> NoReturn:
+def _lose(what: str, split: WalSplit, position: int, *, can_resync: bool = True) -> NoReturn:
+    way_out = (_RESYNC if can_resync else "Go on") + _WAY_OUT.format(slot=split.slot)
     raise LostSlotError(
-        f"{what}. {_WAY_OUT.format(slot=split.slot)}",
+        f"{what}. {way_out}",
         source=SOURCE,
         split=split.split_id,
         position=lsn_text(position),

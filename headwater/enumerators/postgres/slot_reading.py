@@ -6,10 +6,10 @@ import threading
 from typing import Final
 
 from headwater.core.clock import Clock
-from headwater.core.errors import SourceError, TransientSourceError
+from headwater.core.errors import LostSlotError, SourceError, TransientSourceError
 from headwater.core.redaction import logger_of
 from headwater.core.retry import Backoff, Retry
-from headwater.enumerators.postgres.connection import connect, mapped_errors
+from headwater.enumerators.postgres.connection import PostgresConnection, connect, mapped_errors
 from headwater.enumerators.postgres.replication import ReplicationStream
 from headwater.enumerators.postgres.settings import SOURCE, PostgresSettings
 from headwater.enumerators.postgres.slot import ServerView, check_kept, check_usable, look, lost
@@ -108,10 +108,7 @@ class SlotReading:
         try:
             view = look(connection, split.slot)
             check_usable(view, split.slot)
-            if view.timeline > split.timeline and view.system_id == split.system_id:
-                end = timeline_end(connection, view.timeline, split.timeline)
-                split = followed(view, split, position, read_until, end)
-            check_kept(view, split, position)
+            self._check(connection, view, position, read_until)
             _check_free(split.slot, view)
             with mapped_errors("settings of the sender"):
                 connection.execute(f"SET wal_sender_timeout = '{_SENDER_TIMEOUT}'".encode())
@@ -130,6 +127,29 @@ class SlotReading:
             connection.close()
             raise
         return stream, view
+
+    def _check(self, connection: PostgresConnection, view: ServerView, position: int, until: int) -> None:
+        split = self._split
+        if view.timeline > split.timeline and view.system_id == split.system_id:
+            end = timeline_end(connection, view.timeline, split.timeline)
+            split = followed(view, split, position, until, end)
+        check_kept(view, split, position)
+
+    def is_lost_behind(self, lsn: int) -> bool:
+        """Whether a look from an LSN on finds a loss too, now and later: so the next plan does. Blocks.
+
+        Raises:
+            SourceError: the server refuses, or is away.
+        """
+        with connect(self._settings, replication=True) as connection:
+            view = look(connection, self._split.slot)
+            try:
+                self._check(connection, view, lsn, lsn)
+            except LostSlotError:
+                # A log that ends before may be longer when the plan comes.
+                is_long = view.timeline != self._split.timeline or view.flush_lsn >= lsn
+                return view.system_id == self._split.system_id and is_long
+        return False
 
     def _understood(self, error: SourceError, view: ServerView, position: int) -> SourceError:
         """Return the meaning of a refusal: a slot in use, or one that is gone since it was looked at."""

@@ -29,6 +29,7 @@ class Reaction(StrEnum):
     EMIT = "emit"
     MARK = "mark"
     RESCUE = "rescue"
+    RESYNC = "resync"
 
 
 class SlotTransport(StrEnum):
@@ -146,3 +147,17 @@ class StreamSettings(Spec):
         only=_STREAM,
         shown_default="`fail`",
     )
+    on_slot_lost: Reaction = option(
+        "onSlotLost",
+        "What happens when the slot has lost the log from the position on: `fail`; or `resync`, a new slot, "
+        "and all rows of the tables again, with `_sync` one higher (needs `stateLocation`).",
+        default=Reaction.FAIL,
+        parse=one_of(Reaction.FAIL, Reaction.RESYNC),
+        only=_STREAM,
+        shown_default="`fail`",
+    )
+
+    @property
+    def resyncs(self) -> bool:
+        """Whether the tables are read again where the slot is lost."""
+        return self.on_slot_lost is Reaction.RESYNC

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from headwater.core.clock import Clock, SystemClock
-from headwater.core.errors import DeadlineError, TransientSourceError
-from headwater.core.reader import RecordsWithSplitIds, SplitReader
+from headwater.core.errors import DeadlineError, LostSlotError, TransientSourceError
+from headwater.core.reader import LossReporter, RecordsWithSplitIds, SplitReader
 from headwater.core.retry import Backoff, Retry
 from headwater.core.split import SplitRange
 from headwater.enumerators.postgres.replication import ReplicationStream
@@ -27,15 +27,26 @@ class WalReader(SplitReader[WalChunk, WalSplit, int]):
     everything before its end. If the connection is lost, the next one begins with the transaction that was
     broken off, and leaves out what of it was fetched already: the server sends the same again.
 
+    A range that the slot has lost is an error. Where the query reads the table again then, the range has no
+    rows, as soon as it is sure that the next plan finds the loss too: a batch that is logged could never be
+    read otherwise.
+
     Args:
         settings: of the server.
         publication: whose changes are read.
         backoff: how long to ask again when the server is away, or the slot is in use.
         clock: time.
+        resyncs: whether the query reads the table again where its slot is lost.
     """
 
     def __init__(
-        self, settings: PostgresSettings, publication: str, backoff: Backoff, clock: Clock | None = None
+        self,
+        settings: PostgresSettings,
+        publication: str,
+        backoff: Backoff,
+        clock: Clock | None = None,
+        *,
+        resyncs: bool = False,
     ) -> None:
         self._settings = settings
         self._publication = publication
@@ -44,6 +55,11 @@ class WalReader(SplitReader[WalChunk, WalSplit, int]):
         self._woken = threading.Event()
         self._ranges: list[SplitRange[WalSplit, int]] = []
         self._range: _RangeReading | None = None
+        self._resyncs = resyncs
+        self._report_loss: LossReporter | None = None
+
+    def report_losses_to(self, report: LossReporter) -> None:
+        self._report_loss = report
 
     def handle_splits_changes(self, added: Sequence[SplitRange[WalSplit, int]]) -> None:
         self._ranges += added
@@ -59,7 +75,13 @@ class WalReader(SplitReader[WalChunk, WalSplit, int]):
                 assigned, self._settings, self._publication, self._backoff, self._clock
             )
         path = self._range.path
-        chunk = self._range.fetch(self._woken)
+        try:
+            chunk = self._range.fetch(self._woken)
+        except LostSlotError as error:
+            if not self._resyncs or not self._range.is_lost_whole():
+                raise
+            self._tell(self._range.assigned, error)
+            chunk = None
         self._woken.clear()
         records = {path: [chunk]} if chunk is not None else {}
         if not self._range.is_over:
@@ -67,6 +89,11 @@ class WalReader(SplitReader[WalChunk, WalSplit, int]):
         self._range.close()
         self._range = None
         return RecordsWithSplitIds(records, frozenset([path]))
+
+    def _tell(self, lost: SplitRange[WalSplit, int], error: LostSlotError) -> None:
+        reason = f"no row of it is read, and the next plan reads the table again: {error}"
+        if self._report_loss is not None:
+            self._report_loss(lost.split, lost.start, lost.stop, reason)
 
     def wake_up(self) -> None:
         self._woken.set()
@@ -87,8 +114,10 @@ class _RangeReading:
         backoff: Backoff,
         clock: Clock,
     ) -> None:
+        self.assigned = assigned
         self.path = assigned.split.path
         self.is_over = False
+        self._has_rows = False
         self._start = assigned.start
         self._confirmed = assigned.split.confirmed(assigned.start)
         self._stop = assigned.stop
@@ -119,7 +148,16 @@ class _RangeReading:
         if not count:
             return None
         self._retry.succeeded()
+        self._has_rows = True
         return chunk.up_to(count)
+
+    def is_lost_whole(self) -> bool:
+        """Whether the range can be left out: nothing of it was fetched, and the next plan finds the loss too.
+
+        Then it is over.
+        """
+        self.is_over = not self._has_rows and self._slot.is_lost_behind(self._stop)
+        return self.is_over
 
     def close(self) -> None:
         if self._stream is not None:

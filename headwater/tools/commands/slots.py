@@ -101,7 +101,8 @@ def _row(slot: SlotUse) -> tuple[str, ...]:
 def _way_out(slot: SlotUse, url: str) -> str:
     return (
         f"{slot.name} is lost: the server has removed WAL that its reader did not have. A query that reads "
-        "it ends with LostSlotError. Start the query with a new checkpointLocation and a new slot, with "
-        "startingPosition=initial where the target shall be made anew; then: "
+        "it ends with LostSlotError. Start the query with option onSlotLost=resync: it makes the slot anew, "
+        "and reads all rows of the table again. Or start it with a new checkpointLocation and a new slot, "
+        "with startingPosition=initial where the target shall be made anew; then: "
         f"headwater slots {shlex.quote(url)} --drop {slot.name}"
     )

@@ -11,7 +11,7 @@ SCHEMA = (
     "id string, `a.b` double"
 )
 """Not in the order of the table."""
-TABLE = "id string, part int, `a.b` double, note string"
+TABLE = "id string, _sync int, part int, `a.b` double, note string"
 KEY = ["part", "id"]
 
 
@@ -41,16 +41,29 @@ class ModelTable:
     rows: dict[tuple[int, str], tuple[float | None, str | None]] = field(default_factory=dict)
     log: list[Change] = field(default_factory=list)
     lsn: int = 100
+    sync: int = 0
 
     def __post_init__(self) -> None:
         for _ in range(self.rng.randrange(6)):
-            key, row = self._key(), self._row()
-            if key not in self.rows:
-                self.rows[key] = row
-                self._add("r", key, row, -1)
+            self.rows[self._key()] = self._row()
+        self._read()
+
+    def read_again(self) -> None:
+        """Change the table a few times without a log, read all of it again, and change it once more."""
+        for _ in range(self.rng.randrange(5)):
+            self.rows.pop(self._key(), None)
+            self.rows[self._key()] = self._row()
+        self.sync += 1
+        self.lsn = self.rng.randrange(1, 200)  # another timeline may begin before
+        self._read()
+        # The first change tells that all rows have come.
+        self.rows[2, "e"] = self._row()
+        self._add("u", (2, "e"), self.rows[2, "e"], 0)
 
     def transaction(self) -> None:
-        """Change the table a few times, and log that."""
+        """Change the table a few times, and log that; or read it again."""
+        if self.rng.random() < 0.2:
+            self.read_again()
         self.lsn += self.rng.randrange(1, 50)
         for seq in range(0, 2 * self.rng.randrange(1, 5), 2):
             key = self._key()
@@ -78,6 +91,10 @@ class ModelTable:
             self.rng.shuffle(batch)
             cut += [batch] * self.rng.choice([1, 1, 2])
         return cut
+
+    def _read(self) -> None:
+        for key in self.rng.sample(sorted(self.rows), len(self.rows)):
+            self._add("r", key, self.rows[key], -1)
 
     def _update(self, key: tuple[int, str], seq: int) -> None:
         number, note = self._row()
@@ -117,4 +134,4 @@ class ModelTable:
     ) -> None:
         part, name = key
         sent = unchanged if unchanged or self.rng.random() < 0.5 else []
-        self.log.append(Change(sent, row[1], op, self.lsn, seq, 0, part, name, row[0]))
+        self.log.append(Change(sent, row[1], op, self.lsn, seq, self.sync, part, name, row[0]))

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import SparkRuntimeException
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own habit
 
 import headwater as hw
 from tests.connector.changes.apply_drawn import apply_drawn
@@ -91,11 +94,60 @@ def test_any_log_cut_anywhere_and_applied_with_repeats_ends_as_the_table(
     apply_drawn(spark, f"{catalog}.drawn{number}", "", rng, 6)
 
 
-def test_a_later_synchronisation_counts_whatever_its_positions_are(spark: SparkSession, table: str) -> None:
+SYNCED = "_op string, _lsn bigint, _seq int, _sync int, id bigint, note string, n int"
+
+
+def test_a_later_synchronisation_counts_whatever_its_positions_are_and_needs_a_column(
+    spark: SparkSession, table: str
+) -> None:
     rows = [("c", 900, 0, 0, 2, "b", 1), ("r", 5, -1, 1, 2, "new", 2)]
-    schema = "_op string, _lsn bigint, _seq int, _sync int, id bigint, note string, n int"
-    hw.apply_changes(spark.createDataFrame(rows, schema), into=table, key=["id"])
-    assert rows_of(spark, table) == [OLD, (2, 2, "new")]
+    frame = spark.createDataFrame(rows, SYNCED)
+    with pytest.raises(hw.HeadwaterError, match="ADD COLUMN _sync INT"):
+        hw.apply_changes(frame, into=table, key=["id"])
+    spark.sql(f"ALTER TABLE {table} ADD COLUMN _sync INT")
+    hw.apply_changes(frame, into=table, key=["id"])
+    assert rows_of(spark, table) == [(*OLD, None), (2, 2, "new", 1)]
+
+
+@pytest.mark.parametrize("words", ["headwater", "spark"])
+def test_rows_that_did_not_come_back_are_deleted_with_the_first_change_behind_all_rows(
+    spark: SparkSession, table: str, words: str
+) -> None:
+    spark.sql(f"ALTER TABLE {table} ADD COLUMN _sync INT")
+    batches: list[tuple[Any, list[Any]]] = [
+        (("c", 5, 0, 0, 2, "b", 2), [OLD, (2, 2, "b")]),
+        (("r", 4, -1, 1, 3, "c", 3), [OLD, (2, 2, "b"), (3, 3, "c")]),
+        (("r", 4, -1, 1, 2, "b", 2), [OLD, (2, 2, "b"), (3, 3, "c")]),
+        (("d", 6, 0, 1, 7, None, None), [(2, 2, "b"), (3, 3, "c")]),
+        (("u", 7, 0, 1, 3, "d", 3), [(2, 2, "b"), (3, 3, "d")]),
+    ]
+    names = {"r": "insert", "c": "insert", "u": "update_postimage", "d": "delete"}
+    for (op, *rest), expected in batches:
+        frame = spark.createDataFrame([(op, *rest)], SYNCED)
+        if words == "spark":
+            frame = spark.createDataFrame([(names[op], *rest)], SYNCED)
+            frame = frame.withColumnsRenamed({"_op": "_change_type", "_lsn": "_commit_version"})
+        for _ in range(2):
+            hw.apply_changes(frame, into=table, key=["id"])
+            assert [row[:3] for row in rows_of(spark, table)] == expected
+
+
+def test_the_page_shows_how_an_appended_log_gives_the_table_at_its_end(spark: SparkSession) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "apply-changes.md").read_text()
+    (shown,) = re.findall(r"```python\n(order = .*?)```", page, re.DOTALL)
+    log = [
+        ("c", 900, 0, 0, 1, "gone", 1),
+        ("c", 901, 0, 0, 2, "old", 1),
+        ("r", 5, -1, 1, 2, "new", 2),
+        ("r", 5, -1, 1, 3, "c", 3),
+        ("d", 6, 0, 1, 3, None, None),
+        ("c", 7, 0, 1, 4, "d", 4),
+        ("r", 3, -1, 2, 2, "newer", 2),
+    ]
+    names: dict[str, Any] = {"F": F, "log": spark.createDataFrame(log, SYNCED)}
+    exec(shown, names)
+    # Of the last reading not all rows have come: those of the one before it are still there.
+    assert sorted(row["note"] for row in names["orders"].collect()) == ["d", "newer"]
 
 
 @pytest.mark.parametrize("has_seq", [False, True])
@@ -244,6 +296,12 @@ REFUSED: dict[str, tuple[Any, str, dict[str, Any], str]] = {
         "_change_type string, _commit_version bigint, id bigint, note string, n int",
         {},
         "without the column _seq: keep that column",
+    ),
+    "a table read again, without an order": (
+        [("insert", 5, 1, 2, "b", 1)],
+        "_change_type string, _commit_version bigint, _sync int, id bigint, note string, n int",
+        {},
+        "read again as a whole (_sync), and without the column _seq",
     ),
     "truncate of debezium": ([(0, 1, "t", None, None)], DEBEZIUM, {}, "a TRUNCATE of Debezium"),
     "corrupt events": (

@@ -132,12 +132,16 @@ def _chunk_settings(parsed: ParsedOptions, stream: StreamSettings) -> ChunkSetti
                 "is required with transport=staged: a folder that driver and executors reach, where changes "
                 "are until their batch is committed",
             )
-        if stream.starting_position is StartingPosition.INITIAL:
-            raise given.refusal(
-                "state_location",
-                "is required with startingPosition=initial: a folder that driver and executors reach, where "
-                "rows of the table are until their batch is committed",
-            )
+        for option, is_set in (
+            ("startingPosition=initial", stream.starting_position is StartingPosition.INITIAL),
+            ("onSlotLost=resync", stream.resyncs),
+        ):
+            if is_set:
+                raise given.refusal(
+                    "state_location",
+                    f"is required with {option}: a folder that driver and executors reach, where rows of the "
+                    "table are until their batch is committed",
+                )
         return None
     store = open_state_store(given.state_location, given.state_storage_options)
     return ChunkSettings(store, given.rows, _CHUNKS_PER_TASK * (given.tasks or _tasks(parsed)))

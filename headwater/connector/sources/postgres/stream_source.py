@@ -160,7 +160,7 @@ class PostgresStreamSource(PlannedSource[Any, WalSplit, int]):
     def create_reader(self) -> WalReader:
         with importing("the postgres source", extra="postgres"):
             from headwater.readers.postgres.wal_reader import WalReader
-        return WalReader(self.settings, self.stream.publication, self.backoff)
+        return WalReader(self.settings, self.stream.publication, self.backoff, resyncs=self.stream.resyncs)
 
     def _log_emitter(self) -> RecordEmitter[Any, WalSplit, int]:
         with importing("the postgres source", extra="postgres"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 from zlib import crc32
 
@@ -22,6 +23,7 @@ from headwater.enumerators.postgres.initial import InitialEnumerator
 from headwater.enumerators.postgres.initial_questions import ChunkSettings, InitialQuestions
 from headwater.enumerators.postgres.initial_state import TableSplits
 from headwater.enumerators.postgres.publication import published_columns
+from headwater.enumerators.postgres.resync import ResyncingEnumerator
 from headwater.enumerators.postgres.split import WAL_PATH, WalSplit
 from headwater.enumerators.postgres.staged_log import StagedLog
 from headwater.enumerators.postgres.stream_settings import (
@@ -70,14 +72,12 @@ class PostgresTableStream(PostgresStreamSource):
 
     def create_enumerator(self, context: PlannedSplitEnumeratorContext[Any, int]) -> Any:
         is_initial = self.stream.starting_position is StartingPosition.INITIAL
-        return self._initial(context) if is_initial else self._log_enumerator(context, self._staged_log())
+        return self._enumerator(context, reads_rows=is_initial)
 
     def restore_enumerator(
         self, context: PlannedSplitEnumeratorContext[Any, int], checkpoint: Checkpoint[Any, int]
     ) -> PlannedSplitEnumerator[Any, int]:
-        if checkpoint.state is not None:
-            return self._initial(context)
-        return self._log_enumerator(context, self._staged_log())
+        return self._enumerator(context, reads_rows=checkpoint.state is not None)
 
     def create_reader(self) -> Any:
         with importing("the postgres source", extra="postgres"):
@@ -131,7 +131,19 @@ class PostgresTableStream(PostgresStreamSource):
         """Return the types of the columns of rows; None where rows have texts."""
         return {each.name: each.arrow_type for each in self._planned_columns()}
 
-    def _initial(self, context: PlannedSplitEnumeratorContext[Any, int]) -> InitialEnumerator:
+    def _enumerator(
+        self, context: PlannedSplitEnumeratorContext[Any, int], *, reads_rows: bool
+    ) -> PlannedSplitEnumerator[Any, int]:
+        """Return the enumerator of a query that reads rows that are there, or the log alone."""
+        if self.stream.resyncs:
+            return ResyncingEnumerator(context, partial(self._initial, reads_rows=reads_rows))
+        if reads_rows:
+            return self._initial(context, reads_rows=True)
+        return self._log_enumerator(context, self._staged_log())
+
+    def _initial(
+        self, context: PlannedSplitEnumeratorContext[Any, int], *, reads_rows: bool
+    ) -> InitialEnumerator:
         chunks = self._settings_of_chunks()
         log = self._staged_log()
         questions = InitialQuestions(
@@ -147,8 +159,9 @@ class PostgresTableStream(PostgresStreamSource):
             context,
             chunks,
             questions,
-            lambda: self._log_enumerator(context, log, reads_rows=True),
-            log,
+            lambda joins_rows: self._log_enumerator(context, log, reads_rows=joins_rows),
+            reads_rows=reads_rows,
+            staged=log,
         )
 
     def _staged_log(self) -> StagedLog | None:

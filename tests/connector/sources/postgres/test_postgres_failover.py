@@ -78,8 +78,10 @@ class _Pair:
 
 @pytest.fixture
 def pair(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[_Pair]:
-    is_staged = getattr(request, "param", "direct") == "staged"
-    options = {"transport": "staged", "stateLocation": str(tmp_path)} if is_staged else {}
+    asked = getattr(request, "param", "direct")
+    options = {"transport": "staged", "stateLocation": str(tmp_path)} if "staged" in asked else {}
+    if "resync" in asked:
+        options |= {"onSlotLost": "resync", "stateLocation": str(tmp_path)}
     with ExitStack() as stack:
         yield _Pair(stack, f"pair_{request.node.name.split('_')[1]}", **options)
 
@@ -150,6 +152,28 @@ def test_what_was_read_and_no_standby_had_is_a_loss_that_counts_its_bytes(pair: 
     pair.standby.promote()
     with pytest.raises(LostSlotError, match=r"timeline 2 now.*bytes of that log are undone"):
         table.rows()
+
+
+@pytest.mark.parametrize(
+    "pair", ["direct resync", pytest.param("staged resync", marks=pytest.mark.long)], indirect=True
+)
+def test_with_resync_the_table_is_read_again_at_the_server_that_took_over(pair: _Pair) -> None:
+    table = pair.table
+    assert table.rows() == []
+    table.execute(f"INSERT INTO {table.name} VALUES (0, 'a')")
+    pair.synchronize()
+    table.rows()
+    pair.sql.close()
+    pair.standby.stop()
+    table.execute(f"INSERT INTO {table.name} VALUES (1, 'undone')")
+    assert told(table.rows(), "id", "_sync") == [("c", 1, 0)]
+    pair.primary.kill()
+    pair.standby.start()
+    pair.standby.promote()
+    assert told(table.rows(), "id", "_sync") == [("r", 0, 1)]
+    with psycopg.connect(pair.standby.conninfo) as connection:
+        connection.execute(f"DELETE FROM {table.name}".encode())
+    assert told(table.rows(), "id", "_sync") == [("d", 0, 1)]
 
 
 SPLIT = WalSplit("s", "1", 1, (LogTable(16_384),))
