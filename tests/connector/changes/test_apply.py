@@ -132,6 +132,16 @@ def test_rows_that_did_not_come_back_are_deleted_with_the_first_change_behind_al
             assert [row[:3] for row in rows_of(spark, table)] == expected
 
 
+def test_a_batch_with_the_end_of_one_reading_and_all_of_the_next_has_the_rows_of_the_next(
+    spark: SparkSession, table: str
+) -> None:
+    spark.sql(f"ALTER TABLE {table} ADD COLUMN _sync INT")
+    rows = [("c", 900, 0, 0, 2, "gone", 2), ("r", 5, -1, 1, 3, "c", 3), ("d", 6, 0, 1, 7, None, None)]
+    for _ in range(2):
+        hw.apply_changes(spark.createDataFrame(rows, SYNCED), into=table, key=["id"])
+        assert rows_of(spark, table) == [(3, 3, "c", 1)]
+
+
 def test_the_page_shows_how_an_appended_log_gives_the_table_at_its_end(spark: SparkSession) -> None:
     page = (Path(__file__).parents[3] / "docs" / "apply-changes.md").read_text()
     (shown,) = re.findall(r"```python\n(order = .*?)```", page, re.DOTALL)
