@@ -16,6 +16,9 @@ _LOOK_S: Final = 10
 """So seldom it is looked whether a stream was created anew, and, where only sending it tells, which its first
 chunk is: what is gone, a task finds out by itself."""
 
+_MOST_STALE: Final = 100
+"""So many of these are looked at in one look: a chunk costs a broker 2 ms."""
+
 
 class StreamEnds:
     """The first and the last chunks of streams. For one thread."""
@@ -45,7 +48,10 @@ class StreamEnds:
     def look(self, server: RabbitConnection, streams: Sequence[str]) -> None:
         """Find out where streams of one leader begin and end."""
         now = time.monotonic()
-        old = [each for each in streams if now - self._looked.get(each, -_LOOK_S) >= _LOOK_S]
+        old = [each for each in streams if each not in self._looked]
+        known = [each for each in streams if each in self._looked]
+        stale = [each for each in known if now - self._looked[each] >= _LOOK_S]
+        old += sorted(stale, key=self._looked.__getitem__)[:_MOST_STALE]
         self._looked |= dict.fromkeys(old, now)
         moved = self._told(server, streams, old) if server.tells_ends else self._sent(server, streams, old)
         for each, chunk in zip(moved, server.chunks_at(list(moved.items())), strict=True):

@@ -67,6 +67,22 @@ class Broker:
         return number if number < self.committed else None
 
 
+def test_of_many_streams_few_are_looked_at_again_in_one_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rabbitmq_ends, "_LOOK_S", 0)
+    monkeypatch.setattr(rabbitmq_ends, "_MOST_STALE", 3)
+    broker = Broker(tells_ends=True)
+    broker.write(1)
+    ends = StreamEnds()
+    streams = [f"orders-{number}" for number in range(7)]
+    server: Any = broker
+    sent = []
+    for _ in range(4):
+        before = broker.sent
+        ends.look(server, streams)
+        sent.append(broker.sent - before)
+    assert sent == [7, 3, 3, 3]
+
+
 def looked(ends: StreamEnds, broker: Broker) -> tuple[int, int]:
     server: Any = broker
     ends.look(server, ["orders"])
