@@ -6,6 +6,9 @@ own in streams, too, which take offsets: a range of them is read to an offset, n
 
 The end of a stream is the end of its last chunk. Since 3.11 brokers tell where that one begins; older ones
 send the last one there is. Both are asked for where the leader of the stream is, and read there.
+
+It has more modules than other plugins: no Python client leaves chunks as they are on the wire, and a message
+costs one of those more than all the rest.
 """
 
 from __future__ import annotations
