@@ -14,6 +14,7 @@ from local_kafka import LocalKafka
 from tests.exactly_once.gate import SMALL_BATCHES, Gate
 from tests.exactly_once.pipeline import Pipeline
 from tests.exactly_once.producing import produce
+from tests.exactly_once.waiting import until
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
@@ -84,6 +85,8 @@ def test_a_query_waits_for_a_broker_that_is_away_for_20_seconds_and_goes_on(
     produced = produce(fragile_kafka, topic, 1_000)
     query = job.start()
     try:
+        # Where nothing has ever answered, a query waits for seconds only.
+        until(lambda: query.recentProgress, "a first batch")
         fragile_kafka.stop()
         ended = threading.Event()
         assert not ended.wait(OUTAGE_S)

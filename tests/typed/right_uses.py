@@ -282,6 +282,8 @@ except hw.errors.OptionError as wrong_option:
     name: str | None = wrong_option.option
 except hw.errors.MissingDependencyError as missing:
     print(missing.library)
+except hw.errors.NoConnectionError as absent:
+    is_first: bool = absent.is_first
 except (hw.errors.DeadlineError, hw.errors.AuthenticationError, hw.errors.AuthorizationError) as refused:
     where: str | None = refused.split
 except hw.errors.LostSlotError as lost_slot:

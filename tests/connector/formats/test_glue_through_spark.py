@@ -82,8 +82,8 @@ def options(kafka: LocalKafka, server: GlueServer, topic: str) -> Options:
 
 @pytest.fixture
 def produce(kafka: LocalKafka, topic: str) -> Produce:
-    def produce_all(*values: Any) -> None:
-        kafka.produce(topic, *values)
+    def produce_all(*values: Any, **more: Any) -> None:
+        kafka.produce(topic, *values, **more)
 
     return produce_all
 

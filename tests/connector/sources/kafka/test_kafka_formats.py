@@ -104,7 +104,8 @@ def test_modes_and_the_column_for_corrupt_values(
         (4, 4, None, None),
     ]
     assert [row[0] for row in offsets(columns="offset,value", mode="DROPMALFORMED")] == [0, 3, 4]
-    with pytest.raises(Exception, match=f"offset 1 of topic '{topic}', partition 0, has a field"):
+    what = f"offset 1 of topic '{topic}', partition 0, has \"much\" in the field 'amount'"
+    with pytest.raises(Exception, match=what):
         offsets(columns="offset,value", mode="FAILFAST")
 
 
