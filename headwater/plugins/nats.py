@@ -248,7 +248,7 @@ class Nats(hw.SimpleSource, hw.Heads, hw.Forgets, hw.FindsTimestamps, hw.Estimat
         columns: list[Any] = [
             pa.array(subjects, pa.binary()).cast(pa.string()),
             pa.array(values, pa.binary()),
-            pa.array([stream], pa.string()).take(pa.array([0] * len(messages), pa.int64())),
+            pa.repeat(pa.scalar(stream, pa.string()), len(messages)),
             sequence,
             pc.divide(time_ns, 1000).cast(pa.timestamp("us", "UTC")),
         ]

@@ -231,7 +231,7 @@ class RabbitMQ(hw.SimpleSource, hw.Heads, hw.Forgets, hw.FindsTimestamps, hw.Est
                 position=int(messages.offsets[0]),
             ) from error
         times = pa.array(messages.times_ms * 1000, pa.int64()).cast(pa.timestamp("us", "UTC"))
-        name = pa.array([stream], pa.string()).take(pa.array([0] * len(times), pa.int64()))
+        name = pa.repeat(pa.scalar(stream, pa.string()), len(times))
         columns: list[Any] = [name, pa.array(messages.offsets, pa.int64()), times, values, *more]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
