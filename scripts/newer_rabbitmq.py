@@ -23,8 +23,10 @@ ELF = b"\x7fELF"
 
 
 def programs() -> Path | None:
-    """Return the folder of its programs; None if it was not fetched."""
-    return ROOT / "usr/lib/rabbitmq/bin" if (FOLDER / "ready").exists() else None
+    """Return the folder of its programs; None if it was not fetched, or for another place than this one."""
+    ready = FOLDER / "ready"
+    is_here = ready.exists() and ready.read_text() == str(ROOT)
+    return ROOT / "usr/lib/rabbitmq/bin" if is_here else None
 
 
 def environment() -> dict[str, str]:
@@ -57,7 +59,8 @@ def fetch() -> None:
     script.write_text(script.read_text().replace("/usr/lib/erlang", str(ERLANG)))
     shutil.rmtree(FOLDER / "cache")
     shutil.rmtree(FOLDER / "lists")
-    (FOLDER / "ready").touch()
+    # Its programs name this place.
+    (FOLDER / "ready").write_text(str(ROOT))
 
 
 def _apt(*arguments: str) -> None:
