@@ -182,13 +182,24 @@ class LocalKinesis(LocalServer):
             start = {"StreamName": stream, "ShardId": name, "ShardIteratorType": "TRIM_HORIZON"}
             iterator = self.ask("get_shard_iterator", **start)["ShardIterator"]
             while iterator:
-                answer = self.ask("get_records", ShardIterator=iterator)
+                answer = self._records(iterator)
                 found += [
                     (name, each["SequenceNumber"], each["PartitionKey"], each["Data"])
                     for each in answer["Records"]
                 ]
                 iterator = answer.get("NextShardIterator") if answer["Records"] else None
         return found
+
+    def _records(self, iterator: str) -> Any:
+        """Ask for records until the shard's limit of reads allows it: others may read the shard, too."""
+        give_up_at = time.monotonic() + TIMEOUT_S
+        while True:
+            try:
+                return self.ask("get_records", ShardIterator=iterator)
+            except self._client().exceptions.ProvisionedThroughputExceededException:
+                if time.monotonic() > give_up_at:
+                    raise
+            threading.Event().wait(0.1)
 
 
 def main() -> None:
