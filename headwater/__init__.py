@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from headwater.connector.formats.row_decoding import decode
     from headwater.connector.readable import explain, install_excepthook
     from headwater.connector.sources.registry import options_of
-    from headwater.connector.spark.lag import LagListener, QueryLag
+    from headwater.connector.spark.lag import QueryLag
+    from headwater.connector.spark.lag_listener import LagListener
     from headwater.connector.spark.register import register
     from headwater.connector.spark.session import (
         configure,
@@ -117,7 +118,8 @@ _HOMES = {
     "headwater.tools.monitoring.board": ("Board",),
     "headwater.tools.monitoring.metrics_export": ("export_metrics",),
     "headwater.connector.sources.registry": ("options_of",),
-    "headwater.connector.spark.lag": ("LagListener", "QueryLag"),
+    "headwater.connector.spark.lag": ("QueryLag",),
+    "headwater.connector.spark.lag_listener": ("LagListener",),
     "headwater.connector.readable": ("explain", "install_excepthook"),
     "headwater.connector.spark.register": ("register",),
     "headwater.connector.spark.session": (

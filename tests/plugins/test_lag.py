@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import pytest
 from rstream import AMQPMessage
 
-from headwater.connector.spark.lag import LagListener
+from headwater.connector.spark.lag_listener import LagListener
 from headwater.core.source import Boundedness
 from headwater.testing.making import configured
 from headwater.tools.monitoring.board_view import ViewRequest, board_view

@@ -4,6 +4,7 @@
 * `datasource`: ``format("headwater")``: Spark's view of it. Translates; decides nothing;
 * `handover`: a Python process of Spark: its connection to the JVM, and the log of headwater in it;
 * `lag`: how far a query is behind, and its losses;
+* `lag_listener`: ``hw.LagListener``: both, of every query of a session;
 * `pythons`: which Python Spark starts for a driver: the most frequent reason why a first query fails;
 * `register`: ``hw.register``: formats for one session, headwater's own or a class of the user;
 * `reported_offsets`: offsets as they stand in a query's progress;

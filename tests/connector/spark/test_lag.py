@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from headwater.connector.spark.lag import LagListener, SnapshotProgress, lag_of
+from headwater.connector.spark.lag import SnapshotProgress, lag_of
+from headwater.connector.spark.lag_listener import LagListener
 from headwater.core.losses import NO_LOSSES
 
 
