@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import cycle
 
 from headwater.core.clock import Clock, RareWarning
 from headwater.core.errors import HeadwaterError, SourceError, TransientSourceError
 from headwater.core.redaction import logger_of
+from headwater.core.worker_thread import WorkerThread
 from headwater.enumerators.files.event_queue import EventQueue, ObjectPlace, QueueMessage
 from headwater.enumerators.files.split import FileStatus
 
@@ -55,6 +57,8 @@ class ArrivalWatch:
         self._unreachable = RareWarning(clock)
         self._foreign = RareWarning(clock)
         self._closing = closing
+        # Not a pool of Python's own: a process waits for its threads, and a store may not answer for long.
+        self._lookers = [WorkerThread("headwater-arrivals-look") for _ in range(_LOOKING)]
         # Guards the fields below; notified when files are taken.
         self._changed = threading.Condition()
         self._held: list[FileStatus] = []
@@ -85,21 +89,23 @@ class ArrivalWatch:
             self._changed.notify_all()
 
     def _run(self) -> None:
-        with ThreadPoolExecutor(_LOOKING, "headwater-arrivals") as pool:
+        try:
             while not self._closing.is_set():
                 try:
-                    self._ask(pool)
+                    self._ask()
                     self._unreachable.is_over()
                 except TransientSourceError as error:
                     if self._unreachable.is_due():
                         log.warning("%s; asked again. Files are found by listing meanwhile", error)
                     self._closing.wait(_PAUSE_S)
-                except HeadwaterError as error:
-                    with self._changed:
-                        self._failure = error
-                    return
+        except HeadwaterError as error:
+            with self._changed:
+                self._failure = error
+        finally:
+            for looker in self._lookers:
+                looker.close(0)
 
-    def _ask(self, pool: ThreadPoolExecutor) -> None:
+    def _ask(self) -> None:
         """Take one answer of the queue."""
         messages = self._queue.receive()
         if self._closing.is_set():
@@ -115,8 +121,10 @@ class ArrivalWatch:
                     log.warning("a message in the queue of notifications is left there: %s", error)
             else:
                 understood.append(message)
-        files = [file for file in pool.map(self._look, about) if file is not None]
-        self._hold(files)
+        looks = [
+            looker.submit(partial(self._look, place)) for looker, place in zip(cycle(self._lookers), about)
+        ]
+        self._hold([file for look in looks if (file := look.result()) is not None])
         self._queue.delete(understood)
         if not messages:
             self._closing.wait(self._queue.pause_s)

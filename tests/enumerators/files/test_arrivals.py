@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -85,3 +87,26 @@ def test_messages_are_deleted_when_their_files_are_held() -> None:
     deleted, looked_at, watch = watched(is_closed_early=False)
     assert ([each.body for each in deleted], looked_at) == (["a"], ["a"])
     assert watch.take() == [FileStatus("a", 1, 1)]
+
+
+def test_an_object_store_that_does_not_answer_keeps_no_process_alive_after_the_query() -> None:
+    program = """
+import threading
+from headwater.core.clock import SystemClock
+from headwater.enumerators.files.arrivals import ArrivalWatch
+from tests.enumerators.files.test_arrivals import SlowQueue
+
+looking = threading.Event()
+
+def find(*place):
+    looking.set()
+    threading.Event().wait()
+
+queue = SlowQueue(on_end=lambda: None)
+queue.gate.set()
+watch = ArrivalWatch(queue, find, SystemClock(), threading.Event())
+watch.take()
+assert looking.wait(60)
+watch.close()
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=PATIENCE_S)
