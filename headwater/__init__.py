@@ -173,7 +173,7 @@ def _unknown(name: str) -> AttributeError:
 
     if not name.startswith("_"):
         modules = {module: importlib.import_module(f"headwater.{module}") for module in _MODULES}
-        homes = [f"hw.{module}.{name}" for module, found in modules.items() if name in found.__all__]
+        homes = [f"hw.{module}.{name}" for module, content in modules.items() if name in content.__all__]
         if homes:
             return AttributeError(
                 f"module {__name__!r} has no attribute {name!r}: it is {' or '.join(homes)}"

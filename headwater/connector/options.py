@@ -67,9 +67,9 @@ class ParsedOptions:
         given: the names of those that the user gave, and that count in this mode.
     """
 
-    def __init__(self, values: Mapping[str, Any], given: Iterable[str]) -> None:
+    def __init__(self, values: Mapping[str, Any], explicit: Iterable[str]) -> None:
         self._values = dict(values)
-        self._given = frozenset(given)
+        self._given = frozenset(explicit)
 
     def gives(self, option: Option[Any]) -> bool:
         """Return whether the user gave an option, and it counts in this mode."""
@@ -145,11 +145,11 @@ class OptionTable:
         self.others = others
         self._by_lower = {row.name.lower(): row for row in self.rows}
 
-    def parse(self, given: Mapping[str, str], boundedness: Boundedness | None) -> ParsedOptions:
+    def parse(self, texts: Mapping[str, str], boundedness: Boundedness | None) -> ParsedOptions:
         """Return a value for every option of the table.
 
         Args:
-            given: the user's options; the case of keys does not matter.
+            texts: the user's options; the case of keys does not matter.
             boundedness: a batch's option in a stream is an error, a stream's option in a batch is ignored
                 with a warning, as in Spark's own sources; None if the mode is not known yet.
 
@@ -159,7 +159,7 @@ class OptionTable:
         """
         values = {row.name: row.default for row in self.rows}
         counting: set[str] = set()
-        for key, raw in given.items():
+        for key, raw in texts.items():
             if key.lower().startswith(self.prefixes):
                 continue
             row = self._row(key)
@@ -176,7 +176,7 @@ class OptionTable:
         for alias, name in self._alias_of.items():
             if alias in counting and name not in counting:
                 values[name] = values[alias]
-        given_lower = {key.lower() for key in given}
+        given_lower = {key.lower() for key in texts}
         for row in self.rows:
             if row.required and row.name.lower() not in given_lower:
                 raise OptionError(f"is required: {row.help}", option=row.name)
@@ -327,8 +327,8 @@ def _html_table(rows: Iterable[ShownOption]) -> str:
 
 
 def _paragraph(row: ShownOption) -> str:
-    told = [row.default.replace("`", ""), "" if row.mode == _BOTH else f"{row.mode} only"]
-    between = ", ".join(filter(None, told))
+    notes = [row.default.replace("`", ""), "" if row.mode == _BOTH else f"{row.mode} only"]
+    between = ", ".join(filter(None, notes))
     first = f"{row.name} ({between})" if between else row.name
     return f"{first}\n{fill(_without_links(row.meaning), initial_indent=_INDENT, subsequent_indent=_INDENT)}"
 

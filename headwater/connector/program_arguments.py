@@ -86,16 +86,16 @@ def checked_names(value: object, argument: str) -> Sequence[str]:
     raise misfit(argument, "a list of names, one at least", value)
 
 
-def misfit(argument: str, wanted: str, value: object, hint: str = "") -> OptionError:
+def misfit(argument: str, expected: str, value: object, hint: str = "") -> OptionError:
     """Return the error of a value that an argument does not take.
 
     Args:
         argument: its name.
-        wanted: the accepted values.
+        expected: the accepted values.
         value: the argument.
         hint: the remedy, where there is a better one.
     """
-    return OptionError(f"must be {wanted}, not {_shown(value)}{hint}", option=argument)
+    return OptionError(f"must be {expected}, not {_shown(value)}{hint}", option=argument)
 
 
 def _has(value: object, name: str) -> bool:

@@ -60,11 +60,11 @@ def readable_rows(rows: Iterator[T]) -> Generator[T, None, None]:
 
 def _marked(error: HeadwaterError) -> HeadwaterError:
     """Make the message of an error a line of its own, which its notes are part of."""
-    said = str(error)
-    if said.lstrip().startswith(_MARK):
+    message = str(error)
+    if message.lstrip().startswith(_MARK):
         return error
     notes = error.__dict__.pop("__notes__", [])
-    line = " ".join("; ".join([said, *notes]).split())
+    line = " ".join("; ".join([message, *notes]).split())
     error.args = (f"\n{_MARK}{line}",)
     if isinstance(error, ImportError):
         # Its text is not that of its arguments.
@@ -85,9 +85,9 @@ def explain(error: BaseException) -> str:
         hint = ": query.exception() is None as long as a query has not failed" if error is None else ""
         raise _marked(misfit("error", "an exception", error, hint))
     for text in _texts(error):
-        said = said_in(text)
-        if said is not None:
-            return said
+        message = said_in(text)
+        if message is not None:
+            return message
     if isinstance(error, HeadwaterError):
         return str(error)
     lines = (line.strip().removeprefix(": ") for line in str(error).splitlines())
@@ -97,8 +97,8 @@ def explain(error: BaseException) -> str:
 
 def said_in(text: str) -> str | None:
     """Return headwater's message in Spark's text of an error; None if there is none."""
-    found = _MARKED.findall(text)
-    return str(found[-1]) if found else None
+    messages = _MARKED.findall(text)
+    return str(messages[-1]) if messages else None
 
 
 def _texts(error: BaseException) -> Iterator[str]:
@@ -115,11 +115,11 @@ def install_excepthook() -> None:
     An error that nothing catches is shown without its tracebacks if there is a message of headwater;
     any other error as before. ``sys.last_value`` keeps all of it.
     """
-    before = sys.excepthook
+    previous = sys.excepthook
 
     def hook(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
         if not _show(error):
-            before(kind, error, traceback)
+            previous(kind, error, traceback)
 
     sys.excepthook = hook
     # IPython shows errors itself, and asks no hook.

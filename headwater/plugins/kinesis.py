@@ -50,17 +50,17 @@ def _starting(raw: str) -> str | int | dict[str, str | None]:
     except ValueError:
         pass
     try:
-        given = json.loads(text)
+        positions = json.loads(text)
     except ValueError:
-        given = None
-    if not isinstance(given, dict) or not all(
-        each is None or (isinstance(each, str) and each.isdigit()) for each in given.values()
+        positions = None
+    if not isinstance(positions, dict) or not all(
+        each is None or (isinstance(each, str) and each.isdigit()) for each in positions.values()
     ):
         raise ValueError(
             "must be earliest, latest, a time, or sequence numbers as texts by shard, such as "
             f'{{"orders/shardId-000000000000": "4960"}}, not {raw!r}'
         )
-    return given
+    return positions
 
 
 class Kinesis(hw.SimpleSource, hw.OrdersSplits, hw.Retires):
@@ -143,27 +143,27 @@ class Kinesis(hw.SimpleSource, hw.OrdersSplits, hw.Retires):
 
     def first_start(self, split: hw.NamedSplit, *, is_batch: bool) -> list[Any] | hw.Finished:
         """Return where the user wants to begin. At the latest records, shards that have ended have none."""
-        given = self.options["startingPosition"]
-        if given == "latest" and is_batch:
+        starting = self.options["startingPosition"]
+        if starting == "latest" and is_batch:
             raise hw.errors.OptionError(
                 "latest is the end, where a batch read has nothing: use earliest, a time, or positions",
                 option="startingPosition",
             )
-        if given == "latest" or (given is None and not is_batch):
+        if starting == "latest" or (starting is None and not is_batch):
             if "EndingSequenceNumber" in self._shards[split.name]["SequenceNumberRange"]:
                 return hw.Finished()
             return ["AT_TIMESTAMP", self._now_ms, self._now_ms]
-        if isinstance(given, dict) and given.get(split.name, "") is None:
+        if isinstance(starting, dict) and starting.get(split.name, "") is None:
             return hw.Finished()
         return self.start(split)
 
     def start(self, split: hw.NamedSplit) -> list[Any]:
         """Return where a shard begins that was found later: all of it is newer than a given time."""
-        given = self.options["startingPosition"]
-        if isinstance(given, int):
-            return ["AT_TIMESTAMP", given, 0]
-        if isinstance(given, dict) and given.get(split.name):
-            return ["AT_SEQUENCE_NUMBER", given[split.name], 0]
+        starting = self.options["startingPosition"]
+        if isinstance(starting, int):
+            return ["AT_TIMESTAMP", starting, 0]
+        if isinstance(starting, dict) and starting.get(split.name):
+            return ["AT_SEQUENCE_NUMBER", starting[split.name], 0]
         return ["TRIM_HORIZON", None, 0]
 
     def retire(self, split: hw.NamedSplit) -> bool:
@@ -193,27 +193,27 @@ class Kinesis(hw.SimpleSource, hw.OrdersSplits, hw.Retires):
             elif left_ms > 0:
                 self._iterators[split.name] = position, iterator, not_before
                 return hw.AskAgain(left_ms)
-            asked = time.monotonic()
+            request_s = time.monotonic()
             try:
                 answer = server.records(iterator, _MOST_ROWS)
             except BusyError:
                 # Iterators are limited, too: this one is kept.
                 refused += 1
-                not_before = asked + _PAUSE_MS / 1000
+                not_before = request_s + _PAUSE_MS / 1000
                 continue
             if answer is None:
                 iterator = server.iterator(stream, shard, position)
                 continue
             iterator = answer.get("NextShardIterator")
             self._check_retention(server, split, position)
-            records, position = self._taken(split, position, answer, stop)
+            records, position = self._records(split, position, answer, stop)
             if records or position == stop:
                 yield hw.Page(self._rows(stream, shard, split.info, records), position)
             if not iterator and position != stop:
                 return hw.Finished()
             is_behind = answer["MillisBehindLatest"] > 0 or len(answer["Records"]) == _MOST_ROWS
             # The rate counts while there is a backlog. The end of a shard shows in an answer without records.
-            not_before = asked + _PAUSE_MS / 1000 if is_behind else 0.0
+            not_before = request_s + _PAUSE_MS / 1000 if is_behind else 0.0
             empty = 0 if records or is_behind else empty + 1
         if position != stop and stop is not None:
             self._fail(split, position, _GONE)
@@ -229,7 +229,7 @@ class Kinesis(hw.SimpleSource, hw.OrdersSplits, hw.Retires):
             return made[1], made[2]
         return server.iterator(stream, shard, position), 0.0
 
-    def _taken(
+    def _records(
         self, split: hw.NamedSplit, position: Any, answer: Mapping[str, Any], stop: Any
     ) -> tuple[list[dict[str, Any]], Any]:
         """Return the records of an answer, and where they end: in a replay where the first reading did."""
@@ -237,13 +237,13 @@ class Kinesis(hw.SimpleSource, hw.OrdersSplits, hw.Retires):
         if stop is None:
             return records, _after(records[-1]) if records else position
         last, _ = _order(stop)
-        taken = [each for each in records if int(each["SequenceNumber"]) <= last]
-        position = _after(taken[-1]) if taken else position
+        same = [each for each in records if int(each["SequenceNumber"]) <= last]
+        position = _after(same[-1]) if same else position
         if _order(position)[0] >= last:
-            return taken, stop
-        if len(taken) < len(records) or not answer.get("NextShardIterator"):
+            return same, stop
+        if len(same) < len(records) or not answer.get("NextShardIterator"):
             self._fail(split, position, _GONE)
-        return taken, position
+        return same, position
 
     def _check_retention(self, server: KinesisServer, split: hw.NamedSplit, position: Any) -> None:
         """Find out whether retention may have taken records behind a position.

@@ -57,8 +57,8 @@ class KinesisSettings(hw.options.Spec):
 
     def __post_init__(self) -> None:
         if (self.key_id is None) != (self.secret_key is None):
-            given = "key_id" if self.secret_key is None else "secret_key"
-            raise self.refusal(given, "accessKeyId and secretAccessKey go together: give both")
+            field = "key_id" if self.secret_key is None else "secret_key"
+            raise self.refusal(field, "accessKeyId and secretAccessKey go together: give both")
         if self.token is not None and self.key_id is None:
             raise self.refusal("token", "requires accessKeyId and secretAccessKey")
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatchcase
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,8 +23,6 @@ import pyarrow.compute as pc
 import headwater as hw
 from headwater.plugins.nats_client import ACK_DOTS, NatsMessage
 from headwater.plugins.nats_server import NO_MESSAGE, NO_STREAM, NatsServer, NatsSettings, as_ours
-
-T = TypeVar("T")
 
 _PAGE_ROWS: Final = 10_000
 _HEADERS: Final = pa.list_(pa.struct((("key", pa.string()), ("value", pa.binary()))))
@@ -90,17 +88,17 @@ class Nats(hw.SimpleSource, hw.Heads, hw.Forgets, hw.FindsTimestamps, hw.Estimat
 
     def discover(self) -> list[hw.NamedSplit]:
         """Return the streams, and keep how far each goes."""
-        wanted = self.options["streams"]
-        names = [name for name in wanted or () if not _is_pattern(name)]
+        patterns = self.options["streams"]
+        names = [name for name in patterns or () if not _is_pattern(name)]
         with self._connected() as server:
-            if wanted is not None and len(names) == len(wanted):
+            if patterns is not None and len(names) == len(patterns):
                 listed = [server.ask(f"STREAM.INFO.{name}", allow=NO_STREAM) for name in names]
             else:
                 listed = list(server.streams(self._subjects))
         chosen = {
             each["config"]["name"]: each
             for each in listed
-            if each and any(fnmatchcase(each["config"]["name"], pattern) for pattern in wanted or ("*",))
+            if each and any(fnmatchcase(each["config"]["name"], pattern) for pattern in patterns or ("*",))
         }
         for name in names:
             if name not in chosen:
@@ -197,8 +195,8 @@ class Nats(hw.SimpleSource, hw.Heads, hw.Forgets, hw.FindsTimestamps, hw.Estimat
         """
         for subject in self._subjects or (">",):
             request = {"seq": position, "next_by_subj": subject}
-            found = server.ask(f"STREAM.MSG.GET.{stream}", request, allow=NO_MESSAGE)
-            if found is not None and found["message"]["seq"] < stop:
+            answer = server.ask(f"STREAM.MSG.GET.{stream}", request, allow=NO_MESSAGE)
+            if answer is not None and answer["message"]["seq"] < stop:
                 raise hw.TransientSourceError(
                     "a replica of the stream lags behind", source=self.name, split=stream, position=position
                 )
@@ -213,7 +211,7 @@ class Nats(hw.SimpleSource, hw.Heads, hw.Forgets, hw.FindsTimestamps, hw.Estimat
             # Only holes below the oldest message can be losses: others are deleted or filtered out.
             state = server.state(split.name, split.info)
             first = end if state is None else int(state["first_seq"])
-        done, told = 0, position
+        done, reported = 0, position
         numbers = map(_number, (*rows["sequence"], end)) if first > position else ()
         for number, sequence in enumerate(numbers):
             until = min(sequence, first)
@@ -222,11 +220,11 @@ class Nats(hw.SimpleSource, hw.Heads, hw.Forgets, hw.FindsTimestamps, hw.Estimat
                     yield hw.Page(rows.slice(done, number - done), position)
                     done = number
                 yield hw.Page((), until, lost=True)
-                told = until
+                reported = until
             if sequence >= first:
                 break
             position = sequence + 1
-        if told < end:
+        if reported < end:
             yield hw.Page(rows.slice(done), end)
 
     def _rows(self, stream: str, messages: list[NatsMessage], delivered: int) -> pa.RecordBatch:

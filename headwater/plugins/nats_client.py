@@ -32,9 +32,9 @@ def whole_messages(wire: bytes) -> tuple[list[NatsMessage], int, bool]:
     """Return the messages at the front, where they end, and whether the next one has only begun."""
     messages: list[NatsMessage] = []
     done = 0
-    while found := _MESSAGE.match(wire, done):
-        subject, reply, header, size = found.groups()
-        begin = found.end()
+    while match := _MESSAGE.match(wire, done):
+        subject, reply, header, size = match.groups()
+        begin = match.end()
         end = begin + int(size)
         if end + 2 > len(wire):
             return messages, done, end - done <= _LONG

@@ -61,8 +61,8 @@ class NatsSettings(hw.options.Spec):
 
     def __post_init__(self) -> None:
         if (self.username is None) != (self.password is None):
-            given = "username" if self.password is None else "password"
-            raise self.refusal(given, "username and password go together: give both")
+            field = "username" if self.password is None else "password"
+            raise self.refusal(field, "username and password go together: give both")
         if sum(each is not None for each in (self.username, self.token, self.credentials)) > 1:
             raise self.refusal("servers", "give one of username with password, token, and credentials")
 
@@ -154,10 +154,10 @@ class NatsServer:
 
     def state(self, stream: str, info: Any) -> dict[str, Any] | None:
         """Return what there is of a stream; None if it is gone, or another one has its name now."""
-        found = self.ask(f"STREAM.INFO.{stream}", allow=NO_STREAM)
-        if found is None or found["created"] != info["created"]:
+        answer = self.ask(f"STREAM.INFO.{stream}", allow=NO_STREAM)
+        if answer is None or answer["created"] != info["created"]:
             return None
-        state: dict[str, Any] = found["state"]
+        state: dict[str, Any] = answer["state"]
         return state
 
     @contextmanager
@@ -205,9 +205,9 @@ class NatsServer:
         status = client.status
         if status is not None and status[0] not in _ENDS:
             raise ConnectionError(f"the consumer ended: {' '.join(status)}")
-        taken = client.taken
-        has_more = len(taken) >= self._wanted or (status is not None and status[0] == _FULL)
-        return taken, has_more and not (taken and is_last(taken[-1][1]))
+        messages = client.taken
+        has_more = len(messages) >= self._wanted or (status is not None and status[0] == _FULL)
+        return messages, has_more and not (messages and is_last(messages[-1][1]))
 
 
 @contextmanager

@@ -103,7 +103,7 @@ class RabbitMQ(hw.SimpleSource, hw.Heads, hw.Forgets, hw.FindsTimestamps, hw.Est
     def discover(self) -> list[hw.NamedSplit]:
         """Return the streams, and keep how far each goes."""
         with self._connected() as server:
-            self._leaders = self._found(server)
+            self._leaders = self._streams(server)
             groups: dict[Server, list[str]] = {}
             for stream, leader in self._leaders.items():
                 groups.setdefault(leader, []).append(stream)
@@ -112,7 +112,7 @@ class RabbitMQ(hw.SimpleSource, hw.Heads, hw.Forgets, hw.FindsTimestamps, hw.Est
                     self._ends.look(there, streams)
         return [hw.NamedSplit(stream) for stream in self._leaders]
 
-    def _found(self, server: RabbitConnection) -> dict[str, Server]:
+    def _streams(self, server: RabbitConnection) -> dict[str, Server]:
         """Return all streams, those of super streams in their places, with their leaders."""
         leaders = _leaders(server, self.options["streams"])
         streams: list[str] = []
@@ -139,7 +139,7 @@ class RabbitMQ(hw.SimpleSource, hw.Heads, hw.Forgets, hw.FindsTimestamps, hw.Est
         more = [each for each in dict.fromkeys(streams) if each not in leaders]
         leaders |= _leaders(server, more)
         # A partition that is just being deleted is bound a little longer than it is there.
-        return {each: found for each in dict.fromkeys(streams) if (found := leaders[each]) is not None}
+        return {each: leader for each in dict.fromkeys(streams) if (leader := leaders[each]) is not None}
 
     def head(self, split: hw.NamedSplit) -> int:
         """Return the offset behind the last chunk; 0 if there is none."""
@@ -250,12 +250,12 @@ class RabbitMQ(hw.SimpleSource, hw.Heads, hw.Forgets, hw.FindsTimestamps, hw.Est
         """Return a connection to a leader: the one that is open, if it is that."""
         return nullcontext(server) if server.is_at(leader) else self._connected(leader)
 
-    def _connected(self, wanted: Server | None = None) -> AbstractContextManager[RabbitConnection]:
-        return connected(self._settings, self._tls, wanted)
+    def _connected(self, broker: Server | None = None) -> AbstractContextManager[RabbitConnection]:
+        return connected(self._settings, self._tls, broker)
 
 
 def _leaders(server: RabbitConnection, streams: Sequence[str]) -> dict[str, Server | None]:
-    found: dict[str, Server | None] = {}
+    leaders: dict[str, Server | None] = {}
     for begin in range(0, len(streams), _NAMES):
-        found |= server.leaders(streams[begin : begin + _NAMES])
-    return found
+        leaders |= server.leaders(streams[begin : begin + _NAMES])
+    return leaders

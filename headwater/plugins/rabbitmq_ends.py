@@ -48,12 +48,12 @@ class StreamEnds:
     def look(self, server: RabbitConnection, streams: Sequence[str]) -> None:
         """Find out where streams of one leader begin and end."""
         now = time.monotonic()
-        old = [each for each in streams if each not in self._looked]
-        known = [each for each in streams if each in self._looked]
-        stale = [each for each in known if now - self._looked[each] >= _LOOK_S]
-        old += sorted(stale, key=self._looked.__getitem__)[:_MOST_STALE]
-        self._looked |= dict.fromkeys(old, now)
-        moved = self._told(server, streams, old) if server.tells_ends else self._sent(server, streams, old)
+        due = [each for each in streams if each not in self._looked]
+        stale = [each for each in streams if now - self._looked.get(each, now) >= _LOOK_S]
+        due += sorted(stale, key=self._looked.__getitem__)[:_MOST_STALE]
+        self._looked |= dict.fromkeys(due, now)
+        new_ends = self._new_ends if server.tells_ends else self._new_ends_by_chunks
+        moved = new_ends(server, streams, due)
         for each, chunk in zip(moved, server.chunks_at(list(moved.items())), strict=True):
             if chunk is not None:
                 self._lasts[each] = self._checked(each, bound_of(chunk))
@@ -70,29 +70,33 @@ class StreamEnds:
 
         A stream that was created anew has younger ones: that is a loss, which positions tell.
         """
-        known = self._lasts.get(stream)
-        if known is not None and last.end < known.end and last.timestamp_ms <= known.timestamp_ms:
+        previous = self._lasts.get(stream)
+        if previous is not None and last.end < previous.end and last.timestamp_ms <= previous.timestamp_ms:
             raise hw.TransientSourceError(
                 "its leader is new and does not know its end yet", source=_SOURCE, split=stream
             )
         return last
 
-    def _told(self, server: RabbitConnection, streams: Sequence[str], old: Sequence[str]) -> dict[str, bytes]:
-        """Return where the last chunks are that are new, as the broker tells, or not looked at for long."""
+    def _new_ends(
+        self, server: RabbitConnection, streams: Sequence[str], due: Sequence[str]
+    ) -> dict[str, bytes]:
+        """Return the places of new last chunks, as the broker tells them, and of those that are due."""
         moved = {}
-        again = set(old)
+        again = set(due)
         for each, chunks in zip(streams, server.chunk_offsets(streams), strict=True):
             self._firsts[each] = None if chunks is None else chunks[0]
-            known = None if each in again else self._lasts.get(each)
-            if chunks is None or known is None or known.first != chunks[1]:
+            previous = None if each in again else self._lasts.get(each)
+            if chunks is None or previous is None or previous.first != chunks[1]:
                 moved[each] = LAST if chunks is None else at_offset(chunks[1])
         return moved
 
-    def _sent(self, server: RabbitConnection, streams: Sequence[str], old: Sequence[str]) -> dict[str, bytes]:
-        """Return which streams may have a new last chunk: those that have one behind what is known."""
-        for each, chunk in zip(old, server.chunks_at([(each, FIRST) for each in old]), strict=True):
+    def _new_ends_by_chunks(
+        self, server: RabbitConnection, streams: Sequence[str], due: Sequence[str]
+    ) -> dict[str, bytes]:
+        """Return the streams that are due, and those that have a chunk behind the last one of before."""
+        for each, chunk in zip(due, server.chunks_at([(each, FIRST) for each in due]), strict=True):
             self._firsts[each] = None if chunk is None else bound_of(chunk).first
-        looked = set(old)
+        looked = set(due)
         rest = [each for each in streams if each not in looked]
         behind = [(each, at_offset(self._lasts[each].end if each in self._lasts else 0)) for each in rest]
         moved = [
@@ -101,4 +105,4 @@ class StreamEnds:
         for each in moved:
             # A stream that had no chunk has its first one now.
             self._firsts[each] = self._firsts[each] or 0
-        return dict.fromkeys((*old, *moved), LAST)
+        return dict.fromkeys((*due, *moved), LAST)

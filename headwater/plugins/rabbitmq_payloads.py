@@ -64,7 +64,7 @@ def messages_of(chunks: Chunks) -> Messages:
 
 def whole(messages: Messages) -> pa.Array[Any]:
     """Return each message as it is."""
-    return _taken(messages, messages.starts.copy(), messages.ends.copy())
+    return _slices(messages, messages.starts.copy(), messages.ends.copy())
 
 
 def payloads(messages: Messages) -> pa.Array[Any]:
@@ -99,19 +99,19 @@ def payloads(messages: Messages) -> pa.Array[Any]:
         size = np.where(is_empty, 0, np.where(is_short, padded[here + 4], long_size))
         begin = here + np.where(is_empty, 4, np.where(is_short, 5, 8))
         end = begin + size
-        known = is_usual & (end <= messages.ends[rest])
-        is_payload = known & (code == _DATA) & ((form == _SHORT) | (form == _LONG))
+        is_plain = is_usual & (end <= messages.ends[rest])
+        is_payload = is_plain & (code == _DATA) & ((form == _SHORT) | (form == _LONG))
         # More behind it is another part of the payload, or a footer: seldom, and read by itself.
         is_done = is_payload & (end == messages.ends[rest])
         begins[rest[is_done]] = begin[is_done]
         ends[rest[is_done]] = end[is_done]
-        in_front = known & (code < _DATA) & (is_empty | (form & 0xF0 == 0xC0) | (form & 0xF0 == 0xD0))
+        in_front = is_plain & (code < _DATA) & (is_empty | (form & 0xF0 == 0xC0) | (form & 0xF0 == 0xD0))
         at[rest[in_front]] = end[in_front]
         rest = rest[in_front]
-    return _taken(messages, begins, ends)
+    return _slices(messages, begins, ends)
 
 
-def _taken(messages: Messages, begins: Any, ends: Any) -> pa.Array[Any]:
+def _slices(messages: Messages, begins: Any, ends: Any) -> pa.Array[Any]:
     """Return parts of messages as an array: what lies between them is left out by Arrow's `take`."""
     alone = np.flatnonzero(ends < 0)
     begins[alone] = ends[alone] = messages.starts[alone]
@@ -149,9 +149,9 @@ def beside(messages: Messages, pairs: pa.DataType) -> list[pa.Array[Any]]:
     """Return what messages have beside their payload: properties, annotations, headers; null if none."""
     columns: dict[int, list[Any]] = {_PROPERTIES: [], _ANNOTATIONS: [], _HEADERS: []}
     for start, end in zip(messages.starts, messages.ends, strict=True):
-        found = dict(sections(messages.data[start:end]))
+        by_code = dict(sections(messages.data[start:end]))
         for code, column in columns.items():
-            value = found.get(code)
+            value = by_code.get(code)
             if isinstance(value, list):
                 value = {
                     name: each for name, each in zip(PROPERTIES, value, strict=False) if each is not None

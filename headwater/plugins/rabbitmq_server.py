@@ -125,10 +125,10 @@ class RabbitConnection:
         major, minor, *_ = (*self.properties.get("version", "0.0").split("."), "0")
         return (int(major), int(minor)) >= (3, 11) if major.isdigit() and minor.isdigit() else False
 
-    def is_at(self, wanted: Server) -> bool:
+    def is_at(self, broker: Server) -> bool:
         """Whether it is with a broker: by the address that this one advertises."""
-        said = self.properties.get("advertised_host"), self.properties.get("advertised_port")
-        return said == (wanted.host, str(wanted.port))
+        address = self.properties.get("advertised_host"), self.properties.get("advertised_port")
+        return address == (broker.host, str(broker.port))
 
     def leaders(self, streams: Sequence[str]) -> dict[str, Server | None]:
         """Return where the leaders of streams are. None: there is no such stream."""
@@ -137,7 +137,7 @@ class RabbitConnection:
         for _ in range(answer.take(">I")):
             reference = answer.take(">H")
             brokers[reference] = Server(answer.text(), answer.take(">I"), self.server.is_encrypted)
-        found: dict[str, Server | None] = {}
+        leaders: dict[str, Server | None] = {}
         for _ in range(answer.take(">I")):
             stream = answer.text()
             code, leader = answer.take(">H"), answer.take(">H")
@@ -147,8 +147,8 @@ class RabbitConnection:
                 raise refusal(code, f"where stream {stream!r} is")
             if code == NOT_AVAILABLE or (code == OK and leader not in brokers):
                 raise hw.TransientSourceError("the stream has no leader now", source="rabbitmq", split=stream)
-            found[stream] = brokers[leader] if code == OK else None
-        return found
+            leaders[stream] = brokers[leader] if code == OK else None
+        return leaders
 
     def partitions(self, super_stream: str) -> list[str] | None:
         """Return the streams of a super stream. None: there is no such one."""
@@ -160,7 +160,7 @@ class RabbitConnection:
 
         None: there is no chunk.
         """
-        found: list[tuple[int, int] | None] = []
+        offsets: list[tuple[int, int] | None] = []
         for begin in range(0, len(streams), _IDS):
             some = streams[begin : begin + _IDS]
             numbers = [self._request(STATS, text_of(each)) for each in some]
@@ -172,17 +172,17 @@ class RabbitConnection:
                     raise hw.TransientSourceError(
                         "its leader is new and does not know its end yet", source="rabbitmq", split=stream
                     )
-                found.append(None if first < 0 else (first, last))
-        return found
+                offsets.append(None if first < 0 else (first, last))
+        return offsets
 
-    def chunks_at(self, wanted: Sequence[tuple[str, bytes]]) -> Iterator[memoryview | None]:
+    def chunks_at(self, places: Sequence[tuple[str, bytes]]) -> Iterator[memoryview | None]:
         """Yield one chunk of each of these streams, at an offset of the protocol; None where there is none.
 
         A broker sends what there is before it looks at what it is asked next, so the answer to a second
         request says that there is nothing.
         """
-        for begin in range(0, len(wanted), _IDS):
-            some = wanted[begin : begin + _IDS]
+        for begin in range(0, len(places), _IDS):
+            some = places[begin : begin + _IDS]
             numbers = []
             for slot, (stream, offset) in enumerate(some):
                 subscribed = self._request(SUBSCRIBE, subscription(slot, stream, offset, credit=1))
@@ -270,10 +270,10 @@ class RabbitConnection:
 
 @contextmanager
 def connected(
-    settings: RabbitSettings, tls: hw.options.TlsSettings, wanted: Server | None = None
+    settings: RabbitSettings, tls: hw.options.TlsSettings, broker: Server | None = None
 ) -> Iterator[RabbitConnection]:
     """Connect for a while: to any broker, or to the one that is wanted."""
-    direct = (wanted,) if wanted is not None and not settings.behind_balancer else settings.servers
+    direct = (broker,) if broker is not None and not settings.behind_balancer else settings.servers
     for number in range(_MOST_CONNECTIONS):
         server = direct[number % len(direct)]
         try:
@@ -282,7 +282,7 @@ def connected(
         except hw.TransientSourceError as error:
             if number + 1 < len(direct):
                 continue
-            if wanted is None or settings.behind_balancer:
+            if broker is None or settings.behind_balancer:
                 raise
             raise type(error)(
                 f"{error}. Brokers advertise this address: set loadBalancer=true if they are reached "
@@ -290,11 +290,11 @@ def connected(
                 source="rabbitmq",
             ) from error
         with closing(connection):
-            if wanted is None or not settings.behind_balancer or connection.is_at(wanted):
+            if broker is None or not settings.behind_balancer or connection.is_at(broker):
                 yield connection
                 return
     raise hw.TransientSourceError(
-        f"none of {_MOST_CONNECTIONS} connections was with {wanted}: the option loadBalancer says that "
+        f"none of {_MOST_CONNECTIONS} connections was with {broker}: the option loadBalancer says that "
         "servers lead to all brokers",
         source="rabbitmq",
     )

@@ -76,12 +76,12 @@ class Redis(hw.SimpleSource, hw.Heads, hw.Forgets, hw.ReadsAhead, hw.FindsTimest
         states: dict[str, dict[str, Any]] = {}
         for client in clients(self._settings, None):
             with as_ours(client):
-                found = {
+                matches = {
                     key
                     for pattern in patterns
                     for key in client.scan_iter(pattern, count=_KEYS, _type="stream")
                 }
-                keys = sorted({*found, *map(str.encode, [] if self._settings.cluster else names)})
+                keys = sorted({*matches, *map(str.encode, [] if self._settings.cluster else names)})
                 states.update(self._states_of(client, keys))
         if self._settings.cluster:
             for name in names:
@@ -141,11 +141,11 @@ class Redis(hw.SimpleSource, hw.Heads, hw.Forgets, hw.ReadsAhead, hw.FindsTimest
         if not isinstance(mark, str) or not re.fullmatch(r"\d+-\d+", mark):
             raise ValueError(f"must be an id such as 1700000000000-0, not {mark!r}")
         head, first = self.head(split), self.first(split)
-        before = max(_before(mark), first[1], key=_numbers)
-        if _numbers(before) >= _numbers(head[1]):
+        previous = max(_before(mark), first[1], key=_numbers)
+        if _numbers(previous) >= _numbers(head[1]):
             return head
-        behind, _ = self._walk(split, before, head[0], head[1])
-        return [max(first[0], head[0] - behind), before]
+        behind, _ = self._walk(split, previous, head[0], head[1])
+        return [max(first[0], head[0] - behind), previous]
 
     def position_after(self, split: hw.NamedSplit, position: Any, rows: int, stop: Any) -> list[Any]:
         """Read ahead, and drop the entries."""
@@ -157,28 +157,28 @@ class Redis(hw.SimpleSource, hw.Heads, hw.Forgets, hw.ReadsAhead, hw.FindsTimest
         """Compare ids: they grow, and entries that were deleted count before a position or behind it."""
         return _numbers(position[1]) < _numbers(other[1])
 
-    def _walk(self, split: hw.NamedSplit, after: str, rows: int, until: str) -> tuple[int, str]:
+    def _walk(self, split: hw.NamedSplit, last: str, rows: int, until: str) -> tuple[int, str]:
         """Return how many entries there are behind an id, at most so many, and the last one's id."""
         count = 0
         (client,) = clients(self._settings, split.name)
         with as_ours(client):
             while count < rows:
-                asked = min(rows - count, _MOST_ROWS)
-                entries = client.xrange(split.name, f"({after}", until, asked)
+                most = min(rows - count, _MOST_ROWS)
+                entries = client.xrange(split.name, f"({last}", until, most)
                 count += len(entries)
-                after = entries[-1][0].decode() if entries else after
-                if len(entries) < asked:
+                last = entries[-1][0].decode() if entries else last
+                if len(entries) < most:
                     break
-        return count, after
+        return count, last
 
     def read(self, split: hw.NamedSplit, position: Any, stop: Any = None) -> Iterator[hw.Page]:
         """Yield the entries of a range, a request a page."""
         (client,) = clients(self._settings, split.name)
         with as_ours(client):
-            asked = _FIRST_ROWS
+            most = _FIRST_ROWS
             while position != stop:
                 pipeline = client.pipeline(transaction=True)
-                pipeline.xrange(split.name, f"({position[1]}", stop[1], asked)
+                pipeline.xrange(split.name, f"({position[1]}", stop[1], most)
                 pipeline.xinfo_stream(split.name)
                 entries, state = pipeline.execute(raise_on_error=False)
                 if isinstance(state, Exception):
@@ -193,11 +193,11 @@ class Redis(hw.SimpleSource, hw.Heads, hw.Forgets, hw.ReadsAhead, hw.FindsTimest
                     if position == stop:
                         return
                 last = entries[-1][0].decode() if entries else stop[1]
-                is_end = len(entries) < asked or last == stop[1]
+                is_end = len(entries) < most or last == stop[1]
                 position = stop if is_end else [min(position[0] + len(entries), stop[0]), last]
                 yield hw.Page(self._rows(split.name, entries), position)
                 size = sum(map(len, chain.from_iterable(fields for _, fields in entries[-_FIRST_ROWS:])))
-                asked = max(1, min(_MOST_ROWS, _PAGE_BYTES * _FIRST_ROWS // max(1, size)))
+                most = max(1, min(_MOST_ROWS, _PAGE_BYTES * _FIRST_ROWS // max(1, size)))
 
     def _rows(self, key: str, entries: list[Any]) -> pa.RecordBatch:
         """Return entries as rows: Arrow takes ids and fields apart."""

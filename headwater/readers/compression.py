@@ -305,10 +305,10 @@ def _next_bzip2(data: bytes, file: Any) -> bytes:
         OSError: a block stands there without the head of a stream, which Hadoop would read.
     """
     while data:
-        if found := _BZIP2.search(data):
-            if found["head"] is None:
+        if match := _BZIP2.search(data):
+            if match["head"] is None:
                 raise OSError("a block of bzip2 stands outside of a stream")
-            return data[found.start() :]
+            return data[match.start() :]
         more = file.read(_INPUT_BYTES)
         data = data[-_MOST_BEGUN:] + more if more else b""
     return data

@@ -177,9 +177,9 @@ class CheckpointTests(Subject):
         return MicroBatchEngine(lambda: self.configure(options, Boundedness.CONTINUOUS_UNBOUNDED))
 
 
-def _new(rows: list[dict[str, Any]], known: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _new(rows: list[dict[str, Any]], earlier: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the rows that are not among those that are known, each as often as it is more often there."""
-    left = list(known)
+    left = list(earlier)
     new = []
     for row in rows:
         if row in left:

@@ -30,12 +30,12 @@ class EventTests(Subject):
     def test_events_arrive_once_each_however_epochs_are_cut_and_queries_crash(self) -> None:
         expected = self._told_after(None, {})
         for step in (None, *Step):
-            told = self._told_after(step, {"barrierRows": "1", "parallelism": "1"})
+            events = self._told_after(step, {"barrierRows": "1", "parallelism": "1"})
             keeps(
                 BarrierSplitEnumerator.handle_source_event,
-                told == expected,
+                events == expected,
                 "events arrive once each, in order, and what they change is in snapshot_state; after small "
-                f"epochs{f' and crashes when {step.value}' if step else ''} the enumerator knows {told!r}, "
+                f"epochs{f' and crashes when {step.value}' if step else ''} the enumerator knows {events!r}, "
                 f"not {expected!r}",
             )
 

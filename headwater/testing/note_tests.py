@@ -43,12 +43,12 @@ class NoteTests(Subject):
     def test_notes_arrive_once_each_wherever_a_query_crashes(self) -> None:
         expected = self._told_after(None)
         for step in Step:
-            told = self._told_after(step)
+            contents = self._told_after(step)
             keeps(
                 PlannedSplitEnumerator.handle_task_notes,
-                told == expected,
+                contents == expected,
                 "notes arrive once each, and what they change is in snapshot_state; after crashes when "
-                f"{step.value} the enumerator knows, after so many rows, {told!r}, not {expected!r}",
+                f"{step.value} the enumerator knows, after so many rows, {contents!r}, not {expected!r}",
             )
 
     def test_a_split_that_is_read_again_has_the_rows_of_its_first_reading(self) -> None:
@@ -83,7 +83,7 @@ class NoteTests(Subject):
             engine.run(crash_after=Step.COMMITTED)
             engine.run(crash_after=Step.READ, in_batch=len(engine.offsets))
             engine.run()
-            kept = {
+            splits = {
                 path.name.partition("-")[0]
                 for path in Path(options["stateLocation"], "notes").rglob("*")
                 if path.is_file()
@@ -91,8 +91,8 @@ class NoteTests(Subject):
             # Each small batch reads one split.
             keeps(
                 PlannedSource.leaves_note,
-                len(kept) <= 1,
-                f"objects of committed batches are deleted; those of {len(kept)} splits are there",
+                len(splits) <= 1,
+                f"objects of committed batches are deleted; those of {len(splits)} splits are there",
             )
 
     def small_batches(self) -> Mapping[str, str]:

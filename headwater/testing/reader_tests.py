@@ -117,12 +117,12 @@ class ReaderTests(Subject):
                     says == [end for row in rows for end in _ends_of(user, [row], source)],
                     f"says of each row of {span.split.split_id} the same, whatever rows are beside it",
                 )
-                before = says.index(True) if True in says else len(rows)
-                ends += before < len(rows)
+                count = says.index(True) if True in says else len(rows)
+                ends += count < len(rows)
                 keeps(
                     EndsAtRecords.is_end,
-                    read_range(source, span).rows == rows[:before],
-                    f"ends {span.split.split_id} behind {before} rows: these come, and no others",
+                    read_range(source, span).rows == rows[:count],
+                    f"ends {span.split.split_id} behind {count} rows: these come, and no others",
                 )
             assert ends, "options() must make a split with a record of which is_end says that it is the end"
 

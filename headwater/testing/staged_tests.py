@@ -185,13 +185,13 @@ class _Queue:
 
     def look(self, *, acknowledges: bool = False) -> list[Delivery[Any]]:
         """Return what a new connection delivers until it brings nothing any more."""
-        found = []
+        deliveries = []
         with self.connected() as client:
             while (delivery := self.poll(client)) is not None:
-                found.append(delivery)
+                deliveries.append(delivery)
                 if acknowledges:
                     client.acknowledge(delivery.tokens)
-        return found
+        return deliveries
 
     def messages(self, delivery: Delivery[Any]) -> list[_Message]:
         return self._messages(delivery.rows.to_pylist(), delivery.keys)

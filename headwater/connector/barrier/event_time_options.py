@@ -86,11 +86,11 @@ def event_time_settings(options: ParsedOptions, barrier: Barrier) -> EventTimeSe
     Raises:
         OptionError: the column or a limit is missing, or an option says how to do what was not asked for.
     """
-    given = options.of(EpochAlignmentOptions)
-    if given.max_skew_ms is None or given.column is None:
+    alignment = options.of(EpochAlignmentOptions)
+    if alignment.max_skew_ms is None or alignment.column is None:
         return None
     if barrier == Barrier():
-        raise given.refusal(
+        raise alignment.refusal(
             "max_skew_ms", "needs a limit for an epoch: one that ends when all is read has no late rows"
         )
-    return EventTimeSettings(given.column, given.max_skew_ms, given.idle_timeout_ms)
+    return EventTimeSettings(alignment.column, alignment.max_skew_ms, alignment.idle_timeout_ms)

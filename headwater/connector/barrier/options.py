@@ -193,34 +193,34 @@ def epoch_settings(options: ParsedOptions, boundedness: Boundedness | None, *, s
             asynchronous function that cannot be called.
         StateLocationError: a location without an atomic put-if-absent.
     """
-    given = options.of(EpochOptions)
+    epochs = options.of(EpochOptions)
     barrier = Barrier(
-        rows=given.barrier_rows,
-        row_bytes=given.barrier_bytes,
+        rows=epochs.barrier_rows,
+        row_bytes=epochs.barrier_bytes,
         # An interval of 0 stands for none.
-        duration_ms=given.barrier_interval_ms or None,
+        duration_ms=epochs.barrier_interval_ms or None,
     )
     store: StateStore | None = None
     if boundedness is _STREAM:
-        location = given.require(
+        location = epochs.require(
             "state_location",
             f": where a stream of source {source!r} ends an epoch is known only by reading it, so its tasks "
             "write down how far they came; name a folder that the driver and all executors reach, and back "
             "it up together with the checkpoint",
         )
-        store = open_state_store(location, given.state_storage_options)
+        store = open_state_store(location, epochs.state_storage_options)
     event_time = event_time_settings(options, barrier)
     return EpochSettings(
         store=store,
         barrier=barrier,
-        mode=AlignmentMode(given.mode),
-        alignment_timeout_ms=given.alignment_timeout_ms,
-        parallelism=given.parallelism or known_parallelism() or available_cpus(),
-        budget_bytes=given.budget_bytes,
-        poll_interval_ms=given.poll_interval_ms,
-        checkpoint_timeout_ms=given.checkpoint_timeout_ms,
-        retained_epochs=given.retained_epochs,
-        share_scans=given.share_scans,
+        mode=AlignmentMode(epochs.mode),
+        alignment_timeout_ms=epochs.alignment_timeout_ms,
+        parallelism=epochs.parallelism or known_parallelism() or available_cpus(),
+        budget_bytes=epochs.budget_bytes,
+        poll_interval_ms=epochs.poll_interval_ms,
+        checkpoint_timeout_ms=epochs.checkpoint_timeout_ms,
+        retained_epochs=epochs.retained_epochs,
+        share_scans=epochs.share_scans,
         event_time=event_time,
         calls=_calls(options.of(SourceCallOptions)),
     )

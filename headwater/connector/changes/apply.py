@@ -91,15 +91,15 @@ def apply_changes(df: DataFrame, *, into: str, key: Sequence[str]) -> None:
             return
         target.check_generation(seen[_READ_AGAIN])
         is_truncated = seen[_TRUNCATED] is not None
-        kept = rows.where(F.col(ORDER) > _literal(seen[_TRUNCATED], rows)) if is_truncated else rows
+        valid = rows.where(F.col(ORDER) > _literal(seen[_TRUNCATED], rows)) if is_truncated else rows
         if whole := seen[_WHOLE]:
-            kept = kept.where(F.col(ORDER)[GENERATION] >= whole)
+            valid = valid.where(F.col(ORDER)[GENERATION] >= whole)
         unsent = target.folded(seen[UNCHANGED])
         _check_unsent(unsent, target.folded(list(changes.values)))
         partial = {
             name: unsent[folded] for folded, name in target.folded(list(columns)).items() if folded in unsent
         }
-        reduced = Reduced.of(kept, changes, list(columns), names, partial=partial, is_truncated=is_truncated)
+        reduced = Reduced.of(valid, changes, list(columns), names, partial=partial, is_truncated=is_truncated)
         older = target.older_rows(frame.sparkSession, whole) if whole and not is_truncated else None
         target.merge(reduced, names, gone=F.lit(True) if is_truncated else older)
     finally:
@@ -170,17 +170,17 @@ def _check(seen: Row, keys: Mapping[str, str], changes: AnyChanges, into: str) -
         )
 
 
-def _check_unsent(unsent: Mapping[str, str], given: Mapping[str, str]) -> None:
+def _check_unsent(unsent: Mapping[str, str], columns: Mapping[str, str]) -> None:
     """Return if each column without a value is one of the changes: else NULL could be taken for its value.
 
     Args:
         unsent: the names in `_unchanged`, by what Spark compares of them.
-        given: the columns of the changes, in the same way.
+        columns: the columns of the changes, in the same way.
 
     Raises:
         OptionError: one is not.
     """
-    if unknown := [name for folded, name in unsent.items() if folded not in given]:
+    if unknown := [name for folded, name in unsent.items() if folded not in columns]:
         raise OptionError(
             f"names {unknown[0]!r} in _unchanged, and has no such column: what is renamed must be renamed "
             "there too, and what is dropped be left out there: df.withColumn('_unchanged', "

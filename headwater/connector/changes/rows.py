@@ -92,21 +92,21 @@ class AnyChanges:
     generation_reason: str = ""
 
 
-def change_rows(df: DataFrame, kept: Sequence[str]) -> AnyChanges:
+def change_rows(df: DataFrame, target: Sequence[str]) -> AnyChanges:
     """Return the change rows of a frame.
 
     Args:
         df: the frame of a batch.
-        kept: columns of the target: those of them that describe a change are data too.
+        target: columns of the target: those of them that describe a change are data too.
 
     Raises:
         OptionError: it has no rows of a known kind.
     """
     names = frozenset(df.columns)
     if names.issuperset(_OWN):
-        return _own(df, kept)
+        return _own(df, target)
     if names.issuperset(_SPARK):
-        return _of_changelog(df, kept)
+        return _of_changelog(df, target)
     if names.issuperset(_DEBEZIUM):
         return _of_debezium(df)
     raise misfit(
@@ -118,40 +118,40 @@ def change_rows(df: DataFrame, kept: Sequence[str]) -> AnyChanges:
     )
 
 
-def _own(df: DataFrame, kept: Sequence[str]) -> AnyChanges:
+def _own(df: DataFrame, target: Sequence[str]) -> AnyChanges:
     return AnyChanges(
         rows=df,
         operation=F.col("_op"),
         order=F.struct(_sync(df), F.col("_lsn"), F.col("_seq")),
         order_names=("_sync", "_lsn", "_seq"),
         unchanged=_unchanged(df),
-        values=_data(df, _OWN_META, kept),
+        values=_data(df, _OWN_META, target),
     )
 
 
-def _of_changelog(df: DataFrame, kept: Sequence[str]) -> AnyChanges:
+def _of_changelog(df: DataFrame, target: Sequence[str]) -> AnyChanges:
     kind = F.col("_change_type")
     operation = F.lit(None).cast("string")
     for name, letter in _SPARK_OPERATIONS.items():
         operation = F.when(kind == name, letter).otherwise(operation)
     # Removals go before additions where nothing else tells: a version may rewrite a row.
     rank = F.when(kind.isin("delete", "update_preimage"), 0).otherwise(1)
-    found = AnyChanges(
+    changes = AnyChanges(
         rows=df,
         # An unknown word stays as it is, for the error.
         operation=F.coalesce(operation, kind),
         order=F.struct(_sync(df), F.col("_commit_version"), rank),
         order_names=("_sync", "_commit_version", "_seq"),
         unchanged=_unchanged(df),
-        values=_data(df, _SPARK_META, kept),
+        values=_data(df, _SPARK_META, target),
     )
     if "_seq" in df.columns:
         order = F.struct(_sync(df), F.col("_commit_version"), F.col("_seq"), rank)
         # A row that was there is an insert in this changelog, which has no word for it.
-        read = F.when(F.col("_seq") < 0, READ).otherwise(found.operation)
-        return replace(found, order=order, operation=read)
+        read = F.when(F.col("_seq") < 0, READ).otherwise(changes.operation)
+        return replace(changes, order=order, operation=read)
     return replace(
-        found,
+        changes,
         doubt=lambda order: F.count(F.lit(1)) != F.size(F.collect_set(order)),
         doubt_reason="a key has several changes of one kind in one _commit_version, and no column _seq that "
         "orders them",
@@ -163,8 +163,8 @@ def _of_changelog(df: DataFrame, kept: Sequence[str]) -> AnyChanges:
 
 
 def _of_debezium(df: DataFrame) -> AnyChanges:
-    after = df.schema["after"].dataType
-    if not isinstance(after, StructType):
+    table = df.schema["after"].dataType
+    if not isinstance(table, StructType):
         raise misfit("df", "a frame whose column 'after' is a struct with the columns of the table", df)
     if strange := [name for name in df.columns if name not in _DEBEZIUM_META]:
         raise OptionError(
@@ -175,11 +175,11 @@ def _of_debezium(df: DataFrame) -> AnyChanges:
     gone = F.col("op") == HARD_DELETE
     values = {
         name: F.when(gone, F.col(f"before.{quoted(name)}")).otherwise(F.col(f"after.{quoted(name)}"))
-        for name in after.names
+        for name in table.names
     }
     left_out = [
         F.when(is_left_out, F.lit(field.name))
-        for field in after
+        for field in table
         if (is_left_out := _is_unavailable(values[field.name], field.dataType)) is not None
     ]
     unchanged = F.array_compact(F.array(*left_out)) if left_out else _NONE()
@@ -217,12 +217,13 @@ def _is_unavailable(value: Column, kind: DataType) -> Column | None:
             return None
 
 
-def _data(df: DataFrame, meta: frozenset[str], kept: Sequence[str]) -> dict[str, Column]:
+def _data(df: DataFrame, meta: frozenset[str], target: Sequence[str]) -> dict[str, Column]:
     # The row before the change (`includeBefore`) is a struct of that name.
-    before = {
+    rows_before = {
         field.name for field in df.schema if field.name == "before" and isinstance(field.dataType, StructType)
     }
-    return {name: F.col(quoted(name)) for name in df.columns if name not in {*meta, *before} or name in kept}
+    described = {*meta, *rows_before}
+    return {name: F.col(quoted(name)) for name in df.columns if name not in described or name in target}
 
 
 def _sync(df: DataFrame) -> Column:

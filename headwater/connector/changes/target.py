@@ -56,15 +56,15 @@ class Target:
             OptionError: the table has no such column, or it is named twice.
         """
         own = self.folded(self.names)
-        wanted = self.folded(key)
-        if missing := [name for folded, name in wanted.items() if folded not in own]:
+        columns = self.folded(key)
+        if missing := [name for folded, name in columns.items() if folded not in own]:
             raise OptionError(
                 f"table {self.name} has no column {missing[0]!r} (columns: {', '.join(self.names)})",
                 option="key",
             )
-        if len(wanted) < len(key):
+        if len(columns) < len(key):
             raise OptionError(f"names a column twice: {', '.join(key)}", option="key")
-        return [own[folded] for folded in wanted]
+        return [own[folded] for folded in columns]
 
     def check_columns(self, names: Sequence[str]) -> dict[str, str]:
         """Return the columns of changes by those of the table, in its order.
@@ -73,32 +73,32 @@ class Target:
             OptionError: one side has a column that the other one has not.
         """
         own = self.folded(self.names)
-        given = self.folded(names)
-        more = [name for folded, name in given.items() if folded not in own]
-        fewer = [name for folded, name in own.items() if folded not in given]
+        columns = self.folded(names)
+        more = [name for folded, name in columns.items() if folded not in own]
+        fewer = [name for folded, name in own.items() if folded not in columns]
         if more or fewer:
-            said = [f"the table lacks {', '.join(map(repr, more))}"] if more else []
-            said += [f"the changes lack {', '.join(map(repr, fewer))}"] if fewer else []
+            differences = [f"the table lacks {', '.join(map(repr, more))}"] if more else []
+            differences += [f"the changes lack {', '.join(map(repr, fewer))}"] if fewer else []
             raise OptionError(
-                f"columns of the changes and of table {self.name} differ: {'; '.join(said)}. Select the "
-                "columns of the table, or ALTER TABLE ... ADD COLUMN",
+                f"columns of the changes and of table {self.name} differ: {'; '.join(differences)}. "
+                "Select the columns of the table, or ALTER TABLE ... ADD COLUMN",
                 option="into",
             )
-        return {name: given[folded] for folded, name in own.items()}
+        return {name: columns[folded] for folded, name in own.items()}
 
-    def check_key_types(self, given: Mapping[str, DataType]) -> None:
+    def check_key_types(self, types: Mapping[str, DataType]) -> None:
         """Return if changes have the key's columns in the types of the table.
 
         With others, two keys of the changes could be one of the table.
 
         Args:
-            given: the types of the changes, by the names of the table.
+            types: the types of the changes, by the names of the table.
 
         Raises:
             OptionError: one is another type.
         """
         for field in self.fields:
-            kind = given.get(field.name, field.dataType)
+            kind = types.get(field.name, field.dataType)
             if kind != field.dataType:
                 raise OptionError(
                     f"column {field.name!r} is {kind.simpleString()} in the changes and "

@@ -43,8 +43,8 @@ class SplitTimes:
         A split that was never read costs as much as one on average.
         """
         with self._lock:
-            known = [self._ms[path] for path in paths if path in self._ms]
-            mean = sum(known) / len(known) if any(known) else 1.0
+            durations_ms = [self._ms[path] for path in paths if path in self._ms]
+            mean = sum(durations_ms) / len(durations_ms) if any(durations_ms) else 1.0
             return [self._ms.get(path, mean) * size for path, size in zip(paths, work, strict=True)]
 
 

@@ -126,13 +126,13 @@ class PlannedRoundContext(RoundContext[SplitT, PositionT], PlannedSplitEnumerato
 
     def assign_splits(self, starts: Mapping[SplitPath, tuple[SplitT, PositionT]]) -> None:
         ended = self._ended()
-        known = self._before.splits if self._before is not None else {}
+        logged = self._before.splits if self._before is not None else {}
         # Another split of the same path begins anew, as it does where none has ended.
         super().assign_splits(
             {
                 path: start
                 for path, start in starts.items()
-                if path not in ended or known.get(path) != start[0]
+                if path not in ended or logged.get(path) != start[0]
             }
         )
         self._unavailable.difference_update(starts)
@@ -185,8 +185,8 @@ class PlannedRoundContext(RoundContext[SplitT, PositionT], PlannedSplitEnumerato
         if checkpoint is None:
             return {}
         unavailable = {
-            path: known
-            for path, known in checkpoint.kept.items()
+            path: entry
+            for path, entry in checkpoint.kept.items()
             if path not in self._assigned and path not in self._retired
         }
         for path in self._unavailable & checkpoint.splits.keys():

@@ -36,19 +36,19 @@ KeptSchemas: TypeAlias = "dict[Question, RegisteredSchema]"
 _FRAME: ContextVar[KeptSchemas | None] = ContextVar("kept_schemas", default=None)
 
 
-def check_registries(options: ParsedOptions, asked: Collection[str]) -> None:
+def check_registries(options: ParsedOptions, kinds: Collection[str]) -> None:
     """Refuse options about registries of a kind that no format asks.
 
     Args:
         options: the user's.
-        asked: the kinds that are asked.
+        kinds: the kinds that are asked.
 
     Raises:
         OptionError: one of them was given.
     """
     for kind, (rows, formats) in _OF_KINDS.items():
         for option in rows:
-            if kind not in asked and options.gives(option):
+            if kind not in kinds and options.gives(option):
                 raise OptionError(f"requires a format that asks {formats}", option=option.name)
 
 

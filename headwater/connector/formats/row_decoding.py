@@ -60,10 +60,10 @@ def row_format_options(column: str, *formats: str) -> tuple[Option[Any], ...]:
         _COLUMNS,
         help=f"With `valueFormat`: only these columns, in this order; `{column}.*` are all that it makes.",
     )
-    asked = {FORMATS[name].registry for name in formats or FORMATS}
+    registries = {FORMATS[name].registry for name in formats or FORMATS}
     registry = (
-        *(REGISTRY_OPTIONS if "confluent" in asked else ()),
-        *(GLUE_OPTIONS if "glue" in asked else ()),
+        *(REGISTRY_OPTIONS if "confluent" in registries else ()),
+        *(GLUE_OPTIONS if "glue" in registries else ()),
     )
     own = [own_rows.get(row.name, row) for row in rows]
     path = replace(

@@ -99,9 +99,9 @@ def watched_column(options: ParsedOptions) -> WatchedColumn | None:
     Args:
         options: of a table, mostly one with `EVENT_TIME_OPTIONS`, which `alignment_settings` has checked.
     """
-    given = options.of(AlignmentOptions)
-    delay_ms = given.max_skew_ms if given.delay_ms is None else given.delay_ms
-    return None if given.column is None or delay_ms is None else WatchedColumn(given.column, delay_ms)
+    alignment = options.of(AlignmentOptions)
+    delay_ms = alignment.max_skew_ms if alignment.delay_ms is None else alignment.delay_ms
+    return None if alignment.column is None or delay_ms is None else WatchedColumn(alignment.column, delay_ms)
 
 
 def alignment_settings(options: ParsedOptions, limits: ReadLimits) -> AlignmentSettings | None:
@@ -117,18 +117,18 @@ def alignment_settings(options: ParsedOptions, limits: ReadLimits) -> AlignmentS
             asked for.
         MissingDependencyError: NumPy is not installed.
     """
-    given = options.of(AlignmentOptions)
-    if given.max_skew_ms is None:
+    alignment = options.of(AlignmentOptions)
+    if alignment.max_skew_ms is None:
         return None
     if not limits.limits_batches:
-        raise given.refusal(
+        raise alignment.refusal(
             "max_skew_ms",
             "needs a limit for a batch: without one a batch takes all there is, in which no row is late",
         )
-    require("numpy", needed_for=f"option {given.OPTIONS['max_skew_ms'].name}", extra="event-time")
+    require("numpy", needed_for=f"option {alignment.OPTIONS['max_skew_ms'].name}", extra="event-time")
     return AlignmentSettings(
-        max_skew_ms=given.max_skew_ms,
-        delay_ms=given.max_skew_ms if given.delay_ms is None else given.delay_ms,
-        fail_on_late_split=given.on_late_split == "fail",
-        idle_timeout_ms=given.idle_timeout_ms,
+        max_skew_ms=alignment.max_skew_ms,
+        delay_ms=alignment.max_skew_ms if alignment.delay_ms is None else alignment.delay_ms,
+        fail_on_late_split=alignment.on_late_split == "fail",
+        idle_timeout_ms=alignment.idle_timeout_ms,
     )

@@ -125,13 +125,13 @@ def read_limits(options: ParsedOptions, spec: type[LimitOptions] = LimitOptions)
     Raises:
         OptionError: a minimum above the maximum.
     """
-    given = options.of(spec)
+    limits = options.of(spec)
     return ReadLimits(
-        max_rows=given.max_rows if isinstance(given.max_rows, int) else None,
-        max_rows_of=given.max_rows if isinstance(given.max_rows, Mapping) else {},
-        max_bytes=given.max_bytes,
-        min_rows=given.min_rows,
-        max_delay_ms=given.max_delay_ms,
+        max_rows=limits.max_rows if isinstance(limits.max_rows, int) else None,
+        max_rows_of=limits.max_rows if isinstance(limits.max_rows, Mapping) else {},
+        max_bytes=limits.max_bytes,
+        min_rows=limits.min_rows,
+        max_delay_ms=limits.max_delay_ms,
         target=target_duration(options),
     )
 
@@ -146,13 +146,13 @@ def target_duration(options: ParsedOptions) -> TargetDuration | None:
         OptionError: the time that a batch takes could not be told from the wait for a trigger, or an option
             says how to measure what was not asked for.
     """
-    given = options.of(DurationOptions)
-    if given.target_ms is None:
+    duration = options.of(DurationOptions)
+    if duration.target_ms is None:
         return None
     return TargetDuration(
-        target_ms=given.target_ms,
-        checkpoint=given.checkpoint,
-        trigger_interval_ms=given.trigger_interval_ms,
+        target_ms=duration.target_ms,
+        checkpoint=duration.checkpoint,
+        trigger_interval_ms=duration.trigger_interval_ms,
     )
 
 

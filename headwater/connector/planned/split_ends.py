@@ -108,14 +108,14 @@ class SplitEnds(Generic[SplitT, PositionT]):
     ) -> list[RangeEnd]:
         keys = {_key(each.split.path, each.start, each.stop): each for each in ranges}
         with self._lock:
-            known = {key: self._known[key] for key in keys if key in self._known}
-        unknown = [each for key, each in keys.items() if key not in known]
+            ends = {key: self._known[key] for key in keys if key in self._known}
+        unknown = [each for key, each in keys.items() if key not in ends]
         if unknown:
-            known |= _read_again(source, unknown)
+            ends |= _read_again(source, unknown)
         # Of other batches nothing is asked any more.
         with self._lock:
-            self._known = known
-        return list(known.values())
+            self._known = ends
+        return list(ends.values())
 
 
 def _read_again(

@@ -87,15 +87,15 @@ class BatchNotes(Generic[SplitT, PositionT]):
         notes = self._of(offset.notes)
         ranges = self._ranges(offset)
         names = [note_name(each, self._source.serialize_splits([each.split])) for each in ranges]
-        found: Sequence[TaskNote] = []
+        sealed: Sequence[TaskNote] = []
         if names:
             # Several at once: object stores answer late.
             with ThreadPoolExecutor(_READERS, "headwater-notes") as pool:
-                found = list(pool.map(notes.seal, names))
+                sealed = list(pool.map(notes.seal, names))
         if names or self._may_have_old:
             self._may_have_old = notes.prune(names) > 0
         self._last = start
-        return {each.split.path: note.content for each, note in zip(ranges, found, strict=True)}
+        return {each.split.path: note.content for each, note in zip(ranges, sealed, strict=True)}
 
     def _of(self, query: str) -> TaskNotes:
         if self._store is None:

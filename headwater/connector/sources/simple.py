@@ -337,20 +337,20 @@ def full_form(
 
 
 def _starting(user: SimpleSource, parsed: ParsedOptions, mode: Boundedness) -> FirstPosition:
-    given = parsed[STARTING_POSITION]
-    if given is not None and given.timestamp_ms is not None and not isinstance(user, FindsTimestamps):
+    position = parsed[STARTING_POSITION]
+    if position is not None and position.timestamp_ms is not None and not isinstance(user, FindsTimestamps):
         raise OptionError(
             f"source {user.name!r} finds no times: use earliest, latest, or positions",
             option=STARTING_POSITION.name,
         )
     if mode is Boundedness.CONTINUOUS_UNBOUNDED:
-        return given or FirstPosition("latest")
-    if given is not None and given.at == "latest":
+        return position or FirstPosition("latest")
+    if position is not None and position.at == "latest":
         raise OptionError(
             "latest is the end, where a batch read has nothing: use earliest, a time, or positions",
             option=STARTING_POSITION.name,
         )
-    return given or FirstPosition("earliest")
+    return position or FirstPosition("earliest")
 
 
 def _decoding(user: SimpleSource) -> Decoding | None:

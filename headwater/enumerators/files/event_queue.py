@@ -113,5 +113,5 @@ class EventQueue(ABC):
             if not type(error).__module__.startswith(libraries):
                 raise
             message = f"{self._settings.url}: {error}"
-            known = self._known(error, message)
-            raise known or TransientSourceError(f"option {OPTION!r}: {message}", source="files") from error
+            special = self._known(error, message)
+            raise special or TransientSourceError(f"option {OPTION!r}: {message}", source="files") from error

@@ -130,9 +130,9 @@ def status_url(fs: fsspec.AbstractFileSystem, path: str) -> str:
     if not _needs_host(fs):
         return url
     protocol, _, rest = url.partition("://")
-    given = fs.storage_options
-    port = f":{given['port']}" if given.get("port") else ""
-    return f"{protocol}://{given['host']}{port}/{rest.lstrip('/')}"
+    options = fs.storage_options
+    port = f":{options['port']}" if options.get("port") else ""
+    return f"{protocol}://{options['host']}{port}/{rest.lstrip('/')}"
 
 
 def _needs_host(fs: fsspec.AbstractFileSystem) -> bool:

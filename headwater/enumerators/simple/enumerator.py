@@ -139,7 +139,7 @@ class SimpleSplitEnumerator(SplitEnumerator[NamedSplit, Any]):
         source = self._source
         if not isinstance(source, Retires):
             return ()
-        logged = {**checkpoint.splits, **{path: kept.split for path, kept in checkpoint.kept.items()}}
+        logged = {**checkpoint.splits, **{path: entry.split for path, entry in checkpoint.kept.items()}}
         call = f"{type(source).__name__}.retire"
         retired = []
         for path in self._unseen(logged, splits):

@@ -29,13 +29,13 @@ class LossFinder:
     starting: FirstPosition
     is_before: Callable[[Any, Any], bool]
 
-    def checked(self, found: Discovery, checkpoint: Checkpoint[NamedSplit, Any] | None) -> Discovery:
+    def checked(self, discovery: Discovery, checkpoint: Checkpoint[NamedSplit, Any] | None) -> Discovery:
         """Return what was found, with positions moved past what is gone, and with the losses."""
         logged, positions = _logged(checkpoint)
-        starts = dict(found.starts)
+        starts = dict(discovery.starts)
         losses = []
-        for path, head in found.heads.items():
-            split = found.splits[path]
+        for path, head in discovery.heads.items():
+            split = discovery.splits[path]
             first = min(self.first(split), head, key=_count)
             begins: Any = starts.get(path, positions.get(path))
             lost = self._lost(split, logged.get(path), positions.get(path, begins), first, head)
@@ -47,19 +47,19 @@ class LossFinder:
             elif _count(begins) > _count(head):
                 # What has come since may lie behind the mark: it was not read. How much it is is not known.
                 starts[path] = [_count(first), *begins[1:]] if self.is_before(begins, head) else head
-        return replace(found, starts=starts, losses=losses)
+        return replace(discovery, starts=starts, losses=losses)
 
     def _is_gone(self, position: Any, first: Any) -> bool:
         """Whether records between a position and the oldest one are gone."""
         return _count(position) < _count(first) and self.is_before(position, first)
 
     def _lost(
-        self, split: NamedSplit, before: NamedSplit | None, position: Any, first: Any, head: Any
+        self, split: NamedSplit, logged: NamedSplit | None, position: Any, first: Any, head: Any
     ) -> DroppedRecords | None:
-        if before is not None and before != split:
+        if logged is not None and logged != split:
             # How much of the old one was unread is not known any more.
             return DroppedRecords(split, position, position, "it was deleted and created anew")
-        if before is None and split.name not in (self.starting.positions or {}):
+        if logged is None and split.name not in (self.starting.positions or {}):
             return None  # it begins with what is there
         if self._is_gone(position, first):
             return DroppedRecords(split, position, first, "the outside dropped them before they were read")
@@ -80,10 +80,10 @@ def _logged(
     """Return the splits of a checkpoint with their positions, those included that it keeps."""
     if checkpoint is None:
         return {}, {}
-    kept = checkpoint.kept
+    unavailable = checkpoint.kept
     return (
-        {**{path: each.split for path, each in kept.items()}, **checkpoint.splits},
-        {**{path: each.position for path, each in kept.items()}, **checkpoint.positions},
+        {**{path: each.split for path, each in unavailable.items()}, **checkpoint.splits},
+        {**{path: each.position for path, each in unavailable.items()}, **checkpoint.positions},
     )
 
 

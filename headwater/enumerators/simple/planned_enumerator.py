@@ -188,16 +188,18 @@ class PlannedSimpleSplitEnumerator(SimpleSplitEnumerator, PlannedSplitEnumerator
         return {**state, **({SIZES: sizes} if sizes else {})} or None
 
     def _look(self, checkpoint: Checkpoint[NamedSplit, Any] | None, finished: set[SplitPath]) -> Discovery:
-        found = super()._look(checkpoint, finished)
+        discovery = super()._look(checkpoint, finished)
         if self._starting is not None:
-            found = LossFinder(self._first, self._starting, self._source.is_before).checked(found, checkpoint)
+            finder = LossFinder(self._first, self._starting, self._source.is_before)
+            discovery = finder.checked(discovery, checkpoint)
         source = self._source
         if not isinstance(source, EstimatesSizes):
-            return found
+            return discovery
         call = f"{type(source).__name__}.row_bytes"
         with outside(call, source=source.name):
             return replace(
-                found, sizes={path[0]: source.row_bytes(found.splits[path]) for path in found.heads}
+                discovery,
+                sizes={path[0]: source.row_bytes(discovery.splits[path]) for path in discovery.heads},
             )
 
     def _first(self, split: NamedSplit) -> Any:

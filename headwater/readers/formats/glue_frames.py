@@ -152,8 +152,8 @@ def _frames(spans: Spans) -> tuple[Int64Array, ByteArray]:
         return rows, np.empty((0, _FRAME_BYTES), np.uint8)
     windows: npt.NDArray[Any] = np.lib.stride_tricks.sliding_window_view(spans.data, _FRAME_BYTES)
     heads = windows[spans.starts[rows]]
-    known = (heads[:, 0] == _VERSION) & ((heads[:, 1] == _PLAIN) | (heads[:, 1] == _ZLIB))
-    return rows[known], heads[known]
+    is_frame = (heads[:, 0] == _VERSION) & ((heads[:, 1] == _PLAIN) | (heads[:, 1] == _ZLIB))
+    return rows[is_frame], heads[is_frame]
 
 
 def _with_prefixes(behind: Behind, rows: Int64Array, prefixes: ByteArray) -> Behind:

@@ -132,14 +132,14 @@ def behind_ids(
 
     def taken(spans: Spans) -> Behind:
         there = have_header(spans)
-        found = headers(spans, there)
-        good = there & (found.bad == 0)
-        codes = np.where(there, found.bad, 0)
+        ids = headers(spans, there)
+        good = there & (ids.bad == 0)
+        codes = np.where(there, ids.bad, 0)
         for row in np.flatnonzero(~there & (spans.sizes >= 0)).tolist():
             start = int(spans.starts[row])
             codes[row] = reasons.code(header_reason(spans.data[start : start + int(spans.sizes[row])]))
-        starts = spans.starts + np.where(good, found.sizes, 0)
-        return Behind(Spans(spans.data, starts, np.where(good, spans.sizes - found.sizes, -1)), codes)
+        starts = spans.starts + np.where(good, ids.sizes, 0)
+        return Behind(Spans(spans.data, starts, np.where(good, spans.sizes - ids.sizes, -1)), codes)
 
     return taken
 

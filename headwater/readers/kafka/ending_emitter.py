@@ -63,8 +63,8 @@ class EndingEmitter(RecordEmitter[RecordSet, KafkaPartitionSplit, int]):
             yield from self._rows.emit(record, state)
             return
         if end > state.position:
-            before = SplitState(SplitRange(state.split, state.position, end))
-            yield from self._rows.emit(record, before)
+            shortened = SplitState(SplitRange(state.split, state.position, end))
+            yield from self._rows.emit(record, shortened)
         state.position = end + 1
         state.has_ended = True
 

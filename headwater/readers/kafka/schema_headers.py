@@ -53,7 +53,7 @@ def schema_headers(part: str, spans: Spans) -> SchemaHeaders | None:
     rows, at = rows[some], at[some]
     remaining, at = _varints(data, at)
     name = np.frombuffer(HEADER_NAMES[part], np.uint8)
-    found: list[tuple[Int64Array, Int64Array, Int64Array]] = []
+    groups: list[tuple[Int64Array, Int64Array, Int64Array]] = []
     for _ in range(_MOST_HEADERS):
         open_ = (remaining > 0) & (at < len(data))
         rows, at, remaining = rows[open_], at[open_], remaining[open_] - 1
@@ -66,9 +66,9 @@ def schema_headers(part: str, spans: Spans) -> SchemaHeaders | None:
             same = same[(data[_inside(data, places)] == name).all(axis=1)]
         at += np.maximum(sizes, 0)
         sizes, at = _varints(data, at)
-        found.append((rows[same], at[same], sizes[same]))
+        groups.append((rows[same], at[same], sizes[same]))
         at += np.maximum(sizes, 0)
-    every = [np.concatenate(each) for each in zip(*found, strict=True)] if found else []
+    every = [np.concatenate(each) for each in zip(*groups, strict=True)] if groups else []
     if not every or not len(every[0]):
         return None
     rows, last = np.unique(every[0][::-1], return_index=True)
@@ -133,10 +133,10 @@ def with_prefixes(spans: Spans, headers: SchemaHeaders, prefix_of: Callable[[byt
 def _move(spans: Spans, chunk: slice, data: ByteArray, targets: Int64Array) -> None:
     """Copy some values to other places."""
     sizes = np.maximum(spans.sizes[chunk], 0)
-    before = np.cumsum(sizes) - sizes
+    begins = np.cumsum(sizes) - sizes
     count = np.arange(int(sizes.sum()))
-    data[np.repeat(targets - before, sizes) + count] = spans.data[
-        np.repeat(spans.starts[chunk] - before, sizes) + count
+    data[np.repeat(targets - begins, sizes) + count] = spans.data[
+        np.repeat(spans.starts[chunk] - begins, sizes) + count
     ]
 
 

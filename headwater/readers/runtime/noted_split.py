@@ -63,19 +63,19 @@ def _first_reading(
 ) -> TaskNote:
     """Read the split, keep its rows aside and publish the note; return the one that counts."""
     attempt = new_name()
-    given: list[JsonValue] = []
+    contents: list[JsonValue] = []
     segments = 0
-    with closing(read(given.append)) as batches:
+    with closing(read(contents.append)) as batches:
         for data in _segments(batches):
             notes.put_rows(name, attempt, segments, data)
             segments += 1
-    if not given or given[-1] is None:
+    if not contents or contents[-1] is None:
         raise ContractError(
             f"RecordsWithSplitIds.notes: the reader of source {source.name!r} finished split "
             f"{split_range.split.split_id} without a note"
         )
     # Behind the rows: a split with a note has all of its rows.
-    return notes.publish(name, TaskNote(given[-1], attempt, segments))
+    return notes.publish(name, TaskNote(contents[-1], attempt, segments))
 
 
 def _segments(batches: Iterator[pa.RecordBatch]) -> Iterator[bytes]:

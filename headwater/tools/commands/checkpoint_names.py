@@ -55,7 +55,7 @@ def _name(checkpoint: SparkCheckpoint, arguments: argparse.Namespace) -> Iterato
     if not arguments.name and not arguments.yes:
         yield "name each of them: --name ID=NAME"
         return
-    names = _checked(last, dict(arguments.name), given=len(arguments.name))
+    names = _checked(last, dict(arguments.name), count=len(arguments.name))
     changed = {
         batch_id: _named(batch_id, entry, names)
         for batch_id, entry in entries.items()
@@ -74,7 +74,7 @@ def _name(checkpoint: SparkCheckpoint, arguments: argparse.Namespace) -> Iterato
         )
 
 
-def _checked(last: OffsetLogEntry, names: Mapping[str, str], *, given: int) -> dict[str, str]:
+def _checked(last: OffsetLogEntry, names: Mapping[str, str], *, count: int) -> dict[str, str]:
     """Return the names in the order of the sources.
 
     Raises:
@@ -85,7 +85,7 @@ def _checked(last: OffsetLogEntry, names: Mapping[str, str], *, given: int) -> d
         raise CheckpointError(f"its sources have names: {', '.join(sources)}")
     sources.sort(key=int)
     arguments = " ".join(f"--name {source}=..." for source in sources)
-    if names.keys() != set(sources) or given != len(sources):
+    if names.keys() != set(sources) or count != len(sources):
         raise CheckpointError(f"each source needs one name, because Spark takes all or none: {arguments}")
     for source, name in names.items():
         if not _NAME.fullmatch(name):

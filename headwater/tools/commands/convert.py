@@ -75,7 +75,7 @@ def add_convert(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     )
     parser.add_argument(
         "--kept",
-        choices=[kept.value for kept in Kept],
+        choices=[each.value for each in Kept],
         help="what to do with positions of partitions that were out of sight: Spark's source fails with "
         "failOnDataLoss=true if one of them is still away (include), or reads it from its earliest record "
         "when it is back (drop)",

@@ -27,9 +27,9 @@ class CpuTime(NamedTuple):
         """Of all."""
         return self.jvm + self.python
 
-    def since(self, before: CpuTime) -> CpuTime:
+    def since(self, start: CpuTime) -> CpuTime:
         """Return the seconds that were used in between."""
-        return CpuTime(self.jvm - before.jvm, self.python - before.python)
+        return CpuTime(self.jvm - start.jvm, self.python - start.python)
 
 
 def is_known() -> bool:

@@ -105,11 +105,11 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def _source_options(arguments: argparse.Namespace) -> tuple[dict[str, str], str]:
     """Return the options of the source as the program has them, and a hint where a secret was left out."""
-    given = server_options(arguments)
-    secret = given.get("password")
-    if credentials := _CREDENTIALS.match(given["url"]):
-        given["url"] = "".join(credentials.group(1, 4))
-        given.setdefault("username", unquote(credentials[2]))
+    options = server_options(arguments)
+    secret = options.get("password")
+    if credentials := _CREDENTIALS.match(options["url"]):
+        options["url"] = "".join(credentials.group(1, 4))
+        options.setdefault("username", unquote(credentials[2]))
         secret = secret or unquote(credentials[3])
     hint = ""
     if secret is not None and not is_elsewhere(secret):
@@ -118,12 +118,12 @@ def _source_options(arguments: argparse.Namespace) -> tuple[dict[str, str], str]
         secret = f"env:{_PASSWORD}"
         hint = f"the password is not in it: export {_PASSWORD}=... before you start it\n"
     if secret is not None:
-        given["password"] = secret
+        options["password"] = secret
     slot = arguments.slot or f"hw_{_words(arguments.table)}"[:_LONGEST_NAME]
-    given |= {"table": arguments.table, "slot": slot, "publication": arguments.publication or slot}
+    options |= {"table": arguments.table, "slot": slot, "publication": arguments.publication or slot}
     if arguments.create_publication:
-        given["createPublication"] = "true"
-    return given | {"startingPosition": "initial", "stateLocation": f"{_folder(arguments)}/state"}, hint
+        options["createPublication"] = "true"
+    return options | {"startingPosition": "initial", "stateLocation": f"{_folder(arguments)}/state"}, hint
 
 
 def _words(table: str) -> str:

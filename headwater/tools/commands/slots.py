@@ -49,8 +49,8 @@ def add_server(parser: argparse.ArgumentParser) -> None:
 
 def server_options(arguments: argparse.Namespace) -> dict[str, str]:
     """Return the options of the source that the arguments of `add_server` are."""
-    given = {"url": arguments.url, "username": arguments.username, "password": arguments.password}
-    return {name: value for name, value in given.items() if value is not None}
+    options = {"url": arguments.url, "username": arguments.username, "password": arguments.password}
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def _run(arguments: argparse.Namespace) -> int:
@@ -85,14 +85,14 @@ def shown_slots(slots: list[SlotUse]) -> Iterator[str]:
 
 def _row(slot: SlotUse) -> tuple[str, ...]:
     since = f"nobody since {slot.inactive_since}" if slot.inactive_since else "nobody"
-    kept = "none" if slot.kept_bytes is None else f"{slot.kept_bytes:,} bytes"
+    wal = "none" if slot.kept_bytes is None else f"{slot.kept_bytes:,} bytes"
     safe = "any amount" if slot.safe_bytes is None else f"{slot.safe_bytes:,} bytes"
     return (
         slot.name,
         slot.database or "",
         slot.plugin or "physical",
         slot.wal_status or "not used yet",
-        kept,
+        wal,
         "lost" if slot.is_lost else safe,
         slot.reader or since,
     )

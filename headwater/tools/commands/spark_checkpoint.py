@@ -124,9 +124,9 @@ class SparkCheckpoint:
         """
         if batch_id - 1 not in self._batches("offsets"):
             return False
-        before, entry = self.entry(batch_id - 1), self.entry(batch_id)
-        is_same = entry.offsets == before.offsets and entry.planned_at_ms == before.planned_at_ms
-        return is_same and entry.planned_at_ms is not None and entry.metadata != before.metadata
+        previous, entry = self.entry(batch_id - 1), self.entry(batch_id)
+        is_same = entry.offsets == previous.offsets and entry.planned_at_ms == previous.planned_at_ms
+        return is_same and entry.planned_at_ms is not None and entry.metadata != previous.metadata
 
     def copy_source_log(self, source: str, name: str) -> None:
         """Copy what Spark keeps for a source, such as its log of files, to where it keeps it for a name.

@@ -51,18 +51,18 @@ def clean_source(
         OptionError: there is no archive, or it lies where files cannot be moved.
     """
     roots = [path.root for path in paths]
-    given = options.of(CleaningOptions)
-    if given.clean_source == "off":
+    cleaning = options.of(CleaningOptions)
+    if cleaning.clean_source == "off":
         return None
-    if given.clean_source == "delete":
+    if cleaning.clean_source == "delete":
         return CleanSource(archive_dir=None, storage_options=storage)
-    archive = given.require("archive_dir", " for cleanSource=archive")
+    archive = cleaning.require("archive_dir", " for cleanSource=archive")
     if {store_of(archive)} != {store_of(root) for root in roots}:
-        raise given.refusal(
+        raise cleaning.refusal(
             "archive_dir", "must be on the file system of what is read: files are moved, not copied"
         )
     if any(names_below(f"{archive}/x", root) for root in roots):
-        raise given.refusal(
+        raise cleaning.refusal(
             "archive_dir",
             f"must not be below what is read ({', '.join(roots)}): archived files would be found again",
         )

@@ -221,27 +221,27 @@ def files_settings(
         OptionError: options that clash.
     """
     is_stream = mode is _STREAM
-    given = discovery_options(options)
+    discovery = discovery_options(options)
     limits = BatchLimits(
-        max_files=given.max_files, max_bytes=given.max_bytes, max_plan_bytes=_MOST_PLAN_BYTES
+        max_files=discovery.max_files, max_bytes=discovery.max_bytes, max_plan_bytes=_MOST_PLAN_BYTES
     )
     return FilesSettings(
         selection=FileSelection(
             paths=paths,
             base_path=base_path,
-            storage_options=given.storage,
-            **given.bounds_us,
-            min_age_ms=given.min_age_ms,
+            storage_options=discovery.storage,
+            **discovery.bounds_us,
+            min_age_ms=discovery.min_age_ms,
         ),
         limits=limits if is_stream else BatchLimits(),
         backoff=backoff,
-        latest_first=given.latest_first and is_stream,
-        window_ms=given.window_ms,
-        on_late_file=given.on_late_file,
-        on_change=given.on_change,
-        clean=clean_source(options, paths, given.storage) if is_stream else None,
+        latest_first=discovery.latest_first and is_stream,
+        window_ms=discovery.window_ms,
+        on_late_file=discovery.on_late_file,
+        on_change=discovery.on_change,
+        clean=clean_source(options, paths, discovery.storage) if is_stream else None,
         store=store if is_stream else None,
-        queue=queue_settings(options, paths, given.storage) if is_stream else None,
+        queue=queue_settings(options, paths, discovery.storage) if is_stream else None,
         remember=is_stream,
     )
 

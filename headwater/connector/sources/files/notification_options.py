@@ -77,19 +77,19 @@ def queue_settings(
     Raises:
         OptionError: a path is in another store than those of whose objects the queue tells.
     """
-    given = options.of(NotificationOptions)
-    if given.url is None:
+    notifications = options.of(NotificationOptions)
+    if notifications.url is None:
         return None
-    service = service_of(given.url)
+    service = service_of(notifications.url)
     others = [path.url for path in paths if store_of(path.url) not in service.stores]
     if others:
-        raise given.refusal(
+        raise notifications.refusal(
             "url",
             f"tells of objects in {service.store}, and {', '.join(others)} is not there: remove one of the "
             "two",
         )
     return QueueSettings(
-        url=given.url,
-        client_options={**service.queue.shared_options(storage), **given.client_options},
-        listing_interval_ms=given.listing_interval_ms,
+        url=notifications.url,
+        client_options={**service.queue.shared_options(storage), **notifications.client_options},
+        listing_interval_ms=notifications.listing_interval_ms,
     )

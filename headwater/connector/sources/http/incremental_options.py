@@ -100,22 +100,22 @@ def incremental_settings(parsed: ParsedOptions, paging: PagingSettings) -> Incre
     Raises:
         OptionError: options do not go together, or are no values of the field.
     """
-    given = parsed.of(IncrementalOptions)
-    if given.value_field is None:
+    incremental = parsed.of(IncrementalOptions)
+    if incremental.value_field is None:
         return None
     if paging.has_children:
-        raise given.refusal("value_field", "does not go with lists that items name")
-    order = given.order()
-    start = given.starting_value
+        raise incremental.refusal("value_field", "does not go with lists that items name")
+    order = incremental.order()
+    start = incremental.starting_value
     try:
         starting_value = None if start is None else order.value(start)
     except ValueError as error:
-        kind = given.OPTIONS["kind"].name
-        raise given.refusal("starting_value", f"{error}; see option {kind}") from error
+        kind = incremental.OPTIONS["kind"].name
+        raise incremental.refusal("starting_value", f"{error}; see option {kind}") from error
     return IncrementalSettings(
-        parameter=given.require("parameter", f" with option {given.OPTIONS['value_field'].name}"),
-        value_field=given.value_field,
-        key_fields=given.key_fields,
+        parameter=incremental.require("parameter", f" with option {incremental.OPTIONS['value_field'].name}"),
+        value_field=incremental.value_field,
+        key_fields=incremental.key_fields,
         order=order,
         starting_value=starting_value,
     )

@@ -214,8 +214,8 @@ def _reference_list(schema: dict[str, Any]) -> Iterator[Any]:
 
 
 def _query(serialized: bool, *, deleted: bool = False) -> str:
-    asked = [*(["format=serialized"] if serialized else []), *(["deleted=true"] if deleted else [])]
-    return f"?{'&'.join(asked)}" if asked else ""
+    parameters = [*(["format=serialized"] if serialized else []), *(["deleted=true"] if deleted else [])]
+    return f"?{'&'.join(parameters)}" if parameters else ""
 
 
 def _parsed(body: bytes, url: str) -> dict[str, Any]:

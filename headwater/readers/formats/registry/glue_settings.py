@@ -64,8 +64,8 @@ class GlueSettings(Spec):
 
     def __post_init__(self) -> None:
         if (self.key_id is None) != (self.secret_key is None):
-            given, other = ("key_id", "secret_key") if self.secret_key is None else ("secret_key", "key_id")
-            raise self.refusal(given, f"requires option {self.OPTIONS[other].name!r}")
+            field, other = ("key_id", "secret_key") if self.secret_key is None else ("secret_key", "key_id")
+            raise self.refusal(field, f"requires option {self.OPTIONS[other].name!r}")
         if self.token is not None and self.key_id is None:
             raise self.refusal("token", f"requires option {self.OPTIONS['key_id'].name!r}")
 

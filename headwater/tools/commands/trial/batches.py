@@ -66,14 +66,14 @@ class LoggedBatches:
         chosen = ids[most:]
         if chosen == ids:
             return self
-        before = self.entries[ids[ids.index(chosen[0]) - 1]]
-        return LoggedBatches(self.folder, before, {each: self.entries[each] for each in chosen})
+        previous = self.entries[ids[ids.index(chosen[0]) - 1]]
+        return LoggedBatches(self.folder, previous, {each: self.entries[each] for each in chosen})
 
     def _offsets_from(self, batch_id: int, source: str) -> int:
         earlier = [each for each in self.entries if each < batch_id]
         # Of the first batch of all it is not known from the log: then without that one.
-        before = self.entries[max(earlier)] if earlier else self.before or self.entries[batch_id]
-        start = positions_by_source(before).get(source)
+        previous = self.entries[max(earlier)] if earlier else self.before or self.entries[batch_id]
+        start = positions_by_source(previous).get(source)
         return positions_by_source(self.last)[source].moved_since(start) or 0
 
     def _timed(self) -> list[OffsetLogEntry]:

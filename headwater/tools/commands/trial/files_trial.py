@@ -73,8 +73,8 @@ def logged_files(batches: LoggedBatches, source: str) -> tuple[str, ...]:
         FolderError: it cannot be read.
     """
     end = position_in(batches.last.offsets[source])
-    before = VOID if batches.before is None else batches.before.offsets.get(source, VOID)
-    start = position_in(before)
+    offset = VOID if batches.before is None else batches.before.offsets.get(source, VOID)
+    start = position_in(offset)
     first = -1 if start is None else start
     assert end is not None
     paths = {
@@ -85,11 +85,11 @@ def logged_files(batches: LoggedBatches, source: str) -> tuple[str, ...]:
     return tuple(paths)
 
 
-def _entries(folder: CheckpointFolder, log: str, after: int) -> Iterator[tuple[int, str]]:
+def _entries(folder: CheckpointFolder, log: str, start: int) -> Iterator[tuple[int, str]]:
     """Yield batch and path of every file that stands in the log: in its entries and compacted ones."""
     for name in folder.names(log):
         number, _, suffix = name.partition(".")
-        if not number.isdecimal() or suffix not in {"", "compact"} or int(number) <= after:
+        if not number.isdecimal() or suffix not in {"", "compact"} or int(number) <= start:
             continue
         content = folder.read(f"{log}/{name}") or b""
         version, *lines = content.decode().splitlines() or [""]
@@ -174,15 +174,15 @@ def try_files(spark: SparkSession, query: TriedQuery, report: Report) -> bool:
     batches, source, options = query.batches, query.source, query.options
     if "format" not in options:
         raise OptionError("is required: what the files are, such as -o format=csv", option="format")
-    found = present_files(logged_files(batches, source), options)
+    present = present_files(logged_files(batches, source), options)
     report.say(f"source {source} (Spark's file source), {batches.ids}, committed, has read these files:")
-    report.say_some(found.files)
-    if found.gone:
+    report.say_some(present.files)
+    if present.gone:
         report.say("not compared:")
-        report.say_some(found.gone)
-    if not found.files:
+        report.say_some(present.gone)
+    if not present.files:
         raise CheckpointError("no file of these batches is there: try more of them, with --batches")
-    reads = FilesReads(spark, options, query.schema, found.files, base_folder(options, found.files))
+    reads = FilesReads(spark, options, query.schema, present.files, base_folder(options, present.files))
     reads.check_stream()
     try:
         require_package(spark, options["format"])

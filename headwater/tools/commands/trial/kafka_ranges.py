@@ -65,10 +65,10 @@ def logged_ranges(batches: LoggedBatches, source: str) -> tuple[OffsetRange, ...
     return tuple(each for each in ranges if each.start is None or each.start < each.end)
 
 
-def moved(before: str, after: str) -> int:
+def moved(start: str, stop: str) -> int:
     """Return by how many offsets a source moved between two entries, in partitions that both have."""
-    starts = positions_in(before)
-    return sum(max(0, end - starts[at]) for at, end in positions_in(after).items() if at in starts)
+    starts = positions_in(start)
+    return sum(max(0, end - starts[at]) for at, end in positions_in(stop).items() if at in starts)
 
 
 def positions_in(logged: str) -> dict[tuple[str, int], int]:

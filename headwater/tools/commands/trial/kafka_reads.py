@@ -109,8 +109,8 @@ class KafkaReads:
 
     def _part(self, spec: type[PartOptions]) -> PartOptions:
         known_names = {row.name.lower() for row in spec.options()}
-        given = {name: value for name, value in self.options.items() if name in known_names}
-        return KAFKA_OPTIONS.parse(given, None).of(spec)
+        own = {name: value for name, value in self.options.items() if name in known_names}
+        return KAFKA_OPTIONS.parse(own, None).of(spec)
 
 
 class _SparksFunction(NamedTuple):

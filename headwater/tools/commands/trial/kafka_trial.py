@@ -150,8 +150,8 @@ def _rows_per_s(
     offsets = sum(each.end - (each.start or 0) for each in ranges)
     if seconds is None or not offsets:
         return None
-    before, after = (entry.offsets.get(source, "-") for entry in batches.timed_span())
-    return moved(before, after) * rows / offsets / seconds
+    start, stop = (entry.offsets.get(source, "-") for entry in batches.timed_span())
+    return moved(start, stop) * rows / offsets / seconds
 
 
 def _say_what_changes(batches: LoggedBatches, options: Mapping[str, str], report: Report) -> None:

@@ -13,7 +13,7 @@ _PATHS: Final = frozenset({"path", "paths", "basepath", "sourcearchivedir", "bad
 """Options that are paths themselves: ``file:/data`` is one."""
 
 
-def query_options(file: str | None, given: Iterable[tuple[str, str]]) -> dict[str, str]:
+def query_options(file: str | None, pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Return the options of a source, keys in lower case.
 
     A value ``env:NAME`` is that of an environment variable, ``file:PATH`` the content of a file. Neither is
@@ -22,13 +22,13 @@ def query_options(file: str | None, given: Iterable[tuple[str, str]]) -> dict[st
     Args:
         file: with an option in each line, ``name=value``; lines that are empty or begin with ``#`` count for
             nothing. None: there is none.
-        given: on the command line; they beat those of the file.
+        pairs: on the command line; they beat those of the file.
 
     Raises:
         OptionError: the file cannot be read, or a line of it is no option.
         SourceError: a variable is not set, or a file of a secret cannot be read.
     """
-    written = {**(_of_file(file) if file else {}), **{name.lower(): value for name, value in given}}
+    written = {**(_of_file(file) if file else {}), **{name.lower(): value for name, value in pairs}}
     return {
         name: kept_secret(value, f"option {name!r}") if _is_secret(name, value) else value
         for name, value in written.items()

@@ -93,11 +93,11 @@ def costs(loads: Mapping[str, Load], rounds: int) -> dict[str, Cost]:
             read_by(name, partial(_hand_to_noop, loads[name]))
             seconds = time.perf_counter() - began
             seen[name].append((seconds, cpu_time(os.getpid()).since(cpu_before).total))
-    found = {}
+    by_source = {}
     for name, pairs in seen.items():
         seconds, cpu_seconds = (statistics.median(values) for values in zip(*pairs, strict=True))
-        found[name] = Cost(seconds, cpu_seconds if is_known() else None)
-    return found
+        by_source[name] = Cost(seconds, cpu_seconds if is_known() else None)
+    return by_source
 
 
 def _hand_to_noop(load: Load) -> None:
@@ -115,8 +115,8 @@ def read_by(name: str, read: Callable[[], T]) -> T:
     except HeadwaterError as error:
         raise ReadError(f"{name} cannot read it: {error}") from error
     except Exception as error:  # Spark's and the JVM's, of any kind
-        said = redacted(str(error)).strip()
-        raise ReadError(f"{name} cannot read it: {type(error).__name__}: {said[:2000]}") from error
+        message = redacted(str(error)).strip()
+        raise ReadError(f"{name} cannot read it: {type(error).__name__}: {message[:2000]}") from error
 
 
 def require_package(spark: SparkSession, name: str, options: Mapping[str, str] = _NO_FILE) -> None:

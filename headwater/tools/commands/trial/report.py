@@ -62,18 +62,20 @@ class Report:
         sparks, ours = read_by(SPARKS, reading.sparks), read_by(OURS, reading.ours)
         places = columns_that_differ(sparks, ours)
         if not places:
-            found, other = read_by(SPARKS, lambda: digest(sparks)), read_by(OURS, lambda: digest(ours))
-            if found == other:
-                self.say(f"{reading.title}: {found.rows:,} rows, the same")
-                return found.rows
+            expected, other = read_by(SPARKS, lambda: digest(sparks)), read_by(OURS, lambda: digest(ours))
+            if expected == other:
+                self.say(f"{reading.title}: {expected.rows:,} rows, the same")
+                return expected.rows
             places = self._places(reading)
             if not places:
                 # Compacted, or deleted by retention, between the two.
                 self.say(
-                    f"{reading.title}: {found.rows:,} rows, the same; while they were first read some went"
+                    f"{reading.title}: {expected.rows:,} rows, the same; while they were first read some went"
                 )
-                return found.rows
-            self.say(f"{reading.title}: {found.rows:,} rows of Spark's source, {other.rows:,} of headwater")
+                return expected.rows
+            self.say(
+                f"{reading.title}: {expected.rows:,} rows of Spark's source, {other.rows:,} of headwater"
+            )
         self.is_same = False
         self.say(f"{reading.title}: NOT the same. First places:")
         self.say_some(places)
@@ -81,9 +83,9 @@ class Report:
 
     def _places(self, reading: ComparedReading) -> list[str]:
         sparks, ours = reading.placed or (reading.sparks, reading.ours)
-        found = read_by("one of the two", lambda: first_places(sparks(), ours(), reading.place, _PLACES))
-        self.differing |= frozenset[str]().union(*(each.columns for each in found))
-        return [each.text for each in found]
+        places = read_by("one of the two", lambda: first_places(sparks(), ours(), reading.place, _PLACES))
+        self.differing |= frozenset[str]().union(*(each.columns for each in places))
+        return [each.text for each in places]
 
     def measure(self, loads: Mapping[str, Load], rows: int, rows_per_s: float | None) -> None:
         """Time each source, and tell the cost.
@@ -93,12 +95,12 @@ class Report:
             rows: how many rows each reads.
             rows_per_s: how many the query reads; None if that is not known.
         """
-        found = costs(loads, self._rounds)
-        lines = [_cost(name, cost, rows) for name, cost in found.items()]
+        by_source = costs(loads, self._rounds)
+        lines = [_cost(name, cost, rows) for name, cost in by_source.items()]
         for line in text_table(("source", "seconds", "rows/s", "CPU s", "CPU us/row"), lines):
             self.say(f"  {line}")
-        if len(found) > 1:
-            self._ratio(found[SPARKS], found[OURS], rows, rows_per_s)
+        if len(by_source) > 1:
+            self._ratio(by_source[SPARKS], by_source[OURS], rows, rows_per_s)
 
     def _ratio(self, sparks: Cost, ours: Cost, rows: int, rows_per_s: float | None) -> None:
         line = f"  headwater reads {sparks.seconds / ours.seconds:.2f} times the rows a second"

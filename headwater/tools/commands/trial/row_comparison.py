@@ -45,9 +45,9 @@ def digest(frame: DataFrame) -> RowsDigest:
     """Read a frame, and return the digest of all columns of its rows."""
     from pyspark.sql import functions as f
 
-    found = frame.select(row_hash(frame).alias("hash")).agg(f.count("*"), *_halves()).first()
-    assert found is not None
-    rows, low, high = found
+    row = frame.select(row_hash(frame).alias("hash")).agg(f.count("*"), *_halves()).first()
+    assert row is not None
+    rows, low, high = row
     return RowsDigest(rows, low or 0, high or 0)
 
 
@@ -76,12 +76,12 @@ def first_places(sparks: DataFrame, ours: DataFrame, place: Sequence[str], count
     one, other = _by_place(sparks, place, "one"), _by_place(ours, place, "other")
     joined = one.join(other, [one[key].eqNullSafe(other[key]) for key in keys], "full_outer")
     same = [one[f"one_{each}"].eqNullSafe(other[f"other_{each}"]) for each in ("count", "low", "high")]
-    found = joined.where(~(same[0] & same[1] & same[2])).select(
+    others = joined.where(~(same[0] & same[1] & same[2])).select(
         *(f.coalesce(one[key], other[key]).alias(key) for key in keys),
         *(f"{side}_{each}" for each in ("count", "hashes", "texts") for side in ("one", "other")),
     )
     # As text, made by Spark: Python has no time before the year 1, and no NaN that equals itself.
-    first = found.orderBy(*keys).limit(count).withColumns({key: f.col(key).cast("string") for key in keys})
+    first = others.orderBy(*keys).limit(count).withColumns({key: f.col(key).cast("string") for key in keys})
     return [_place(row, len(place), sparks.columns) for row in first.collect()]
 
 
@@ -195,12 +195,12 @@ def _place(row: Row, keys: int, names: Sequence[str]) -> Place:
         return Place(
             f"{where}: {one_count} of Spark's source, {other_count} of headwater: {_row(names, one)}"
         )
-    differing = [at for at in range(len(names)) if one_hashes[at] != other_hashes[at]]
+    others = [at for at in range(len(names)) if one_hashes[at] != other_hashes[at]]
     texts = [
         f"{names[at]} is {_cut(one[at])} of Spark's source and {_cut(other[at])} of headwater"
-        for at in differing
+        for at in others
     ]
-    return Place(f"{where}: {'; '.join(texts) or 'rows differ'}", frozenset(names[at] for at in differing))
+    return Place(f"{where}: {'; '.join(texts) or 'rows differ'}", frozenset(names[at] for at in others))
 
 
 def _row(names: Sequence[str], texts: Sequence[str | None]) -> str:
