@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import struct
 import zlib
+from contextlib import suppress
 from typing import Final, NamedTuple
 
 import pyarrow as pa
@@ -44,13 +45,14 @@ def message_bytes(chunk: memoryview) -> int:
     _, _, entries, records, _, _, _, _, size, _, _ = _HEADER.unpack_from(chunk)
     total: int = size
     at = _HEADER.size
-    for _ in range(entries):
-        if chunk[at] & _IS_PACK:
-            _, _, raw_size, packed_size = _PACK.unpack_from(chunk, at)
-            at += _PACK.size + packed_size
-            total += raw_size - packed_size
-        else:
-            at += 4 + _LENGTH(chunk, at)[0]
+    with suppress(IndexError, struct.error):  # it is damaged, as the task says that reads it
+        for _ in range(entries):
+            if chunk[at] & _IS_PACK:
+                _, _, raw_size, packed_size = _PACK.unpack_from(chunk, at)
+                at += _PACK.size + packed_size
+                total += raw_size - packed_size
+            else:
+                at += 4 + _LENGTH(chunk, at)[0]
     mean: int = total // max(1, records)
     return mean
 
@@ -88,6 +90,18 @@ class Chunks:
             raise ValueError("a chunk is damaged")
         starts: list[int] = []
         ends: list[int] = []
+        try:
+            at = self._entries(data, entries, starts, ends)
+        except (IndexError, struct.error):
+            at = -1
+        if at != size or len(starts) != records:
+            raise ValueError("a chunk does not hold what it says")
+        self.starts += starts[first - offset : end - offset]
+        self.ends += ends[first - offset : end - offset]
+        self.spans.append((first, end, time_ms))
+
+    def _entries(self, data: bytes, entries: int, starts: list[int], ends: list[int]) -> int:
+        """Note where messages lie; return where the entries end."""
         base = self._take(data)
         at = 0
         for _ in range(entries):
@@ -102,11 +116,7 @@ class Chunks:
                 starts.append(base + at + 4)
                 at += 4 + length
                 ends.append(base + at)
-        if at != size or len(starts) != records:
-            raise ValueError("a chunk does not hold what it says")
-        self.starts += starts[first - offset : end - offset]
-        self.ends += ends[first - offset : end - offset]
-        self.spans.append((first, end, time_ms))
+        return at
 
     def _take(self, block: bytes) -> int:
         self.blocks.append(block)

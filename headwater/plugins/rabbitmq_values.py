@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+import sys
 import uuid
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -38,6 +39,18 @@ _OTHERS: Final = {0x74: 4, 0x84: 8, 0x94: 16, _UUID: 16}
 _LAST_MS: Final = 60_000_000_000_000
 """Of the times that Python has, as AMQP counts them, more or less; other ones stay numbers."""
 _EPOCH: Final = datetime.fromtimestamp(0, UTC)
+_SECTIONS: Final = {
+    "amqp:header:list": 0x70,
+    "amqp:delivery-annotations:map": 0x71,
+    "amqp:message-annotations:map": 0x72,
+    "amqp:properties:list": 0x73,
+    "amqp:application-properties:map": 0x74,
+    "amqp:data:binary": 0x75,
+    "amqp:amqp-sequence:list": 0x76,
+    "amqp:amqp-value:*": 0x77,
+    "amqp:footer:map": 0x78,
+}
+"""The codes of sections that say by name what they are."""
 PROPERTIES: Final = (
     "message-id",
     "user-id",
@@ -67,11 +80,17 @@ def sections(message: bytes) -> Iterator[tuple[int, Any]]:
         while at < len(message):
             if message[at] != _DESCRIBED:
                 raise ValueError("a section that says not what it is")
-            code, at = value_at(message, at + 1)
+            name, at = value_at(message, at + 1)
+            code = _SECTIONS.get(name) if isinstance(name, str) else name
+            if not isinstance(code, int):
+                what = f"a section of the unknown kind {name!r:.60}"
+                raise ValueError(what)  # noqa: TRY004 - as all errors of messages
             value, at = value_at(message, at)
             yield code, value
     except (IndexError, struct.error) as error:
         raise ValueError("a section that is cut off") from error
+    except RecursionError as error:
+        raise ValueError("a value that is nested too deeply") from error
 
 
 def value_at(data: bytes, at: int) -> tuple[Any, int]:
@@ -101,6 +120,8 @@ def _fixed(form: int, data: bytes, at: int) -> tuple[Any, int]:
     if form == _BOOLEAN:
         value = value == 1
     elif form == _CHAR:
+        if value > sys.maxunicode:
+            raise ValueError(f"the character {value:#x}, which there is not")
         value = chr(value)
     elif form == _TIMESTAMP and abs(value) < _LAST_MS:
         value = _EPOCH + timedelta(milliseconds=value)
@@ -120,7 +141,7 @@ def _sized(form: int, data: bytes, at: int) -> tuple[Any, int]:
     count = int.from_bytes(data[at : at + width], "big")
     at += width
     if form >> 4 in (0xE, 0xF):
-        return _array(data, at, count), end
+        return _array(data[:end], at, count), end
     items = []
     for _ in range(count):
         item, at = value_at(data, at)
@@ -138,6 +159,9 @@ def _array(data: bytes, at: int, count: int) -> list[Any]:
         _, at = value_at(data, at)
         form = data[at]
         at += 1
+    # Of a type without bytes an array of any length would fit in.
+    if count > len(data) - at:
+        raise ValueError("an array that is cut off")
     items = []
     for _ in range(count):
         item, at = _value(form, data, at)

@@ -246,6 +246,45 @@ def test_a_chunk_that_holds_another_number_of_messages_than_it_says_is_damaged()
             added(chunk_of(list(entries), says))
 
 
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    "message",
+    [
+        bytes(5_000),
+        b"\0\xc0\x02\x01\x40\xa0\x01x",
+        b"\0\xa3\x04amqp\xa0\x01x",
+        b"\0Sw\x73\xff\xff\xff\xff",
+        b"\0Sw\xf0\0\0\0\x05\xff\xff\xff\xff\x40",
+        b"\0Sw\xf0\0\0\0\x05\xff\xff\xff\xff\x45",
+    ],
+    ids=["nested", "a list", "a name", "no character", "many nulls", "many lists"],
+)
+def test_what_no_client_would_publish_is_an_error_that_takes_no_memory(message: bytes) -> None:
+    chunks = Chunks()
+    chunks.add(chunk_of([alone(message)], 1), 0, 1)
+    with pytest.raises(ValueError, match=r"section|nested|character|array"):
+        payloads(messages_of(chunks))
+
+
+def test_a_section_may_say_by_name_what_it_is() -> None:
+    chunks = Chunks()
+    named = b"\0\xa3\x10amqp:data:binary\xa0\x05bytes"
+    chunks.add(chunk_of([alone(named)], 1), 0, 1)
+    assert payloads(messages_of(chunks)).to_pylist() == [b"bytes"]
+
+
+@pytest.mark.parametrize(
+    "entries", [b"", b"\0\0\0", b"\x80\0\1", struct.pack(">BHII", 0x80, 1, 3, 3) + b"abc"]
+)
+def test_a_chunk_whose_entries_are_cut_off_is_damaged_and_its_size_is_estimated_all_the_same(
+    entries: bytes,
+) -> None:
+    chunk = chunk_of([entries], 1)
+    with pytest.raises(ValueError, match="does not hold what it says"):
+        Chunks().add(chunk, 0, 1)
+    assert message_bytes(chunk) <= 3 + len(entries)
+
+
 @pytest.mark.parametrize("front", [b"\x00\x53\x70\xd0\x7f\xff\xff\xff", b"\x00\x53\x72\xc1\xff"])
 def test_a_section_that_says_it_is_longer_than_its_message_ends_in_it(front: bytes) -> None:
     usual = alone(bytes(AMQPMessage(body=b"usual")))

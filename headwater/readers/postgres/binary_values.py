@@ -133,7 +133,7 @@ def misfit_error(shown: str, column: PostgresColumn, table: str) -> SourceError:
 def _shown(kind: int, value: bytes) -> str:
     if kind == L.DECIMAL:
         return _NOT_NUMBERS.get(value[_SIGN], f"the numeric {value.hex()}")
-    if kind not in {L.DATE, L.TIMESTAMP}:
+    if kind not in {L.DATE, L.TIMESTAMP} or len(value) != _SIZES[kind]:
         return f"the value {value.hex()}"
     number = int.from_bytes(value, "big", signed=True)
     most = (1 << 8 * len(value) - 1) - 1

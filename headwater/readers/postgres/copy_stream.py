@@ -125,13 +125,16 @@ class CopyStream:
         return rows
 
     def _read(self) -> None:
-        """Move the rest to the front, and read behind it; make room for a message that is larger."""
+        """Move the rest to the front, and read behind it; make room for a message that is larger.
+
+        Room grows with what has come, not with what a length says.
+        """
         needed = int(self._state[L.NEEDED])
         left = self._end - self._at
         room = self._data.size - _BEHIND
         data = self._data
         if needed > room:
-            data = np.empty(needed + _BLOCK_BYTES // 4 + _BEHIND, np.uint8)
+            data = np.empty(min(needed + _BLOCK_BYTES // 4, 2 * room) + _BEHIND, np.uint8)
         data[:left] = self._data[self._at : self._end].copy()
         self._data = data
         self._at = 0

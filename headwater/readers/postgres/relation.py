@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
+from typing import Final
 
 from headwater.core.errors import CorruptRecordError
+
+MOST_COLUMNS: Final = 1_664
+"""More the server has in no row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +68,8 @@ def parse_relation(message: bytes) -> Relation:
         name, at = _name(message, at)
         identity = chr(message[at])
         (count,) = struct.unpack_from(">H", message, at + 1)
+        if count > MOST_COLUMNS:
+            raise CorruptRecordError(f"a Relation message of pgoutput names {count} columns")
         at += 3
         columns = []
         for _ in range(count):

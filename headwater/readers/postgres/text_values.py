@@ -85,7 +85,7 @@ def _run(
     row = KERNEL(L.FUNCTION_TEXT, address(state))
     if row < len(starts):
         begin = int(starts[row])
-        raise MisfitTextError(row, data[begin : begin + int(lengths[row])].tobytes().decode())
+        raise MisfitTextError(row, data[begin : begin + int(lengths[row])].tobytes().decode(errors="replace"))
     return int(state[L.TEXT_NULLS])
 
 

@@ -13,14 +13,12 @@ from headwater.core.errors import CorruptRecordError
 from headwater.enumerators.postgres.split import LogTable
 from headwater.readers.kernels.arrays import ByteArray, Int32Array, Int64Array, address
 from headwater.readers.postgres import wal_layout as L
-from headwater.readers.postgres.relation import Relation, parse_relation
+from headwater.readers.postgres.relation import MOST_COLUMNS, Relation, parse_relation
 from headwater.readers.postgres.wal_chunk import KERNEL, WalChunk
 
 _MOST_ROWS: Final = 65_536
 _MOST_VALUES: Final = 4 << 20
 """Of rows that are made in one go, for the memory of wide tables."""
-_MOST_COLUMNS: Final = 1_664
-"""More the server has in no row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +118,7 @@ class ChangeFramer:
         state[L.PREIMAGES] = preimages
         self._state = state
         has_others = columns is None or keeps_others
-        self._most_width = max(1, self._asked + (_MOST_COLUMNS if has_others else 0))
+        self._most_width = max(1, self._asked + (MOST_COLUMNS if has_others else 0))
         self._old_tuple = np.zeros(2 * self._most_width, np.int64)
         self._entries = np.array([[table.oid, 0, -1, 0, -1] for table in tables], np.int64)
         self._places: dict[int, tuple[Int64Array, Int64Array]] = {}

@@ -29,7 +29,7 @@ from tests.formats.fuzz.guarded import guarded_copy
 from tests.formats.fuzz.mutation import Values
 from tests.formats.fuzz.subject import Subject
 
-_BEHIND: Final = 64
+BEHIND: Final = 64
 """So many bytes behind a value a kernel may load: they mean nothing."""
 _RULES: Final = sum(value for name, value in vars(json_layout).items() if name.startswith("ALLOW_"))
 _SEPARATORS: Final = (None, b"\n", b";", b"ab")
@@ -69,7 +69,7 @@ class BlockChecker(ABC):
         return [0, *sorted(inner.tolist()), count]
 
     def _placed(self, values: Values) -> Spans:
-        noise = self.numbers.integers(0, 256, _BEHIND).astype(np.uint8)
+        noise = self.numbers.integers(0, 256, BEHIND).astype(np.uint8)
         data = guarded_copy(np.concatenate([values.data, noise]))
         return Spans(data, values.starts, np.maximum(values.sizes, 0))
 
@@ -175,7 +175,7 @@ class LinesChecker(BlockChecker):
 
     def found(self, values: Spans) -> Any:
         separator = _SEPARATORS[len(values.sizes) % len(_SEPARATORS)]
-        size = int(values.data.size) - _BEHIND
+        size = int(values.data.size) - BEHIND
         data: Any = guarded_copy(values.data[:size]).data
         spans = line_spans(data, separator)
         found = [spans.value(row) for row in range(len(spans.sizes))]

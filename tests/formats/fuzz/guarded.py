@@ -20,7 +20,7 @@ from headwater.readers.kafka import rows
 from headwater.readers.kernels.arenas import PROCESS_POOL
 from headwater.readers.kernels.arrays import ByteArray
 
-_GUARDED = ("headwater.readers.formats.", "headwater.readers.files.", "headwater.readers.kafka.")
+_GUARDED = tuple(f"headwater.readers.{each}." for each in ("formats", "files", "kafka", "postgres"))
 _PROT_NONE = 0
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -51,11 +51,13 @@ class _Pages:
         """Keep the pages for the next one: to map others takes longer than to decode a few records."""
         # Who reads here now dies of it, as where there is no such memory any more.
         _protect(self._address, self._count, _PROT_NONE)
-        if len(_FREE[self._count]) < _MOST_FREE:
+        if self._count <= _MOST_PAGES and len(_FREE[self._count]) < _MOST_FREE:
             _FREE[self._count].append(self)
 
 
 _MOST_FREE: Final = 16
+_MOST_PAGES: Final = 64
+"""Larger pieces have so many sizes that all memory would be kept, and take long anyway."""
 _FREE: Final[dict[int, list[_Pages]]] = defaultdict(list)
 """Those that nobody has, by their number of pages."""
 
@@ -122,6 +124,12 @@ class GuardedNumpy:
         """Return the same, with zeros in it."""
         made = self.empty(shape, dtype)
         made.view(np.uint8)[...] = 0
+        return made
+
+    def full(self, shape: Any, value: Any, dtype: Any) -> Any:
+        """Return the same, with a value in it."""
+        made = self.empty(shape, dtype)
+        made[...] = value
         return made
 
     def frombuffer(self, data: Any, dtype: Any) -> Any:

@@ -10,8 +10,16 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from tests.formats.fuzz import avro_subjects, csv_subjects, protobuf_subjects, text_subjects
-from tests.formats.fuzz.blocks import CHECKERS
+from tests.formats.fuzz import (
+    avro_subjects,
+    blocks,
+    copy_blocks,
+    csv_subjects,
+    pgoutput_blocks,
+    plugin_blocks,
+    protobuf_subjects,
+    text_subjects,
+)
 from tests.formats.fuzz.checks import BatchChecker
 from tests.formats.fuzz.mutation import COMMON_TOKENS, Values, mutated
 from tests.formats.fuzz.record_sets import RecordSetChecker, record_sets
@@ -19,6 +27,12 @@ from tests.formats.fuzz.subject import Subject
 from tests.readers.formats.scripted_registry import ScriptedRegistry
 
 BATCHES: Final = 10
+CHECKERS: Final = {
+    **blocks.CHECKERS,
+    **copy_blocks.CHECKERS,
+    **pgoutput_blocks.CHECKERS,
+    **plugin_blocks.CHECKERS,
+}
 RECORD_SETS: Final = "kafka"
 """Beside the formats: record sets as brokers send them."""
 _RECORD_SETS_SHARE: Final = 1 / 20
@@ -39,6 +53,7 @@ def subjects(registry: ScriptedRegistry) -> Mapping[str, Callable[[random.Random
         "avro": avro_subjects.avro,
         "protobuf": protobuf_subjects.protobuf,
         "confluent-json": text_subjects.confluent_json,
+        "glue-json": text_subjects.glue_json,
         "confluent-avro": partial(avro_subjects.confluent_avro, registry=registry),
         "confluent-protobuf": partial(protobuf_subjects.confluent_protobuf, registry=registry),
         "text": text_subjects.text,
@@ -46,7 +61,8 @@ def subjects(registry: ScriptedRegistry) -> Mapping[str, Callable[[random.Random
 
 
 NAMES: Final = (
-    *("json", "csv", "avro", "protobuf", "confluent-json", "confluent-avro", "confluent-protobuf", "text"),
+    *("json", "csv", "avro", "protobuf", "text"),
+    *("confluent-json", "confluent-avro", "confluent-protobuf", "glue-json"),
     *CHECKERS,
     RECORD_SETS,
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import zlib
 from typing import Final
 
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -27,7 +28,7 @@ from pyspark.sql.types import (
 )
 
 from headwater.readers.formats.format import FormatOptions
-from headwater.readers.formats.json.json_format import ConfluentJsonFormat, JsonValueFormat
+from headwater.readers.formats.json.json_format import ConfluentJsonFormat, GlueJsonFormat, JsonValueFormat
 from headwater.readers.formats.text import TextValueFormat
 from tests.formats.fuzz.subject import Subject
 from tests.formats.json_texts import NUMBERS, PIECES, TIMES, json_texts
@@ -73,6 +74,15 @@ def confluent_json(rng: random.Random) -> Subject:
     plain, good = _json(rng)
     made = ConfluentJsonFormat(plain, plain.options.corrupt_column)
     return Subject(made, [b"\0" + rng.randbytes(4) + text for text in good], TOKENS)
+
+
+def glue_json(rng: random.Random) -> Subject:
+    """Return JSON texts in frames of AWS Glue, compressed or not."""
+    plain, good = _json(rng)
+    made = GlueJsonFormat(plain, plain.options.corrupt_column)
+    frames = [b"\3\0" + rng.randbytes(16) + text for text in good]
+    frames += [b"\3\5" + rng.randbytes(16) + zlib.compress(text) for text in good]
+    return Subject(made, frames, TOKENS)
 
 
 def text(rng: random.Random) -> Subject:

@@ -12,6 +12,7 @@ import pytest
 
 from headwater.core.errors import TransientSourceError
 from headwater.readers.kernels.arrays import address
+from headwater.readers.postgres import copy_stream
 from headwater.readers.postgres import layout as L
 from headwater.readers.postgres.copy_stream import KERNEL, CopyStream
 
@@ -62,3 +63,27 @@ def test_a_connection_over_tls_that_is_lost_is_an_error_that_passes(lost_at: str
     connection: Any = SimpleNamespace(pgconn=pgconn)
     with pytest.raises(TransientSourceError, match="closed unexpectedly"):
         CopyStream(connection, "COPY", 1, split="public.orders", timeout_ms=10).rows()
+
+
+def test_a_length_that_lies_takes_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[int] = []
+
+    def empty(size: Any, kind: Any) -> Any:
+        made.append(np.zeros(size, kind).nbytes)
+        return np.zeros(size, kind)
+
+    lying = b"d" + struct.pack(">i", (1 << 31) - 1)
+    pieces = [lying, b""]
+    source = SimpleNamespace(read_into=lambda room: _put(room, pieces.pop(0)))
+    monkeypatch.setattr(copy_stream, "_Socket", lambda *_: source)
+    monkeypatch.setattr(copy_stream, "np", SimpleNamespace(**vars(np) | {"empty": empty}))
+    connection: Any = SimpleNamespace(pgconn=SimpleNamespace(ssl_in_use=False, used_gssapi=False))
+    stream = CopyStream(connection, "COPY", 1, split="public.orders", timeout_ms=10)
+    with pytest.raises(TransientSourceError, match="closed the connection"):
+        stream.rows()
+    assert sum(made) < 1 << 23
+
+
+def _put(room: memoryview, piece: bytes) -> int:
+    room[: len(piece)] = piece
+    return len(piece)

@@ -6,7 +6,6 @@ import os
 import random
 import struct
 from collections.abc import Iterator
-from types import EllipsisType
 from typing import Any
 
 import numpy as np
@@ -15,46 +14,10 @@ import pytest
 from headwater.core.errors import CorruptRecordError
 from headwater.enumerators.postgres.split import LogTable
 from headwater.readers.postgres import wal_changes
-from headwater.readers.postgres.relation import parse_relation
+from headwater.readers.postgres.relation import MOST_COLUMNS, parse_relation
 from headwater.readers.postgres.wal_changes import ChangeFramer, Tuples, widened
 from headwater.readers.postgres.wal_chunk import WalChunk, WalProgress
-
-TABLE = 4_000_000_000
-
-
-def _sent(payload: bytes) -> bytes:
-    return b"w" + bytes(24) + payload
-
-
-def _begin(lsn: int, xid: int = 7) -> bytes:
-    return _sent(b"B" + struct.pack(">QqI", lsn, 0, xid))
-
-
-COMMIT = _sent(b"C" + bytes(25))
-
-
-def _relation(*names: str, identity: str = "d", keys: tuple[str, ...] = ("id",), table: int = TABLE) -> bytes:
-    columns = b"".join(
-        bytes([name in keys]) + name.encode() + b"\0" + struct.pack(">Ii", 25, -1) for name in names
-    )
-    head = struct.pack(">I", table) + b"public\0t\0" + identity.encode() + struct.pack(">H", len(names))
-    return _sent(b"R" + head + columns)
-
-
-def _tuple(*values: str | EllipsisType | None) -> bytes:
-    parts = [struct.pack(">H", len(values))]
-    for value in values:
-        if value is None:
-            parts.append(b"n")
-        elif isinstance(value, str):
-            parts.append(b"t" + struct.pack(">I", len(value)) + value.encode())
-        else:
-            parts.append(b"u")
-    return b"".join(parts)
-
-
-def _change(kind: bytes, *tuples: tuple[bytes, bytes], table: int = TABLE) -> bytes:
-    return _sent(kind + struct.pack(">I", table) + b"".join(mark + values for mark, values in tuples))
+from tests.readers.postgres.wal_messages import COMMIT, TABLE, begin, change, relation, row_of, sent
 
 
 def _framer(*, start: int = 0, stop: int = 1_000, **options: Any) -> ChangeFramer:
@@ -82,19 +45,19 @@ def _text(rows: Tuples, column: int, row: int) -> Any:
 
 
 STREAM = (
-    _begin(10),
-    _relation("id", "s"),
-    _change(b"I", (b"N", _tuple("1", "a"))),
-    _change(b"U", (b"N", _tuple("1", ...))),
+    begin(10),
+    relation("id", "s"),
+    change(b"I", (b"N", row_of("1", "a"))),
+    change(b"U", (b"N", row_of("1", ...))),
     COMMIT,
-    _begin(20),
-    _sent(b"M" + bytes(20)),
-    _sent(b"O" + bytes(9)),
-    _sent(b"Y" + bytes(9)),
-    _change(b"I", (b"N", _tuple("5", "x")), table=7),
-    _change(b"U", (b"K", _tuple("1", None)), (b"N", _tuple("2", ...))),
-    _change(b"D", (b"K", _tuple("2", None))),
-    _sent(b"T" + struct.pack(">IBII", 2, 0, 7, TABLE)),
+    begin(20),
+    sent(b"M" + bytes(20)),
+    sent(b"O" + bytes(9)),
+    sent(b"Y" + bytes(9)),
+    change(b"I", (b"N", row_of("5", "x")), table=7),
+    change(b"U", (b"K", row_of("1", None)), (b"N", row_of("2", ...))),
+    change(b"D", (b"K", row_of("2", None))),
+    sent(b"T" + struct.pack(">IBII", 2, 0, 7, TABLE)),
     COMMIT,
 )
 EXPECTED = [
@@ -123,26 +86,26 @@ def test_only_transactions_of_the_range_are_read() -> None:
 
 
 def test_an_old_row_that_is_sent_without_a_move_is_an_update() -> None:
-    full = (_begin(1), _relation("id", "s", identity="f"))
-    same = _change(b"U", (b"O", _tuple("1", "large")), (b"N", _tuple("1", ...)))
+    full = (begin(1), relation("id", "s", identity="f"))
+    same = change(b"U", (b"O", row_of("1", "large")), (b"N", row_of("1", ...)))
     assert _rows(_framer(), *full, same) == [("u", 1, 0, "1", "large")]
-    moved = _change(b"U", (b"O", _tuple("1", "large")), (b"N", _tuple("2", ...)))
+    moved = change(b"U", (b"O", row_of("1", "large")), (b"N", row_of("2", ...)))
     assert _rows(_framer(), *full, moved) == [("d", 1, 0, "1", "large"), ("c", 1, 1, "2", "large")]
     assert _rows(_framer(tables=[LogTable(TABLE)]), *full, moved) == [("u", 1, 0, "2", "large")]
     images = _rows(_framer(preimages=True), *full, same)
     assert images == [("b", 1, 0, "1", "large"), ("u", 1, 1, "1", "large")]
-    external = _change(b"U", (b"K", _tuple("1", None)), (b"N", _tuple(..., "b")))
-    assert _rows(_framer(), _begin(1), _relation("id", "s"), external) == [("u", 1, 0, "1", "b")]
+    external = change(b"U", (b"K", row_of("1", None)), (b"N", row_of(..., "b")))
+    assert _rows(_framer(), begin(1), relation("id", "s"), external) == [("u", 1, 0, "1", "b")]
 
 
 def test_a_form_counts_from_its_message_on_and_columns_go_by_their_names() -> None:
     changes = _rows(
         _framer(),
-        _begin(1),
-        _relation("id"),
-        _change(b"I", (b"N", _tuple("1"))),
-        _relation("n", "s", "id"),
-        _change(b"I", (b"N", _tuple("9", "a", "2"))),
+        begin(1),
+        relation("id"),
+        change(b"I", (b"N", row_of("1"))),
+        relation("n", "s", "id"),
+        change(b"I", (b"N", row_of("9", "a", "2"))),
     )
     assert changes == [("c", 1, 0, "1", None), ("c", 1, 1, "2", "a")]
 
@@ -152,12 +115,12 @@ def test_columns_that_nobody_asked_for_have_places_behind_the_others_as_long_as_
     monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
     """However many names come and go: no row has more columns than the server allows."""
-    monkeypatch.setattr(wal_changes, "_MOST_COLUMNS", most)
+    monkeypatch.setattr(wal_changes, "MOST_COLUMNS", most)
     framer = _framer(keeps_others=True)
     forms = [("id", "s"), ("a", "id", "s"), ("id", "b", "s"), ("c", "id"), ("d", "e", "id"), ("id", "s")]
-    messages = [_begin(1)]
+    messages = [begin(1)]
     for names in forms:
-        messages += [_relation(*names), _change(b"I", (b"N", _tuple(*(f"{names} {name}" for name in names))))]
+        messages += [relation(*names), change(b"I", (b"N", row_of(*(f"{names} {name}" for name in names))))]
     found = []
     for changes in framer.changes(WalChunk.of(messages, 1 << 33)):
         columns = ["id", "s", *changes.others]
@@ -176,14 +139,14 @@ def test_a_stream_that_begins_again_leaves_out_what_was_taken_of_its_transaction
         assert progress.add(first) == taken
         rows = _rows(framer, *STREAM[:taken])
         # The server sends what begins at that LSN or later, and forms anew.
-        again = [_relation("id", "s"), *(STREAM[5:] if progress.lsn > 10 else STREAM)]
+        again = [relation("id", "s"), *(STREAM[5:] if progress.lsn > 10 else STREAM)]
         chunk, left = (
             WalChunk.of(again, 9).without(progress.changes)
             if progress.changes
             else (WalChunk.of(again, 9), 0)
         )
         assert left == 0
-        messages = [_sent(chunk.message(at)) for at in range(len(chunk.ends))]
+        messages = [sent(chunk.message(at)) for at in range(len(chunk.ends))]
         if progress.lsn > 20:
             messages = []
         assert rows + _rows(framer, *messages) == EXPECTED, taken
@@ -206,9 +169,25 @@ def test_messages_that_are_cut_off_or_changed_are_corrupt_and_never_read_beyond_
             continue
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        sent(b"T" + struct.pack(">IB", 40, 0) + struct.pack(">I", TABLE) * 40),
+        relation("id", *(f"c{at}" for at in range(MOST_COLUMNS))),
+    ],
+    ids=["tables of a TRUNCATE", "columns of a table"],
+)
+def test_a_message_that_names_more_than_there_can_be_is_corrupt_and_nothing_is_written_behind_memory(
+    message: bytes,
+) -> None:
+    for columns in (["id"], None):
+        with pytest.raises(CorruptRecordError):
+            _rows(_framer(columns=columns), begin(1), relation("id"), message)
+
+
 def test_a_change_of_a_table_without_a_form_is_corrupt() -> None:
     with pytest.raises(CorruptRecordError, match="before the form of its table"):
-        _rows(_framer(), _begin(1), STREAM[2])
+        _rows(_framer(), begin(1), STREAM[2])
 
 
 def test_ids_of_32_bits_are_the_newest_that_are_not_newer_than_the_server() -> None:
@@ -218,10 +197,10 @@ def test_ids_of_32_bits_are_the_newest_that_are_not_newer_than_the_server() -> N
 
 
 def test_a_relation_message_says_names_types_and_identity() -> None:
-    relation = parse_relation(_relation("id", "größe", keys=("id",))[25:])
-    assert relation.full_name == "public.t"
-    assert relation.replica_identity == "d"
-    assert [(each.name, each.is_identity, each.type_oid, each.typmod) for each in relation.columns] == [
+    form = parse_relation(relation("id", "größe", keys=("id",))[25:])
+    assert form.full_name == "public.t"
+    assert form.replica_identity == "d"
+    assert [(each.name, each.is_identity, each.type_oid, each.typmod) for each in form.columns] == [
         ("id", True, 25, -1),
         ("größe", False, 25, -1),
     ]
@@ -232,26 +211,26 @@ def test_changes_of_several_tables_are_those_of_each_in_the_order_of_the_log(see
     print(f"seed {seed}")
     chosen = random.Random(seed)
     messages: list[bytes] = []
-    sent: list[int] = []
+    written: list[int] = []
     widths: dict[int, int] = {}
     for lsn in range(10, 200, 10):
-        messages.append(_begin(lsn))
+        messages.append(begin(lsn))
         for _ in range(chosen.randrange(8)):
             table = chosen.choice([1, 2, 3, 4])
             if table not in widths or chosen.random() < 0.2:
                 widths[table] = chosen.randrange(1, 9)
                 names = ["id", *(f"c{at}" for at in range(1, widths[table]))]
-                messages.append(_relation(*names, table=table))
+                messages.append(relation(*names, table=table))
             values = [chosen.choice(["a", "bc", None]) for _ in range(widths[table])]
-            messages.append(_change(b"I", (b"N", _tuple(*values)), table=table))
-            sent.append(table)
+            messages.append(change(b"I", (b"N", row_of(*values)), table=table))
+            written.append(table)
         messages.append(COMMIT)
     tables = [LogTable(1), LogTable(3), LogTable(4)]
 
     def framed(*wanted: LogTable) -> Iterator[tuple[Any, ...]]:
         framer = _framer(tables=wanted, columns=None)
-        for begin in range(0, len(messages), 13):
-            chunk = WalChunk.of(messages[begin : begin + 13], 1 << 33)
+        for first in range(0, len(messages), 13):
+            chunk = WalChunk.of(messages[first : first + 13], 1 << 33)
             for changes in framer.changes(chunk):
                 for row, form in enumerate(changes.forms):
                     width = len(framer.forms[form].columns)
@@ -264,7 +243,7 @@ def test_changes_of_several_tables_are_those_of_each_in_the_order_of_the_log(see
                     yield framer.forms[form].oid, int(changes.lsns[row]), texts
 
     rows = list(framed(*tables))
-    assert [row[0] for row in rows] == [table for table in sent if table != 2]
+    assert [row[0] for row in rows] == [table for table in written if table != 2]
     for each in tables:
         assert [row for row in rows if row[0] == each.oid] == list(framed(each))
 
@@ -278,12 +257,12 @@ def test_a_form_from_before_the_range_counts_from_the_first_row_and_a_truncate_o
         1_000,
         [LogTable(TABLE, ("id",)), LogTable(7, ("id",))],
         columns=["id"],
-        check=lambda relation: checked.append(relation.oid),
+        check=lambda form: checked.append(form.oid),
     )
-    other = _relation("id").replace(struct.pack(">I", TABLE), struct.pack(">I", 7))
-    before = [_begin(10), _relation("gone"), _relation("id"), other, COMMIT]
+    other = relation("id").replace(struct.pack(">I", TABLE), struct.pack(">I", 7))
+    before = [begin(10), relation("gone"), relation("id"), other, COMMIT]
     assert _rows(framer, *before) == []
     assert checked == []
-    truncate = _sent(b"T" + struct.pack(">IBII", 2, 0, TABLE, 7))
-    assert _rows(framer, _begin(20), truncate, COMMIT) == [("t", 20, 0, None), ("t", 20, 1, None)]
+    truncate = sent(b"T" + struct.pack(">IBII", 2, 0, TABLE, 7))
+    assert _rows(framer, begin(20), truncate, COMMIT) == [("t", 20, 0, None), ("t", 20, 1, None)]
     assert checked == [TABLE, 7]

@@ -157,9 +157,15 @@ def _truncate(state: int, at: int, end: int) -> int:
     if get(state, L.FINAL_LSN) < get(state, L.START_LSN):
         return int64(L.END_OF_MESSAGES)
     # Before the first row: a message is read again once the form is known.
+    rows = int64(0)
     for i in range(_int32(at)):
-        if _is_read(state, _int32(at + 5 + 4 * i) & 0xFFFFFFFF) and get(state, L.MAP_COUNT) < 0:
-            return int64(L.UNKNOWN_RELATION)
+        if _is_read(state, _int32(at + 5 + 4 * i) & 0xFFFFFFFF):
+            if get(state, L.MAP_COUNT) < 0:
+                return int64(L.UNKNOWN_RELATION)
+            rows += 1
+    # There is room for a row of each table, and the server names each once.
+    if rows > get(state, L.TABLES):
+        return int64(L.MALFORMED)
     for i in range(_int32(at)):
         if _is_read(state, _int32(at + 5 + 4 * i) & 0xFFFFFFFF):
             row = get(state, L.ROW)
