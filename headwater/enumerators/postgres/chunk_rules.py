@@ -43,8 +43,8 @@ class ChunkRules:
 
     def sight_of(self, chunk: int) -> Sight:
         """Return the sight of a chunk."""
-        said = self.sights[chunk]
-        return NothingSeen() if said is None else TransactionSnapshot.parse(said)
+        snapshot = self.sights[chunk]
+        return NothingSeen() if snapshot is None else TransactionSnapshot.parse(snapshot)
 
     def to_json(self, numbers: Mapping[str, int]) -> JsonObject:
         """Return the rules as the object has them.
@@ -63,12 +63,12 @@ class ChunkRules:
         }
 
     @staticmethod
-    def from_json(fields: Mapping[str, Any], said: Sequence[str]) -> ChunkRules:
+    def from_json(fields: Mapping[str, Any], snapshots: Sequence[str]) -> ChunkRules:
         """Return the inverse of `to_json`."""
         return ChunkRules(
             tuple(fields["key"]),
             tuple(map(tuple, fields["lows"])),
-            tuple(None if each is None else said[each] for each in fields["sights"]),
+            tuple(None if each is None else snapshots[each] for each in fields["sights"]),
             fields["high"],
             tuple(fields.get("types", ())),
         )
@@ -76,10 +76,10 @@ class ChunkRules:
 
 def encode_rules(tables: Mapping[int, ChunkRules]) -> bytes:
     """Return the object with the rules of tables, by oids. Chunks of the same snapshot share its text."""
-    said = sorted({each for rules in tables.values() for each in rules.sights if each is not None})
-    numbers = {each: at for at, each in enumerate(said)}
+    snapshots = sorted({each for rules in tables.values() for each in rules.sights if each is not None})
+    numbers = {each: at for at, each in enumerate(snapshots)}
     written: JsonObject = {str(oid): rules.to_json(numbers) for oid, rules in tables.items()}
-    return dumps({"tables": written, "snapshots": list(said), "version": 2}).encode()
+    return dumps({"tables": written, "snapshots": list(snapshots), "version": 2}).encode()
 
 
 def decode_rules(data: bytes, table: int) -> dict[int, ChunkRules]:

@@ -64,19 +64,19 @@ def connect(
         from psycopg.conninfo import conninfo_to_dict
 
     try:
-        given = conninfo_to_dict(settings.url)
+        conninfo = conninfo_to_dict(settings.url)
     except psycopg.Error as error:
         raise connection_error(str(error)) from None
     if settings.username is not None:
-        given["user"] = resolved_secret(settings.username, "option 'username'")
+        conninfo["user"] = resolved_secret(settings.username, "option 'username'")
     if settings.password is not None:
-        given["password"] = kept_secret(settings.password, "option 'password'")
+        conninfo["password"] = kept_secret(settings.password, "option 'password'")
     ours = " ".join(f"-c {name}={value}" for name, value in SESSION.items())
     parameters: dict[str, Any] = {
         **_KEEPALIVE,
         "gssencmode": "disable",
-        **given,
-        "options": " ".join(filter(None, [str(given.get("options") or ""), ours])),
+        **conninfo,
+        "options": " ".join(filter(None, [str(conninfo.get("options") or ""), ours])),
         "client_encoding": "UTF8",
         "application_name": application,
         "connect_timeout": max(1, settings.connect_timeout_ms // 1_000),

@@ -134,15 +134,15 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
         if self._log is not None:
             self._plan_of_log(self._log, request)
             return
-        found = self._found
-        if found is not None and found.first is not None and found.first.lsn < position:
-            found = self._found = None  # it was read
+        peek = self._found
+        if peek is not None and peek.first is not None and peek.first.lsn < position:
+            peek = self._found = None  # it was read
         self._bound = None if request.max_bytes is None else position + request.max_bytes
-        if found is not None and found.first is not None:
-            self._go_to(found)
+        if peek is not None and peek.first is not None:
+            self._go_to(peek)
             return
-        self._stay(found)
-        since = position if found is None else max(found.until, position)
+        self._stay(peek)
+        since = position if peek is None else max(peek.until, position)
         confirmed = view.slot.confirmed if view.slot is not None else None
         is_behind = confirmed is not None and confirmed < self._split.confirmed(position)
         now_ms = self._clock.monotonic_ms()
@@ -173,8 +173,8 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
         if view is None:
             return {}
         age_ms = 0 if self._oldest is None else max(0, view.now_ms - self._oldest.time_ms)
-        kept = view.kept_bytes
-        return {LAG_TIME: age_ms, **({} if kept is None else {RETAINED_BYTES: kept})}
+        retained_bytes = view.kept_bytes
+        return {LAG_TIME: age_ms, **({} if retained_bytes is None else {RETAINED_BYTES: retained_bytes})}
 
     def notify_checkpoint_complete(self, checkpoint: Checkpoint[WalSplit, int]) -> None:
         """Let the slot be confirmed once an offset names the log, and delete segments that are read."""
@@ -254,32 +254,32 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
             what=f"the first change that slot {split.slot!r} has",
         )
 
-    def _take_found(self, found: Found) -> None:
-        if found.seen is not None:
+    def _take_found(self, peek: Found) -> None:
+        if peek.seen is not None:
             assert self._split is not None, "it was asked about"
-            self._take_again(self._split, self._position, found.seen)
-        self._found = found
+            self._take_again(self._split, self._position, peek.seen)
+        self._found = peek
         now_ms = self._clock.monotonic_ms()
-        if found.first is None:
+        if peek.first is None:
             # The question costs the server something: it is to be busy with other things most of the time.
-            self._next_look_ms = now_ms + _TRUST_TIMES * found.took_ms
-            self._stay(found)
+            self._next_look_ms = now_ms + _TRUST_TIMES * peek.took_ms
+            self._stay(peek)
             return
-        self._trusted_until_ms = now_ms + max(_TRUST_MS, _TRUST_TIMES * found.took_ms)
-        self._go_to(found)
+        self._trusted_until_ms = now_ms + max(_TRUST_MS, _TRUST_TIMES * peek.took_ms)
+        self._go_to(peek)
 
-    def _go_to(self, found: Found) -> None:
+    def _go_to(self, peek: Found) -> None:
         """Let the batch go as far as the log goes, and at least behind the first transaction."""
-        assert found.first is not None, "the caller knows it"
+        assert peek.first is not None, "the caller knows it"
         assert self._view is not None, "it was looked at"
-        self._oldest = found.first
-        self._head = max(self._view.flush_lsn, found.first.lsn + 1)
+        self._oldest = peek.first
+        self._head = max(self._view.flush_lsn, peek.first.lsn + 1)
         if self._bound is not None:
-            self._bound = max(self._bound, found.first.lsn + 1)
+            self._bound = max(self._bound, peek.first.lsn + 1)
 
-    def _stay(self, found: Found | None) -> None:
+    def _stay(self, peek: Found | None) -> None:
         """Make no batch; or one without rows over much WAL that has none: else the server keeps it."""
         self._head = self._position
-        if found is not None and found.until - self._position >= EMPTY_BYTES:
-            self._head = found.until
+        if peek is not None and peek.until - self._position >= EMPTY_BYTES:
+            self._head = peek.until
             self._bound = None

@@ -125,23 +125,23 @@ def server_error(sqlstate: str | None, message: str, what: str, *, split: str | 
         what: was asked, for the message.
         split: that was read.
     """
-    said = " ".join(message.split())
+    text = " ".join(message.split())
     code = sqlstate or "08006"
-    known = _BY_CODE.get(code)
-    if known is not None:
-        kind, remedy = known
-        if "replication slots" in said and kind is AuthorizationError:
+    entry = _BY_CODE.get(code)
+    if entry is not None:
+        kind, remedy = entry
+        if "replication slots" in text and kind is AuthorizationError:
             remedy = _NEEDS_REPLICATION
-        return kind(f"{what}: {said} (SQLSTATE {code}); {remedy}", source=SOURCE, split=split)
+        return kind(f"{what}: {text} (SQLSTATE {code}); {remedy}", source=SOURCE, split=split)
     if code[:2] in _TRANSIENT_CLASSES and code not in _LASTING:
-        return TransientSourceError(f"{what}: {said} (SQLSTATE {code})", source=SOURCE, split=split)
-    return SourceError(f"{what}: {said} (SQLSTATE {code})", source=SOURCE, split=split)
+        return TransientSourceError(f"{what}: {text} (SQLSTATE {code})", source=SOURCE, split=split)
+    return SourceError(f"{what}: {text} (SQLSTATE {code})", source=SOURCE, split=split)
 
 
 def connection_error(message: str) -> SourceError:
     """Return the error for a connection that did not come about."""
-    said = " ".join(message.split())
+    detail = " ".join(message.split())
     for each in _SAID:
-        if any(text in said for text in each.texts):
-            return each.kind(f"no connection: {said}; {each.remedy}", source=SOURCE)
-    return TransientSourceError(f"no connection: {said}; check option url, and the server", source=SOURCE)
+        if any(text in detail for text in each.texts):
+            return each.kind(f"no connection: {detail}; {each.remedy}", source=SOURCE)
+    return TransientSourceError(f"no connection: {detail}; check option url, and the server", source=SOURCE)

@@ -196,8 +196,8 @@ class InitialEnumerator(PlannedSplitEnumerator[TableSplits, int]):
         }
         if self._log is not None:
             return {**of_table, **self._log.gauges()}
-        kept = None if view is None else view.kept_bytes
-        return of_table if kept is None else {**of_table, RETAINED_BYTES: kept}
+        retained_bytes = None if view is None else view.kept_bytes
+        return of_table if retained_bytes is None else {**of_table, RETAINED_BYTES: retained_bytes}
 
     def snapshot_state(self) -> JsonValue:
         return None if self._state is None else self._state.to_json()

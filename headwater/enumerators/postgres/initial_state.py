@@ -191,10 +191,10 @@ class InitialState:
             high: where it ends; None at the end of the table.
         """
         at = next(at for at, each in enumerate(self.tables) if not each.is_cut)
-        before = self.tables[at]
-        chunk = ChunkSplit(self.next_number, before.low, high, before.table)
-        after = replace(before, low=high, chunks=before.chunks + 1, is_cut=high is None)
-        tables = (*self.tables[:at], after, *self.tables[at + 1 :])
+        table = self.tables[at]
+        chunk = ChunkSplit(self.next_number, table.low, high, table.table)
+        advanced = replace(table, low=high, chunks=table.chunks + 1, is_cut=high is None)
+        tables = (*self.tables[:at], advanced, *self.tables[at + 1 :])
         return replace(self, tables=tables, next_number=self.next_number + 1), chunk
 
     def splits_left(self, chunk_rows: int) -> int:
@@ -245,15 +245,15 @@ def rules_with(
         chunks: of the batch.
         notes: the sight of each; None for one that the sink never read.
     """
-    found = dict(rules)
+    result = dict(rules)
     for path, chunk in sorted(chunks.items(), key=lambda item: item[1].number):
         note: Any = notes[path]
         sight, high = (None, 0) if note is None else (note["snapshot"], note["high"])
         table = chunk.table
         names = tuple(each.name for each in table.key)
-        before = found.get(table.oid, ChunkRules(names, types=tuple(each.type_oid for each in table.key)))
-        found[table.oid] = before.plus(chunk.low, sight, high)
-    return found
+        rule = result.get(table.oid, ChunkRules(names, types=tuple(each.type_oid for each in table.key)))
+        result[table.oid] = rule.plus(chunk.low, sight, high)
+    return result
 
 
 def rows_in(notes: Mapping[SplitPath, JsonValue]) -> int:

@@ -83,7 +83,7 @@ def published(
         SourceError: the changes of a table cannot be read. It names everything that is in the way, each with
             the SQL that mends it.
     """
-    found, findings = examined(connection, tables, settings)
+    parts, findings = examined(connection, tables, settings)
     if findings:
         names = ", ".join(table.full_name for table in tables)
         many = f"{len(findings)} things are in the way of a stream of table {names}"
@@ -94,7 +94,7 @@ def published(
             source=SOURCE,
             split=names,
         )
-    return found
+    return parts
 
 
 def examined(
@@ -106,13 +106,13 @@ def examined(
         findings = [*server_findings(connection), *log_findings(connection)]
         if row is None:
             findings += _missing_publication(connection, tables, settings)
-        found = []
+        parts = []
         for table in tables:
             in_publication, in_the_way = _published(connection, table, settings, row)
-            found.append(in_publication)
+            parts.append(in_publication)
             of_table = f"{table.full_name}: " if len(tables) > 1 else ""
             findings += [of_table + each for each in in_the_way]
-    return found, findings
+    return parts, findings
 
 
 def _missing_publication(

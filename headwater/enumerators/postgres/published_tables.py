@@ -60,10 +60,10 @@ class PublishedTables:
             SourceError: a table is not there or cannot be read; it names everything that is in the way.
         """
         tables = described(connection, self._names)
-        found = dict(zip(tables, published(connection, tables, self._stream), strict=True))
-        for table, in_publication in found.items():
+        parts = dict(zip(tables, published(connection, tables, self._stream), strict=True))
+        for table, in_publication in parts.items():
             self._check(table, in_publication)
-        return found
+        return parts
 
     def make_publication(self, connection: PostgresConnection, tables: Sequence[TableDescription]) -> None:
         """Make the publication if it is not there and the user allows it."""

@@ -119,13 +119,13 @@ class ReplicationStream:
         size = 0
         until_s = time.monotonic() + _GATHERING_S
         while size < most_bytes:
-            taken = self._take(messages, most_bytes - size)
-            size += taken
+            added_bytes = self._take(messages, most_bytes - size)
+            size += added_bytes
             if messages and self.coming is None:
                 self.coming = _begun(messages[0])
             if self.sent_lsn >= stop or woken.is_set():
                 break
-            if taken:
+            if added_bytes:
                 # Not at once: messages that come meanwhile are read in one go, and the server sends them so.
                 woken.wait(_PAUSE_S)
                 if self._is_readable(0.0):
@@ -207,9 +207,9 @@ class ReplicationStream:
     def _ended(self) -> SourceError:
         result = self._pgconn.get_result()
         sqlstate = result.error_field(ord("C")) if result is not None else None
-        said = result.error_message.decode(errors="replace") if result is not None else ""
-        said = said or self._pgconn.get_error_message() or "the server ended the conversation"
-        return server_error(sqlstate.decode() if sqlstate else None, said, self._what)
+        text = result.error_message.decode(errors="replace") if result is not None else ""
+        text = text or self._pgconn.get_error_message() or "the server ended the conversation"
+        return server_error(sqlstate.decode() if sqlstate else None, text, self._what)
 
 
 def _readable_bytes(descriptor: int) -> int:

@@ -179,8 +179,8 @@ class SlotQuestions:
             stream.close()
         if view.timeline != split.timeline:
             split, view = self.look(split, position)
-            found = self.peek(split, position, position, view.flush_lsn)
-            return replace(found, seen=found.seen or (split, view))
+            peek = self.peek(split, position, position, view.flush_lsn)
+            return replace(peek, seen=peek.seen or (split, view))
         return Found(until, first, self._clock.monotonic_ms() - began_ms)
 
     def close(self) -> None:

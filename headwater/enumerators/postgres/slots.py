@@ -70,14 +70,14 @@ def all_slots(connection: PostgresConnection) -> list[SlotUse]:
 
 
 def _slot_use(row: tuple[Any, ...]) -> SlotUse:
-    name, plugin, database, status, safe, kept, pid, role, application, host, since = row
+    name, plugin, database, status, safe, retained_bytes, pid, role, application, host, since = row
     return SlotUse(
         name=name,
         plugin=plugin,
         database=database,
         wal_status=status,
         safe_bytes=safe,
-        kept_bytes=None if status == "lost" else kept,
+        kept_bytes=None if status == "lost" else retained_bytes,
         active_pid=pid,
         reader="" if pid is None else _reader(pid, role, application, host),
         inactive_since=since,
@@ -86,14 +86,14 @@ def _slot_use(row: tuple[Any, ...]) -> SlotUse:
 
 def _reader(pid: int, role: str | None, application: str | None, host: str | None) -> str:
     """Say who a process of the server works for, as far as this role may see it."""
-    known = [f"pid {pid}"]
+    facts = [f"pid {pid}"]
     if role:
-        known.append(f"role {role}")
+        facts.append(f"role {role}")
     if application:
-        known.append(application)
+        facts.append(application)
     if host:
-        known.append(f"from {host}")
-    return ", ".join(known)
+        facts.append(f"from {host}")
+    return ", ".join(facts)
 
 
 def drop_slot(connection: PostgresConnection, name: str) -> None:

@@ -118,8 +118,8 @@ class TableDescription:
     def column(self, name: str) -> TableColumn | None:
         """Return a column by its exact name, else the only one that differs in case alone; else None."""
         exact = [each for each in self.columns if each.name == name]
-        found = exact or [each for each in self.columns if each.name.lower() == name.lower()]
-        return found[0] if len(found) == 1 else None
+        matches = exact or [each for each in self.columns if each.name.lower() == name.lower()]
+        return matches[0] if len(matches) == 1 else None
 
 
 def quoted(name: str) -> str:
@@ -138,10 +138,10 @@ def describe(connection: PostgresConnection, table: str) -> TableDescription:
         UnknownSplitError: there is no such table. The error names those that look alike.
         SourceError: the server refuses.
     """
-    found = _found(connection, _NAMED, table)
-    if found is None:
+    description = _found(connection, _NAMED, table)
+    if description is None:
         raise _unknown(connection, table)
-    return found
+    return description
 
 
 def describe_again(connection: PostgresConnection, oid: int) -> TableDescription | None:
@@ -174,11 +174,11 @@ def described(connection: PostgresConnection, tables: Sequence[str]) -> list[Tab
     Raises:
         OptionError: one is named twice.
     """
-    found = [describe(connection, name) for name in tables]
-    twice = [each.full_name for at, each in enumerate(found) if each in found[:at]]
+    descriptions = [describe(connection, name) for name in tables]
+    twice = [each.full_name for at, each in enumerate(descriptions) if each in descriptions[:at]]
     if twice:
         raise OptionError(f"names table {twice[0]} twice", option="tables")
-    return found
+    return descriptions
 
 
 def _column(row: tuple[Any, ...]) -> TableColumn:

@@ -32,8 +32,8 @@ def timeline_end(connection: PostgresConnection, now: int, timeline: int) -> int
     content: Any = result.get_value(0, 1) if result.ntuples else None
     if content is None:
         code = result.error_field(ord("C"))
-        said = result.error_message.decode(errors="replace")
-        raise server_error(code.decode() if code else None, said, f"the history of timeline {now}")
+        text = result.error_message.decode(errors="replace")
+        raise server_error(code.decode() if code else None, text, f"the history of timeline {now}")
     return end_in(content.decode(), timeline)
 
 

@@ -199,21 +199,21 @@ class ChangeRows:
                 int(rows[first]),
             )
 
-    def values(self, known: Mapping[str, pa.Array[Any]], rows: int) -> list[pa.Array[Any]]:
+    def values(self, arrays_by_name: Mapping[str, pa.Array[Any]], rows: int) -> list[pa.Array[Any]]:
         """Return the columns of the table, and the one of those that the query does not have.
 
         Args:
-            known: values by the names of their columns. A column without any is NULL.
+            arrays_by_name: values by the names of their columns. A column without any is NULL.
             rows: how many there are.
         """
         arrays = [
-            known[each.name] if each.name in known else pa.nulls(rows, each.arrow_type)
+            arrays_by_name[each.name] if each.name in arrays_by_name else pa.nulls(rows, each.arrow_type)
             for each in self.columns
         ]
         if self.rescues:
             # By their names: the order of places is that of a range, and a row is the same in each.
-            others = sorted(known.keys() - {each.name for each in self.columns})
-            arrays.append(json_objects({name: known[name] for name in others}, rows))
+            others = sorted(arrays_by_name.keys() - {each.name for each in self.columns})
+            arrays.append(json_objects({name: arrays_by_name[name] for name in others}, rows))
         return arrays
 
     def _values(self, changes: Changes, tuples: Tuples, table: str) -> list[pa.Array[Any]]:
@@ -278,8 +278,8 @@ def read_columns(count: int, op: str, start: int | None, sync: int) -> list[pa.A
         start: where the stream begins; None without one.
         sync: how often their table was read anew.
     """
-    known: dict[str, Any] = {OP: op, LSN: start, SEQ: _BEFORE_ALL, SYNC: sync, UNCHANGED: []}
-    scalars: list[Any] = [pa.scalar(known.get(name), kind) for name, kind in META.items()]
+    values: dict[str, Any] = {OP: op, LSN: start, SEQ: _BEFORE_ALL, SYNC: sync, UNCHANGED: []}
+    scalars: list[Any] = [pa.scalar(values.get(name), kind) for name, kind in META.items()]
     return [pa.repeat(each, count) for each in scalars]
 
 
@@ -299,13 +299,13 @@ def unchanged_names(lengths: npt.NDArray[np.int32], names: Sequence[str]) -> pa.
     return unchanged
 
 
-def _check_names(taken: Sequence[str]) -> None:
+def _check_names(names: Sequence[str]) -> None:
     """Refuse a table whose columns have the names of others.
 
     Raises:
         OptionError: it says which.
     """
-    twice = sorted({name for name in taken if [each.lower() for each in taken].count(name.lower()) > 1})
+    twice = sorted({name for name in names if [each.lower() for each in names].count(name.lower()) > 1})
     if any(name.lower() == RESCUED_COLUMN for name in twice):
         raise OptionError(
             f"=rescue adds a column {RESCUED_COLUMN}, and the table has one: rename that one, or set "

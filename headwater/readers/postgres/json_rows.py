@@ -98,7 +98,7 @@ class JsonRows:
         self._check(changes, forms)
         groups = []
         places = []
-        kept = np.ones(len(changes), np.bool_)
+        is_emitted = np.ones(len(changes), np.bool_)
         first_lsns = {each.oid: each.since for each in split.tables if each.since}
         for form in np.unique(changes.forms):
             rows = np.flatnonzero(changes.forms == form)
@@ -107,10 +107,10 @@ class JsonRows:
             rule = rules.get(forms[form].oid)
             if rule is not None:
                 mask = _ruled(rule, changes, rows, forms[form])
-                kept[rows] = True if mask is None else mask
+                is_emitted[rows] = True if mask is None else mask
             since = first_lsns.get(forms[form].oid, 0)
             if since:
-                kept[rows] &= changes.lsns[rows] >= since
+                is_emitted[rows] &= changes.lsns[rows] >= since
         order: Any = pa.array(np.argsort(np.concatenate(places)))
         bodies = [
             arrays[0] if len(groups) == 1 else pa.concat_arrays(arrays).take(order)
@@ -118,7 +118,7 @@ class JsonRows:
         ]
         meta = meta_columns(changes, split, OPS, bodies[0])
         batch = pa.RecordBatch.from_arrays([*meta, *bodies[1:]], schema=SCHEMA)
-        return batch if kept.all() else batch.filter(pa.array(kept))
+        return batch if is_emitted.all() else batch.filter(pa.array(is_emitted))
 
     def read(self, record: CopiedRows, start: int | None, sync: int) -> pa.RecordBatch:
         """Return rows of a table that were there.
@@ -130,11 +130,11 @@ class JsonRows:
         """
         rows = record.rows
         values = Tuples(rows.data, rows.starts[: rows.rows].T, rows.lengths[: rows.rows].T)
-        after = _objects(values, [each.name for each in record.columns], np.zeros(rows.rows, np.bool_))
+        new = _objects(values, [each.name for each in record.columns], np.zeros(rows.rows, np.bool_))
         table: pa.Array[Any] = pa.repeat(pa.scalar(record.table), rows.rows)
-        before = pa.nulls(rows.rows, pa.string())
+        old = pa.nulls(rows.rows, pa.string())
         meta = read_columns(rows.rows, READ, start, sync)
-        return pa.RecordBatch.from_arrays([*meta, table, before, after], schema=SCHEMA)
+        return pa.RecordBatch.from_arrays([*meta, table, old, new], schema=SCHEMA)
 
     def _check(self, changes: Changes, forms: Sequence[Relation]) -> None:
         if self.on_truncate is Reaction.FAIL:
@@ -167,9 +167,9 @@ def _of_one_form(changes: Changes, rows: npt.NDArray[np.int64], form: Relation) 
     after = _objects(new, names, has_none)
     assert changes.old is not None, "it was asked for"
     is_full = form.replica_identity == "f"
-    known = [at for at, column in enumerate(form.columns) if is_full or column.is_identity]
-    old = _chosen(changes.old, rows, known)
-    before = _objects(old, [names[at] for at in known], changes.has_old[rows] == 0)
+    sent = [at for at, column in enumerate(form.columns) if is_full or column.is_identity]
+    old = _chosen(changes.old, rows, sent)
+    before = _objects(old, [names[at] for at in sent], changes.has_old[rows] == 0)
     marked = np.where(has_none, L.NULL, new.lengths)
     table: pa.Array[Any] = pa.repeat(pa.scalar(form.full_name), len(rows))
     return unchanged_names(marked, names), table, before, after

@@ -59,9 +59,9 @@ class MergeRule(ChangeRule):
         for row in np.flatnonzero(is_truncate):
             mask[row] = self.keeps_truncate(int(xids[row]))
         rows = np.flatnonzero(~is_truncate)
-        kept = self.kept(xids[rows], lambda: keys(rows))
-        if kept is not None:
-            mask[rows] = kept
+        is_emitted = self.kept(xids[rows], lambda: keys(rows))
+        if is_emitted is not None:
+            mask[rows] = is_emitted
         return mask
 
     def kept(
@@ -79,11 +79,11 @@ class MergeRule(ChangeRule):
         # The changes of one chunk together: each sight is asked once.
         order = np.argsort(chunks, kind="stable")
         begins = np.flatnonzero(np.diff(chunks[order], prepend=-1))
-        kept = np.empty(len(xids), np.bool_)
+        is_emitted = np.empty(len(xids), np.bool_)
         for begin, end in zip(begins, [*begins[1:], len(order)], strict=True):
             rows = order[begin:end]
-            kept[rows] = emitted(self._sights[chunks[rows[0]]], xids[rows])
-        return kept
+            is_emitted[rows] = emitted(self._sights[chunks[rows[0]]], xids[rows])
+        return is_emitted
 
     def keeps_truncate(self, xid: int) -> bool:
         """Return whether a TRUNCATE of the whole table is emitted.
@@ -154,9 +154,10 @@ def emitted(sight: Sight, changes: Int64Array) -> npt.NDArray[np.bool_]:
     answers: npt.NDArray[np.bool_] = changes >= sight.begin
     unsure = np.flatnonzero(answers & (changes < sight.end))
     if unsure.size:
-        asked, places = np.unique(changes[unsure], return_inverse=True)
-        told = np.fromiter((sight.saw(int(each)).is_emitted for each in asked), np.bool_, len(asked))
-        answers[unsure] = told[places]
+        distinct, places = np.unique(changes[unsure], return_inverse=True)
+        sees = (sight.saw(int(each)).is_emitted for each in distinct)
+        is_emitted = np.fromiter(sees, np.bool_, len(distinct))
+        answers[unsure] = is_emitted[places]
     return answers
 
 

@@ -187,11 +187,11 @@ class ChangeFramer:
             return True
         if not self._keeps_others or relation.oid not in self._tables or self._columns.keys() >= set(names):
             return False
-        known = list(self._columns)
-        if len({*known, *names}) > self._most_width:
+        columns = list(self._columns)
+        if len({*columns, *names}) > self._most_width:
             # So many have come and gone in this range: their places are free again.
-            known = known[: self._asked]
-        self._columns = {name: at for at, name in enumerate(dict.fromkeys([*known, *names]))}
+            columns = columns[: self._asked]
+        self._columns = {name: at for at, name in enumerate(dict.fromkeys([*columns, *names]))}
         self._width = len(self._columns)
         return True
 
@@ -259,8 +259,8 @@ class ChangeFramer:
         self._check(relation)
         at, key = self._tables[relation.oid]
         columns = relation.columns
-        wanted = self._columns
-        places = [i if wanted is None else wanted.get(each.name, -1) for i, each in enumerate(columns)]
+        own = self._columns
+        places = [i if own is None else own.get(each.name, -1) for i, each in enumerate(columns)]
         # Of a full identity all columns are a part: then a row goes by the key of the table.
         is_full = relation.replica_identity == "f"
         keys = np.zeros(self._most_width, np.int64)

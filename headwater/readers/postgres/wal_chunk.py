@@ -59,16 +59,16 @@ class WalChunk:
         And how many of those changes are still to come. For a stream that was broken off inside of a
         transaction and begins again with it.
         """
-        kept = []
+        indices = []
         for at in range(len(self.ends)):
             kind = self.message(at)[:1]
             if not changes or kind == _RELATION:
-                kept.append(at)
+                indices.append(at)
             elif kind in _CHANGES:
                 changes -= 1
         begins = np.concatenate([np.zeros(1, np.int64), self.ends[:-1]])
         data = self.data.tobytes()
-        return WalChunk.of([data[begins[at] : self.ends[at]] for at in kept], self.newest_xid), changes
+        return WalChunk.of([data[begins[at] : self.ends[at]] for at in indices], self.newest_xid), changes
 
 
 _CHANGES: Final = (b"I", b"U", b"D", b"T")

@@ -85,8 +85,8 @@ class WalReceiver(StagedLog):
             split = replace(split, log=f"postgres-wal/{split.slot}-{secrets.token_hex(8)}")
         segments = SegmentLog(self._store, split.log, secrets.token_hex(8))
         first = segments.take_over()
-        found = WalSegments(self._store, split)
-        last = found.last_before(first)
+        earlier = WalSegments(self._store, split)
+        last = earlier.last_before(first)
         self._writing = WalLogWriter(segments, split, position, last)
         self._end = self._writing.end
         self._thread = threading.Thread(target=self._run, name="headwater-wal-receiver", daemon=True)
@@ -120,18 +120,18 @@ class WalReceiver(StagedLog):
 
     def first(self, position: int) -> Commit | None:
         until = self.end().until
-        found = self._found()
-        number = found.number_at(position)
+        segments = self._found()
+        number = segments.number_at(position)
         if number is None:
             return None
-        for each in found.numbers():
-            segment = found.get(each) if each >= number else None
+        for each in segments.numbers():
+            segment = segments.get(each) if each >= number else None
             if segment is None:
                 continue
             begun = begins(segment.chunk)
-            wanted = np.flatnonzero((begun.lsns >= position) & (begun.lsns < until))
-            if len(wanted):
-                return begun.commit(int(wanted[0]))
+            indices = np.flatnonzero((begun.lsns >= position) & (begun.lsns < until))
+            if len(indices):
+                return begun.commit(int(indices[0]))
         return None
 
     def release(self, position: int) -> None:
@@ -292,8 +292,8 @@ class WalLogWriter:
             self.newest = begun.commit(-1)
         until = self.progress.lsn
         # What began in earlier segments counts too: where it has ended here, it is before the new end.
-        known = np.append(begun.lsns, [self.end.last, start if is_inside else -1])
-        self._put(start, until, int(known[known < until].max(initial=-1)), chunk, is_inside=is_inside)
+        lsns = np.append(begun.lsns, [self.end.last, start if is_inside else -1])
+        self._put(start, until, int(lsns[lsns < until].max(initial=-1)), chunk, is_inside=is_inside)
         self._forms |= forms_in(chunk)
 
     def mark(self, lsn: int) -> None:

@@ -103,8 +103,8 @@ class WalSegment:
         content: ByteArray = np.zeros(0, np.uint8)
         if count and data is not None:
             content = np.frombuffer(memoryview(data), np.uint8)
-        known: list[Any] = forms.column(0).to_pylist()
-        return WalSegment(head, known, WalChunk(content, ends, head.newest_xid))
+        relations: list[Any] = forms.column(0).to_pylist()
+        return WalSegment(head, relations, WalChunk(content, ends, head.newest_xid))
 
 
 @dataclass(frozen=True, slots=True)

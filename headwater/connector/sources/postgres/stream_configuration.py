@@ -124,10 +124,10 @@ def _chunk_settings(parsed: ParsedOptions, stream: StreamSettings) -> ChunkSetti
         OptionError: the query begins with the rows that are there, and has none.
         StateLocationError: the location has no atomic put-if-absent.
     """
-    given = parsed.of(ChunkOptions)
-    if given.state_location is None:
+    chunks = parsed.of(ChunkOptions)
+    if chunks.state_location is None:
         if stream.transport is SlotTransport.STAGED:
-            raise given.refusal(
+            raise chunks.refusal(
                 "state_location",
                 "is required with transport=staged: a folder that driver and executors reach, where changes "
                 "are until their batch is committed",
@@ -137,14 +137,14 @@ def _chunk_settings(parsed: ParsedOptions, stream: StreamSettings) -> ChunkSetti
             ("onSlotLost=resync", stream.resyncs),
         ):
             if is_set:
-                raise given.refusal(
+                raise chunks.refusal(
                     "state_location",
                     f"is required with {option}: a folder that driver and executors reach, where rows of the "
                     "table are until their batch is committed",
                 )
         return None
-    store = open_state_store(given.state_location, given.state_storage_options)
-    return ChunkSettings(store, given.rows, _CHUNKS_PER_TASK * (given.tasks or _tasks(parsed)))
+    store = open_state_store(chunks.state_location, chunks.state_storage_options)
+    return ChunkSettings(store, chunks.rows, _CHUNKS_PER_TASK * (chunks.tasks or _tasks(parsed)))
 
 
 def _tasks(parsed: ParsedOptions) -> int:

@@ -115,15 +115,15 @@ class PostgresStreamSource(PlannedSource[Any, WalSplit, int]):
         if self._may_change:
             # Columns that came since then are left out or rescued: that is what the user wants.
             chosen = [each for each in chosen if each.name in self.planned.names]
-        wanted = self._rows(chosen).schema
-        fitting = self.planned.equals(wanted)
+        schema = self._rows(chosen).schema
+        fitting = self.planned.equals(schema)
         if self._may_change:
             # Some may be lost since then: those that are planned have their order.
-            fitting = all(field in self.planned for field in wanted) and self.planned.equals(
+            fitting = all(field in self.planned for field in schema) and self.planned.equals(
                 self._rows(self._planned_columns()).schema
             )
         if not fitting:
-            differing = [field for field in wanted if field not in self.planned] or list(self.planned)
+            differing = [field for field in schema if field not in self.planned] or list(self.planned)
             raise OptionError(
                 f"table {table.full_name} is read with the columns {', '.join(map(str, differing))}, and the "
                 "query plans with others: load() it again, without .schema(...), and cast"

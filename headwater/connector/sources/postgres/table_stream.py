@@ -191,12 +191,12 @@ class PostgresTableStream(PostgresStreamSource):
         """Return how the rows of a chunk are read: the columns that the query knows, then those to rescue."""
         from headwater.readers.postgres.types import column_of
 
-        known = self._known_columns(table)
+        columns = self._known_columns(table)
         if not self._rescues:
-            return known
+            return columns
         names = set(published_columns(connection, table, self.stream) or ())
-        others = names - {each.name for each in known}
-        return [*known, *(column_of(each, as_text=True) for each in table.columns if each.name in others)]
+        others = names - {each.name for each in columns}
+        return [*columns, *(column_of(each, as_text=True) for each in table.columns if each.name in others)]
 
     def _known_columns(self, table: TableDescription) -> list[PostgresColumn]:
         """Return how the columns of the planned schema are read from the table itself.
@@ -217,11 +217,11 @@ class PostgresTableStream(PostgresStreamSource):
                 raise OptionError(
                     f"the query plans with column {name!r}, which {table.full_name} has lost: start it again"
                 )
-            found = column_of(there[name], as_text=name in as_text)
-            if not found.arrow_type.equals(planned.arrow_type):
+            column = column_of(there[name], as_text=name in as_text)
+            if not column.arrow_type.equals(planned.arrow_type):
                 raise OptionError(
                     f"the query plans with column {name!r} as {planned.arrow_type}; in {table.full_name} it "
-                    f"is {found.type_name} now, which is read as {found.arrow_type}: start it again"
+                    f"is {column.type_name} now, which is read as {column.arrow_type}: start it again"
                 )
-            columns.append(found)
+            columns.append(column)
         return columns
