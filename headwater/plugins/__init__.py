@@ -3,7 +3,7 @@
 They import nothing of headwater but ``headwater`` itself and its public modules, so each is an example, too.
 
 * `kinesis`: Amazon Kinesis: shards as splits, sequence numbers as positions;
-* `kinesis_records`: what is packed into its records;
+* `kinesis_records`: records that are packed into one of its records;
 * `kinesis_server`: its client;
 * `nats`: NATS JetStream: streams as splits, sequences as positions;
 * `nats_client`: nats-py's client, which takes many messages at once;

@@ -4,8 +4,8 @@ The end of a shard is known by reading only: barrier mode, and nothing is staged
 the same sequence numbers. When a shard is split or merged it ends, and its children begin where it ended.
 They wait for it (`headwater.OrdersSplits`), so the records of a key come in their order.
 
-A position is the type of an iterator, what it begins at, and the time up to which the shard was read by then.
-By that time, and how long the stream keeps records, it is known what retention may have taken unread.
+A position is the type of an iterator, its place in the shard, and the time up to which the shard is read.
+That time and the retention of the stream tell whether records may have been dropped unread.
 """
 
 from __future__ import annotations
@@ -115,12 +115,12 @@ class Kinesis(hw.SimpleSource, hw.OrdersSplits, hw.Retires):
         self._server: KinesisServer | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what belongs to one process."""
+        """Leave out the client and its iterators: both belong to one process."""
         return {**vars(self), "_server": None, "_iterators": {}}
 
     @property
     def reads(self) -> str:
-        """What is read, for people."""
+        """The names of the streams, for messages."""
         return ", ".join(self.options["streams"])
 
     def discover(self) -> list[hw.NamedSplit]:
@@ -258,13 +258,13 @@ class Kinesis(hw.SimpleSource, hw.OrdersSplits, hw.Retires):
             return
         self._lose(split, position, "the stream has dropped records that may not have been read")
 
-    def _lose(self, split: hw.NamedSplit, position: Any, what: str) -> None:
+    def _lose(self, split: hw.NamedSplit, position: Any, reason: str) -> None:
         if self.options["failOnDataLoss"]:
-            self._fail(split, position, f"{what}. Set failOnDataLoss=false to go on with what is there")
+            self._fail(split, position, f"{reason}. Set failOnDataLoss=false to go on with what is there")
         hw.count("lostRanges", 1)
 
-    def _fail(self, split: hw.NamedSplit, position: Any, what: str) -> None:
-        raise hw.errors.DataLossError(what, source=self.name, split=split.name, position=position)
+    def _fail(self, split: hw.NamedSplit, position: Any, reason: str) -> None:
+        raise hw.errors.DataLossError(reason, source=self.name, split=split.name, position=position)
 
     def _rows(self, stream: str, shard: str, keys: Any, records: list[dict[str, Any]]) -> pa.RecordBatch:
         rows = [row for each in records for row in user_records(each, keys)]
@@ -294,6 +294,6 @@ def _after(record: Mapping[str, Any]) -> list[Any]:
 
 
 def _order(position: Any) -> tuple[int, int]:
-    """Return what positions are compared by: those where the user began lie before all sequence numbers."""
+    """Return a key to compare positions: those where the user began lie before all sequence numbers."""
     kind, value, read_ms = position
     return (int(value) if kind == "AFTER_SEQUENCE_NUMBER" else -1), read_ms

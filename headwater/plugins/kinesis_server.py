@@ -170,7 +170,7 @@ _PASSING: Final[Mapping[str, type[hw.TransientSourceError]]] = {
     "ServiceUnavailable": hw.TransientSourceError,
     "ThrottlingException": BusyError,
 }
-"""What passes."""
+"""Codes of errors that may pass."""
 
 
 def _as_ours(error: Any, stream: str) -> Exception:
@@ -194,7 +194,7 @@ def _as_ours(error: Any, stream: str) -> Exception:
 
 @functools.cache
 def _loader() -> Any:
-    """Return what reads boto3's descriptions of services, 40 ms of work: once a process."""
+    """Return the reader of boto3's descriptions of services. It takes 40 ms, once a process."""
     from botocore.loaders import create_loader
 
     return create_loader()
@@ -219,7 +219,7 @@ def _client(settings: KinesisSettings) -> Any:
         if written is not None
     }
     login = {"aws_access_key_id": settings.key_id} if settings.key_id is not None else {}
-    # Without its retries: what fails passes to those of headwater.
+    # Without its retries: headwater has its own.
     config = Config(
         connect_timeout=_TIMEOUT_S,
         read_timeout=_TIMEOUT_S,

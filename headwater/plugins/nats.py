@@ -83,7 +83,7 @@ class Nats(hw.SimpleSource, hw.Heads, hw.Forgets, hw.FindsTimestamps, hw.Estimat
 
     @property
     def reads(self) -> str:
-        """What is read, for people."""
+        """The streams and subjects, for messages."""
         return ", ".join((*(self.options["streams"] or ()), *self._subjects))
 
     def discover(self) -> list[hw.NamedSplit]:

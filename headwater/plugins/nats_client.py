@@ -1,8 +1,8 @@
 """nats-py's client for `headwater.plugins.nats`, which keeps messages of consumers as they are on the wire.
 
-nats-py makes a message object, and a turn of its event loop, for each message, and its parser moves what is
-behind a message to the front. Here all whole messages of a piece of the wire are taken by one expression, as
-bytes. What is anything else, or long, is nats-py's.
+nats-py makes a message object, and a turn of its event loop, for each message, and its parser copies the rest
+of the buffer after each. Here one expression takes all whole messages of a buffer, as bytes. Long messages
+and all other commands are left to nats-py.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def client_class() -> Any:
 
 @functools.cache
 def parser_class() -> Any:
-    """Return the class of its parser, which gives the client's `take` what is at hand."""
+    """Return the class of its parser, which gives all whole messages to the client's `take`."""
     from nats.protocol.parser import AWAITING_CONTROL_LINE, Parser
 
     class PageParser(Parser):

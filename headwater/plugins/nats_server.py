@@ -68,12 +68,12 @@ class NatsSettings(hw.options.Spec):
 
     @property
     def api(self) -> str:
-        """What subjects of JetStream's API begin with."""
+        """The prefix of the subjects of JetStream's API."""
         return f"$JS.{self.domain}.API." if self.domain else "$JS.API."
 
 
 class NatsServer:
-    """A connection, and the event loop that nats-py needs. It turns only while something is waited for."""
+    """A connection, and the event loop that nats-py needs. The loop runs only while a call waits."""
 
     def __init__(self, settings: NatsSettings, tls: hw.options.TlsSettings) -> None:
         self.loop = asyncio.Runner()
@@ -103,7 +103,7 @@ class NatsServer:
             self._client.connect(
                 list(settings.servers),
                 name="headwater",
-                allow_reconnect=False,  # what is asked for anew must be asked for from the last position
+                allow_reconnect=False,  # a new connection has to begin at the last position
                 connect_timeout=_CONNECT_S,
                 max_reconnect_attempts=1,
                 reconnect_time_wait=0,
@@ -124,17 +124,17 @@ class NatsServer:
     def _run(self, call: Coroutine[Any, Any, T]) -> T:
         return self.loop.run(call)
 
-    def ask(self, what: str, request: Mapping[str, Any] | None = None, allow: int = 0) -> Any:
+    def ask(self, call: str, request: Mapping[str, Any] | None = None, allow: int = 0) -> Any:
         """Return an answer of JetStream's API; None for the error that is allowed."""
         payload = b"" if request is None else json.dumps(request).encode()
-        answer = json.loads(self._run(self._client.request(self._settings.api + what, payload, _ASK_S)).data)
+        answer = json.loads(self._run(self._client.request(self._settings.api + call, payload, _ASK_S)).data)
         error = answer.get("error")
         if error is None:
             return answer
         if error.get("err_code") == allow:
             return None
         kind = hw.TransientSourceError if error["code"] in _PASSING else hw.errors.SourceError
-        raise kind(f"{what}: {error['description']} ({error.get('err_code', error['code'])})", source="nats")
+        raise kind(f"{call}: {error['description']} ({error.get('err_code', error['code'])})", source="nats")
 
     def streams(self, subjects: tuple[str, ...]) -> Iterator[dict[str, Any]]:
         """Yield all streams that have one of these subjects, or all there are, with their states."""
@@ -153,7 +153,7 @@ class NatsServer:
                     break
 
     def state(self, stream: str, info: Any) -> dict[str, Any] | None:
-        """Return what there is of a stream; None if it is gone, or another one has its name now."""
+        """Return the state of a stream; None if it is gone, or another one has its name now."""
         answer = self.ask(f"STREAM.INFO.{stream}", allow=NO_STREAM)
         if answer is None or answer["created"] != info["created"]:
             return None
@@ -162,7 +162,7 @@ class NatsServer:
 
     @contextmanager
     def consumer(self, stream: str, config: Mapping[str, Any]) -> Iterator[dict[str, Any] | None]:
-        """Make a consumer for a while; yield what the servers say of it. None: there is no such stream."""
+        """Make a consumer for a while, and yield its description. None: there is no such stream."""
         more = {"ack_policy": "none", "mem_storage": True, "num_replicas": 1}
         whole = {**config, **more, "inactive_threshold": _CONSUMER_LIFE_NS}
         made = self.ask(f"CONSUMER.CREATE.{stream}", {"stream_name": stream, "config": whole}, NO_STREAM)

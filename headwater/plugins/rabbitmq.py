@@ -1,14 +1,14 @@
 """RabbitMQ streams and super streams: streams as splits, offsets as positions.
 
-A super stream is a list of streams, its partitions, which may grow. Offsets come in chunks: a read begins
-with the chunk that its first offset is in, and what lies before it is left out. Brokers note things of their
-own in streams, too, which take offsets: a range of them is read to an offset, never to a count.
+A super stream is a list of streams, its partitions, which may grow. Messages come in chunks: a read begins
+with the chunk of its first offset, and skips the messages before that. Notes of the brokers take offsets,
+too: so a range is read to an offset, never to a count.
 
-The end of a stream is the end of its last chunk. Since 3.11 brokers tell where that one begins; older ones
-send the last one there is. Both are asked for where the leader of the stream is, and read there.
+The end of a stream is the end of its last chunk. Since 3.11 brokers tell where that chunk begins; older ones
+have to send it. Streams are asked for and read at their leaders.
 
-It has more modules than other plugins: no Python client leaves chunks as they are on the wire, and a message
-costs one of those more than all the rest.
+It has more modules than other plugins: Python clients make an object of each message, which costs more than
+everything else. So the protocol is here.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from headwater.plugins.rabbitmq_server import RabbitConnection, connected
 from headwater.plugins.rabbitmq_settings import RabbitSettings, Server
 
 _NAMES: Final = 1_000
-"""So many streams are asked for at once."""
+"""Streams in one request."""
 _PAGE_ROWS: Final = 10_000
 _PAGE_BYTES: Final = 4 << 20
 _CREDIT: Final = 16
-"""So many chunks are on their way while Spark takes one."""
+"""Chunks on their way while Spark takes one."""
 _PAIRS: Final = pa.list_(pa.struct((("key", pa.string()), ("value", pa.binary()))))
 _SCHEMA: Final = pa.schema(
     (
@@ -86,7 +86,7 @@ class RabbitMQ(hw.SimpleSource, hw.Heads, hw.Forgets, hw.FindsTimestamps, hw.Est
         self._has_headers = options["includeHeaders"]
         if self._has_headers and options["messageFormat"] == "raw":
             raise hw.errors.OptionError("requires messageFormat=amqp", option="includeHeaders")
-        # Where a query is made, it is said what is missing.
+        # A missing library is an error here, before a query starts.
         importlib.import_module("headwater.plugins.rabbitmq_payloads")
         self.schema = _SCHEMA
         for name in ("properties", "annotations", "headers") if self._has_headers else ():
@@ -97,7 +97,7 @@ class RabbitMQ(hw.SimpleSource, hw.Heads, hw.Forgets, hw.FindsTimestamps, hw.Est
 
     @property
     def reads(self) -> str:
-        """What is read, for people."""
+        """The names of the streams, for messages."""
         return ", ".join(self.options["streams"])
 
     def discover(self) -> list[hw.NamedSplit]:
@@ -131,14 +131,14 @@ class RabbitMQ(hw.SimpleSource, hw.Heads, hw.Forgets, hw.FindsTimestamps, hw.Est
                     source=self.name,
                 )
             if leaders[name] is None and not partitions:
-                # So it is for a moment when a broker has started.
+                # This happens for a moment after a broker has started.
                 raise hw.TransientSourceError(
                     f"super stream {name!r} has no partitions now", source=self.name
                 )
             streams += partitions or [name]
         more = [each for each in dict.fromkeys(streams) if each not in leaders]
         leaders |= _leaders(server, more)
-        # A partition that is just being deleted is bound a little longer than it is there.
+        # A partition that is being deleted is listed a little longer than it exists.
         return {each: leader for each in dict.fromkeys(streams) if (leader := leaders[each]) is not None}
 
     def head(self, split: hw.NamedSplit) -> int:
@@ -169,10 +169,10 @@ class RabbitMQ(hw.SimpleSource, hw.Heads, hw.Forgets, hw.FindsTimestamps, hw.Est
                 return
             _, end = self._ends.now(server, split.name)
             if end < stop:
-                # Its leader is a new one that does not know yet what was written, or it was created anew.
+                # The leader is new and does not know all messages yet, or the stream was created anew.
                 raise hw.TransientSourceError(
                     f"the stream ends at offset {end}, before {stop}, which was its end: it was deleted "
-                    "and created anew, or has lost what its brokers had said was written",
+                    "and created anew, or has lost messages that its brokers had confirmed",
                     source=self.name,
                     split=split.name,
                     position=position,
@@ -202,10 +202,7 @@ class RabbitMQ(hw.SimpleSource, hw.Heads, hw.Forgets, hw.FindsTimestamps, hw.Est
                 return
 
     def _is_cut(self, stream: str, first: int) -> bool:
-        """Whether a stream begins now at a chunk that does not go on where the one before it ended.
-
-        Otherwise there are notes of the broker between the two.
-        """
+        """Whether retention took the messages before a chunk; otherwise the gap is notes of the broker."""
         with self._at_leader(stream) as server:
             return server is None or self._ends.now(server, stream)[0] >= first
 

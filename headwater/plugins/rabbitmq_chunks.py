@@ -41,7 +41,7 @@ def bound_of(chunk: memoryview) -> ChunkBounds:
 
 
 def message_bytes(chunk: memoryview) -> int:
-    """Return the mean of a chunk's messages, as large as they are when they are decompressed."""
+    """Return the mean size of a chunk's messages, decompressed."""
     _, _, entries, records, _, _, _, _, size, _, _ = _HEADER.unpack_from(chunk)
     total: int = size
     at = _HEADER.size
@@ -58,7 +58,7 @@ def message_bytes(chunk: memoryview) -> int:
 
 
 class Chunks:
-    """Some consecutive chunks, which become messages together. Small ones cost little then.
+    """Consecutive chunks, which become messages together: small ones cost little that way.
 
     Attributes:
         byte_count: of all their messages.
@@ -79,10 +79,10 @@ class Chunks:
         return len(self.starts)
 
     def add(self, chunk: memoryview, first: int, end: int) -> None:
-        """Add those messages of a chunk whose offsets are from one to before another.
+        """Add the messages of a chunk from offset `first` to before `end`.
 
         Raises:
-            ValueError: it is damaged, or packed in a way that is not known.
+            ValueError: the chunk is damaged, or compressed in an unknown way.
         """
         version, _, entries, records, time_ms, _, offset, checksum, size, _, _ = _HEADER.unpack_from(chunk)
         data = bytes(chunk[_HEADER.size : _HEADER.size + size])
@@ -158,7 +158,7 @@ def _inflated(codec: int, packed: bytes, size: int) -> bytes:
 
 
 def _unsnapped(packed: bytes, size: int) -> bytes:
-    """Return what is in Snappy's framing format: blocks, compressed or not, and others to be skipped."""
+    """Decompress Snappy's framing format: blocks that are compressed or not, and others to be skipped."""
     blocks = []
     at = 0
     while at < len(packed):

@@ -1,4 +1,4 @@
-"""Where streams of `headwater.plugins.rabbitmq` begin and end, as far as a process has looked."""
+"""The beginnings and ends of streams of `headwater.plugins.rabbitmq`, as a process saw them last."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from headwater.plugins.rabbitmq_server import RabbitConnection
 
 _SOURCE: Final = "rabbitmq"
 _LOOK_S: Final = 10
-"""So seldom it is looked whether a stream was created anew, and, where only sending it tells, which its first
-chunk is: what is gone, a task finds out by itself."""
+"""The time after which a stream is looked at again without a new chunk: it may have been created anew.
+From older brokers its first chunk is read then, too; tasks find losses by themselves."""
 
 _MOST_STALE: Final = 100
-"""So many of these are looked at in one look: a chunk costs a broker 2 ms."""
+"""The most of these in one look: a chunk costs a broker 2 ms."""
 
 
 class StreamEnds:
@@ -66,9 +66,9 @@ class StreamEnds:
                 )
 
     def _checked(self, stream: str, last: ChunkBounds) -> ChunkBounds:
-        """Return the last chunk; one that was there before is not the last one.
+        """Return the last chunk, unless an earlier look saw a later one: then the leader is behind.
 
-        A stream that was created anew has younger ones: that is a loss, which positions tell.
+        A stream that was created anew has younger chunks: that is a loss, which positions show.
         """
         previous = self._lasts.get(stream)
         if previous is not None and last.end < previous.end and last.timestamp_ms <= previous.timestamp_ms:

@@ -35,7 +35,7 @@ NO_LEADER: Final = 0xFFFF
 
 
 class Frame:
-    """What is read of a frame, one thing after the other."""
+    """A frame that was received; each call reads its next value."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -86,11 +86,11 @@ def at_time(timestamp_ms: int) -> bytes:
 
 
 def subscription(slot: int, stream: str, offset: bytes, credit: int) -> bytes:
-    """Return what subscribes to a stream from an offset on, for so many chunks at first."""
+    """Return a request to subscribe to a stream from an offset on; `credit`: chunks to send at once."""
     return struct.pack(">B", slot) + text_of(stream) + offset + struct.pack(">HI", credit, 0)
 
 
-def refusal(code: int, what: str) -> Exception:
+def refusal(code: int, subject: str) -> Exception:
     """Return the error for a code of the protocol."""
     if code in _REFUSED_LOGIN:
         return hw.errors.AuthenticationError(
@@ -101,6 +101,6 @@ def refusal(code: int, what: str) -> Exception:
         return hw.errors.AuthorizationError("this user may not use the virtual host", source="rabbitmq")
     if code == _REFUSED_ACCESS:
         return hw.errors.AuthorizationError(
-            f"this user may not read {what}; docs/rabbitmq.md names the rights", source="rabbitmq"
+            f"this user may not read {subject}; docs/rabbitmq.md names the rights", source="rabbitmq"
         )
-    return hw.TransientSourceError(f"the broker refuses {what}: code {code}", source="rabbitmq")
+    return hw.TransientSourceError(f"the broker refuses {subject}: code {code}", source="rabbitmq")

@@ -1,6 +1,6 @@
-"""Payloads of messages of `headwater.plugins.rabbitmq`, and what they have beside them, as Arrow columns.
+"""Messages of `headwater.plugins.rabbitmq` as Arrow columns: payload, properties, annotations, headers.
 
-A message is AMQP 1.0: sections one behind the other, of which one, or several of a kind, are the payload.
+A message is AMQP 1.0: a sequence of sections. One of them, or several of one kind, are the payload.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _MOST_SECTIONS: Final = 7
 
 @dataclass(frozen=True, slots=True)
 class Messages:
-    """Messages, one behind the other in offsets.
+    """Messages in the order of their offsets.
 
     Attributes:
         data: the bytes that they lie in.
@@ -70,12 +70,11 @@ def whole(messages: Messages) -> pa.Array[Any]:
 def payloads(messages: Messages) -> pa.Array[Any]:
     """Return the payload of each message: null if it has none.
 
-    All messages are taken section by section together, for as long as these are of the usual forms; a
-    message with another one is read by itself.
+    All messages are read together, section by section. A message with an unusual section is read by itself.
     """
     count = len(messages.starts)
     data = np.frombuffer(messages.data, np.uint8)
-    # Forms are looked at before it is known that they lie in the message.
+    # Sections are read before their place is checked: it may be behind the last message.
     padded = np.concatenate((data, np.zeros(8, np.uint8)))
     at = messages.starts.copy()
     begins = np.zeros(count, np.int64)
@@ -101,7 +100,7 @@ def payloads(messages: Messages) -> pa.Array[Any]:
         end = begin + size
         is_plain = is_usual & (end <= messages.ends[rest])
         is_payload = is_plain & (code == _DATA) & ((form == _SHORT) | (form == _LONG))
-        # More behind it is another part of the payload, or a footer: seldom, and read by itself.
+        # Anything behind it is another part of the payload, or a footer: rare, and read by itself.
         is_done = is_payload & (end == messages.ends[rest])
         begins[rest[is_done]] = begin[is_done]
         ends[rest[is_done]] = end[is_done]
@@ -112,7 +111,7 @@ def payloads(messages: Messages) -> pa.Array[Any]:
 
 
 def _slices(messages: Messages, begins: Any, ends: Any) -> pa.Array[Any]:
-    """Return parts of messages as an array: what lies between them is left out by Arrow's `take`."""
+    """Return parts of messages as an array: Arrow's `take` skips the bytes between them."""
     alone = np.flatnonzero(ends < 0)
     begins[alone] = ends[alone] = messages.starts[alone]
     order = np.argsort(begins, kind="stable") if np.any(np.diff(begins) < 0) else None
@@ -146,7 +145,7 @@ def payload(message: bytes) -> bytes | None:
 
 
 def beside(messages: Messages, pairs: pa.DataType) -> list[pa.Array[Any]]:
-    """Return what messages have beside their payload: properties, annotations, headers; null if none."""
+    """Return properties, annotations and headers of messages; null where a message has none."""
     columns: dict[int, list[Any]] = {_PROPERTIES: [], _ANNOTATIONS: [], _HEADERS: []}
     for start, end in zip(messages.starts, messages.ends, strict=True):
         by_code = dict(sections(messages.data[start:end]))

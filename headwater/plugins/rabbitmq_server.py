@@ -1,7 +1,7 @@
 """A connection of `headwater.plugins.rabbitmq`, by RabbitMQ's stream protocol.
 
-The Python client of that protocol has no way to a chunk as it is on the wire: it makes an object of each
-message. What is needed here is small: to log in, to ask, and to take chunks.
+The Python client of that protocol makes an object of each message, and has no access to whole chunks. A
+reader needs little of the protocol: login, requests, and chunks.
 """
 
 from __future__ import annotations
@@ -44,18 +44,18 @@ from headwater.plugins.rabbitmq_settings import RabbitSettings, Server
 
 _TIMEOUT_S: Final = 30
 _LARGEST_BYTES: Final = 1 << 30
-"""Nothing that a broker sends is longer."""
+"""The most bytes of a frame."""
 _MOST_CONNECTIONS: Final = 100
-"""So often a balancer is asked for a broker."""
+"""Connections through a load balancer until one is with the right broker."""
 _IDS: Final = 256
-"""So many subscriptions has a connection. More requests are not under way at once: answers need room, too."""
+"""Subscriptions of a connection, and requests under way at once: their answers need room, too."""
 
 
 class RabbitConnection:
     """A connection to one broker, for one thread.
 
     Raises:
-        AuthenticationError, AuthorizationError: the broker refuses who connects, or what is asked for.
+        AuthenticationError, AuthorizationError: the broker refuses the user, or a request.
         TransientSourceError: a stream has no leader now, or the broker ends the connection.
     """
 
@@ -74,10 +74,10 @@ class RabbitConnection:
         try:
             self._socket = socket.create_connection((self.server.host, self.server.port), _TIMEOUT_S)
         except OSError as error:
-            what = f"{self.server.shown} cannot be reached: {error}"
-            raise hw.errors.NoConnectionError(what, source="rabbitmq") from error
+            message = f"{self.server.shown} cannot be reached: {error}"
+            raise hw.errors.NoConnectionError(message, source="rabbitmq") from error
         try:
-            # Without heartbeats, which nobody could send while Spark takes a page.
+            # No heartbeats: nobody could send them while Spark takes a page.
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if self.server.is_encrypted:
@@ -126,7 +126,7 @@ class RabbitConnection:
         return (int(major), int(minor)) >= (3, 11) if major.isdigit() and minor.isdigit() else False
 
     def is_at(self, broker: Server) -> bool:
-        """Whether it is with a broker: by the address that this one advertises."""
+        """Whether it is connected with a broker, by the address that brokers advertise."""
         address = self.properties.get("advertised_host"), self.properties.get("advertised_port")
         return address == (broker.host, str(broker.port))
 
@@ -178,8 +178,8 @@ class RabbitConnection:
     def chunks_at(self, places: Sequence[tuple[str, bytes]]) -> Iterator[memoryview | None]:
         """Yield one chunk of each of these streams, at an offset of the protocol; None where there is none.
 
-        A broker sends what there is before it looks at what it is asked next, so the answer to a second
-        request says that there is nothing.
+        A broker sends the chunk before it reads the next request. So once that one is answered without a
+        chunk, there is none.
         """
         for begin in range(0, len(places), _IDS):
             some = places[begin : begin + _IDS]
@@ -196,7 +196,7 @@ class RabbitConnection:
                 yield chunks[0] if chunks else None
 
     def chunks(self, stream: str, offset: bytes, credit: int) -> Iterator[memoryview]:
-        """Yield the chunks of a stream for as long as the connection lasts, so many on their way at once.
+        """Yield the chunks of a stream, endlessly; `credit` of them are on their way at once.
 
         Raises:
             TransientSourceError: the leader has moved, or the stream is gone.
@@ -222,7 +222,7 @@ class RabbitConnection:
     def _send(self, key: int, body: bytes) -> None:
         self._socket.sendall(struct.pack(">IHH", 4 + len(body), key, 1) + body)
 
-    def _answer(self, key: int, number: int, what: str, allow: int = 0) -> Any:
+    def _answer(self, key: int, number: int, subject: str, allow: int = 0) -> Any:
         while True:
             frame = self._frame()
             # Brokers answer some requests without the mark of an answer.
@@ -236,10 +236,10 @@ class RabbitConnection:
             return frame
         if code == allow:
             return None
-        raise refusal(code, what)
+        raise refusal(code, subject)
 
     def _note(self, frame: Frame) -> None:
-        """Take what comes without having been asked for."""
+        """Handle a frame that answers no request."""
         if frame.key == DELIVER:
             self._chunks.append((frame.take(">B"), frame.rest()))
         elif frame.key == METADATA_UPDATE:
@@ -272,7 +272,7 @@ class RabbitConnection:
 def connected(
     settings: RabbitSettings, tls: hw.options.TlsSettings, broker: Server | None = None
 ) -> Iterator[RabbitConnection]:
-    """Connect for a while: to any broker, or to the one that is wanted."""
+    """Connect for a while: to any broker, or to this one."""
     direct = (broker,) if broker is not None and not settings.behind_balancer else settings.servers
     for number in range(_MOST_CONNECTIONS):
         server = direct[number % len(direct)]

@@ -1,4 +1,4 @@
-"""Values of AMQP 1.0, as messages of `headwater.plugins.rabbitmq` have them in front of their payload."""
+"""Decodes values of AMQP 1.0, for `headwater.plugins.rabbitmq`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _TIMESTAMP: Final = 0x83
 _UUID: Final = 0x98
 _OTHERS: Final = {0x74: 4, 0x84: 8, 0x94: 16, _UUID: 16}
 _LAST_MS: Final = 60_000_000_000_000
-"""Of the times that Python has, as AMQP counts them, more or less; other ones stay numbers."""
+"""Times beyond this one, which Python does not have, stay numbers."""
 _EPOCH: Final = datetime.fromtimestamp(0, UTC)
 _SECTIONS: Final = {
     "amqp:header:list": 0x70,
@@ -79,7 +79,7 @@ def sections(message: bytes) -> Iterator[tuple[int, Any]]:
     try:
         while at < len(message):
             if message[at] != _DESCRIBED:
-                raise ValueError("a section that says not what it is")
+                raise ValueError("a section without a type")
             name, at = value_at(message, at + 1)
             code = _SECTIONS.get(name) if isinstance(name, str) else name
             if not isinstance(code, int):
@@ -170,7 +170,7 @@ def _array(data: bytes, at: int, count: int) -> list[Any]:
 
 
 def text(value: Any) -> str | None:
-    """Return a value as text: what is nested as JSON, bytes by UTF-8, times as ISO 8601 has them."""
+    """Return a value as text: nested ones as JSON, bytes by UTF-8, times in ISO 8601."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, bytes):

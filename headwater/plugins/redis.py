@@ -66,7 +66,7 @@ class Redis(hw.SimpleSource, hw.Heads, hw.Forgets, hw.ReadsAhead, hw.FindsTimest
 
     @property
     def reads(self) -> str:
-        """What is read, for people."""
+        """The keys and patterns, for messages."""
         return ", ".join(self.options["keys"])
 
     def discover(self) -> list[hw.NamedSplit]:
