@@ -10,9 +10,8 @@ others by the transition table of their dialect. `cells` makes values of columns
 * `csv_settings`: how CSV is written, and what its values mean: Spark's options, as the kernel needs them;
 * `grammar`: the grammar of a dialect: what each state of the machine does with a character;
 * `inference_layout`: the types that the kernel of inference finds: numbers that it and Python share;
-* `kernel_options`: the kernel's table of options;
+* `kernel_options`: the kernel's table of options, and the transition table of a dialect;
 * `layout`: the kernel's state and codes: numbers that the kernel and Python share;
 * `states`: the states of the machine that cuts records: what the grammar of a dialect says of one character;
-* `transitions`: the transition table of a dialect: how the kernel cuts records that are not ordinary;
 * `type_inference`: types of columns of text, found by the compiled kernel of inference.
 """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from headwater.tools.commands.projects.shared import Project
+from headwater.tools.commands.projects.shared import LINES_TEST, Project
 
 __all__ = ["BARRIER"]
 
@@ -59,45 +59,6 @@ def whole_lines(file: IO[bytes], stop: int | None) -> Iterator[bytes]:
         yield line
 '''
 
-_TEST: Final = '''\
-"""The source $name keeps its contracts."""
-
-import tempfile
-from collections.abc import Iterator, Mapping
-from pathlib import Path
-
-from headwater import testing
-from $module import $cls
-
-
-class Test$cls(testing.SourceTests):
-    source = $cls
-
-    def options(self) -> Mapping[str, str]:
-        folder = Path(tempfile.mkdtemp())
-        (folder / "one.log").write_text("".join(f"line {number}\\n" for number in range(9)))
-        (folder / "two.log").write_text("the only line\\n")
-        return {"folder": str(folder)}
-
-    def grow(self, options: Mapping[str, str]) -> None:
-        with Path(options["folder"], "one.log").open("a") as file:
-            file.write("one more line\\n")
-
-    def arrive_late(self, options: Mapping[str, str]) -> Iterator[None]:
-        """Add rows as late as the outside lets them arrive: yield where a query may look in between."""
-        with Path(options["folder"], "one.log").open("a") as file:
-            file.write("half a line")
-            file.flush()
-            yield
-            file.write(" and its end\\n")
-
-    def many_splits(self, count: int) -> Mapping[str, str]:
-        folder = Path(tempfile.mkdtemp())
-        for number in range(count):
-            (folder / f"{number:06}.log").write_text("a line\\n")
-        return {"folder": str(folder)}
-'''
-
 BARRIER: Final = Project(
     about="the lines of the logs in a folder, as they are written",
     mode="""\
@@ -106,5 +67,5 @@ It is in barrier mode: nobody says how far a split goes. A task reads on until a
 reach.""",
     options='    .option("folder", "/data")\n    .option("stateLocation", "/state")',
     source=_SOURCE,
-    test=_TEST,
+    test=LINES_TEST,
 )

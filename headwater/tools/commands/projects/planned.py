@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from headwater.tools.commands.projects.shared import Project
+from headwater.tools.commands.projects.shared import LINES_TEST, Project
 
 __all__ = ["PLANNED"]
 
@@ -50,49 +50,10 @@ class $cls(hw.SimpleSource, hw.Heads):
                 yield hw.Page(page, position)
 '''
 
-_TEST: Final = '''\
-"""The source $name keeps its contracts."""
-
-import tempfile
-from collections.abc import Iterator, Mapping
-from pathlib import Path
-
-from headwater import testing
-from $module import $cls
-
-
-class Test$cls(testing.SourceTests):
-    source = $cls
-
-    def options(self) -> Mapping[str, str]:
-        folder = Path(tempfile.mkdtemp())
-        (folder / "one.txt").write_text("".join(f"line {number}\\n" for number in range(9)))
-        (folder / "two.txt").write_text("the only line\\n")
-        return {"folder": str(folder)}
-
-    def grow(self, options: Mapping[str, str]) -> None:
-        with Path(options["folder"], "one.txt").open("a") as file:
-            file.write("one more line\\n")
-
-    def arrive_late(self, options: Mapping[str, str]) -> Iterator[None]:
-        """Add rows as late as the outside lets them arrive: yield where a query may look in between."""
-        with Path(options["folder"], "one.txt").open("a") as file:
-            file.write("half a line")
-            file.flush()
-            yield
-            file.write(" and its end\\n")
-
-    def many_splits(self, count: int) -> Mapping[str, str]:
-        folder = Path(tempfile.mkdtemp())
-        for number in range(count):
-            (folder / f"{number:06}.txt").write_text("a line\\n")
-        return {"folder": str(folder)}
-'''
-
 PLANNED: Final = Project(
     about="the lines of the text files in a folder",
     mode="It is in planned mode: `head` says how far a split goes, and a batch is fixed before it is read.",
     options='    .option("folder", "/data")',
     source=_SOURCE,
-    test=_TEST,
+    test=LINES_TEST.replace(".log", ".txt"),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["GITIGNORE", "PYPROJECT", "README", "Project"]
+__all__ = ["GITIGNORE", "LINES_TEST", "PYPROJECT", "README", "Project"]
 
 
 @dataclass(frozen=True)
@@ -81,3 +81,43 @@ build/
 dist/
 *.egg-info/
 """
+
+LINES_TEST: Final = '''\
+"""The source $name keeps its contracts."""
+
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from headwater import testing
+from $module import $cls
+
+
+class Test$cls(testing.SourceTests):
+    source = $cls
+
+    def options(self) -> Mapping[str, str]:
+        folder = Path(tempfile.mkdtemp())
+        (folder / "one.log").write_text("".join(f"line {number}\\n" for number in range(9)))
+        (folder / "two.log").write_text("the only line\\n")
+        return {"folder": str(folder)}
+
+    def grow(self, options: Mapping[str, str]) -> None:
+        with Path(options["folder"], "one.log").open("a") as file:
+            file.write("one more line\\n")
+
+    def arrive_late(self, options: Mapping[str, str]) -> Iterator[None]:
+        """Add rows as late as the outside lets them arrive: yield where a query may look in between."""
+        with Path(options["folder"], "one.log").open("a") as file:
+            file.write("half a line")
+            file.flush()
+            yield
+            file.write(" and its end\\n")
+
+    def many_splits(self, count: int) -> Mapping[str, str]:
+        folder = Path(tempfile.mkdtemp())
+        for number in range(count):
+            (folder / f"{number:06}.log").write_text("a line\\n")
+        return {"folder": str(folder)}
+'''
+"""The test of a source of lines in the files of a folder, which end with ``.log``."""

@@ -7,9 +7,8 @@ Nothing is committed, written or locked.
 * `kafka_ranges`: offsets of partitions from one batch to another, as far as their records are still there;
 * `kafka_reads`: reads of Kafka through both sources: as bytes and as typed rows;
 * `kafka_trial`: a query of Spark's Kafka source;
-* `query_options`: the options of the query, from the command line and a file;
 * `reading`: one thing that both sources read, and how long it takes them;
 * `report`: the words of a trial;
 * `row_comparison`: whether two frames have the same rows, in any order, and where they differ;
-* `try_query`: the command.
+* `try_query`: the command, and the options of the query, from the command line and a file.
 """

@@ -5,22 +5,25 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from headwater.core.errors import HeadwaterError
+from headwater.core.errors import HeadwaterError, OptionError
+from headwater.core.secrets import is_elsewhere, kept_secret
 from headwater.tools.commands.checkpoint_folder import FolderError, add_storage_options, open_folder
 from headwater.tools.commands.offset_forms import OffsetForm, form_of
 from headwater.tools.commands.peek import key_and_value, whole_number
 from headwater.tools.commands.spark_checkpoint import CheckpointError
 from headwater.tools.commands.trial.batches import MOST_OFFSETS, TriedQuery, chosen_source, last_batches
-from headwater.tools.commands.trial.query_options import query_options
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _BATCHES: Final = 10
+_PATHS: Final = frozenset({"path", "paths", "basepath", "sourcearchivedir", "badrecordspath"})
+"""Options that are paths themselves: ``file:/data`` is one."""
 
 
 def add_try(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -132,3 +135,46 @@ def _session(arguments: argparse.Namespace) -> Iterator[SparkSession]:
             yield spark
         finally:
             spark.stop()
+
+
+def query_options(file: str | None, pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return the options of a source, keys in lower case.
+
+    A value ``env:NAME`` is that of an environment variable, ``file:PATH`` the content of a file. Neither is
+    shown from then on, in errors or in the output.
+
+    Args:
+        file: with an option in each line, ``name=value``; lines that are empty or begin with ``#`` count for
+            nothing. None: there is none.
+        pairs: on the command line; they beat those of the file.
+
+    Raises:
+        OptionError: the file cannot be read, or a line of it is no option.
+        SourceError: a variable is not set, or a file of a secret cannot be read.
+    """
+    written = {**(_of_file(file) if file else {}), **{name.lower(): value for name, value in pairs}}
+    return {
+        name: kept_secret(value, f"option {name!r}") if _is_secret(name, value) else value
+        for name, value in written.items()
+    }
+
+
+def _is_secret(name: str, value: str) -> bool:
+    return name not in _PATHS and is_elsewhere(value)
+
+
+def _of_file(file: str) -> Mapping[str, str]:
+    try:
+        lines = Path(file).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise OptionError(f"{file} cannot be read: {error}", option="--options-file") from error
+    options = {}
+    for number, line in enumerate(lines, 1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        name, equals, value = line.partition("=")
+        if not equals or not name.strip():
+            # The line is not shown: it may be a secret without its name.
+            raise OptionError(f"{file}, line {number}, is not name=value", option="--options-file")
+        options[name.strip().lower()] = value.strip()
+    return options

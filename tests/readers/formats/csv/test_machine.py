@@ -8,8 +8,7 @@ import pytest
 
 from headwater.readers.formats.csv import layout as L
 from headwater.readers.formats.csv.csv_settings import CsvDialect
-from headwater.readers.formats.csv.kernel_options import KernelOptions
-from headwater.readers.formats.csv.transitions import transition_table
+from headwater.readers.formats.csv.kernel_options import KernelOptions, transition_table
 from headwater.readers.formats.format import FormatOptions
 from tests.readers.formats.csv.csv_values import TEXT, decode, stream, texts
 

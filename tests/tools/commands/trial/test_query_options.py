@@ -8,7 +8,7 @@ import pytest
 
 from headwater.core.errors import OptionError, SourceError
 from headwater.core.redaction import redacted
-from headwater.tools.commands.trial.query_options import query_options
+from headwater.tools.commands.trial.try_query import query_options
 
 
 def test_secrets_are_taken_from_where_they_are_and_never_shown(
