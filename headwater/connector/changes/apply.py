@@ -85,16 +85,16 @@ def apply_changes(df: DataFrame, *, into: str, key: Sequence[str]) -> None:
     # The batch is looked at before it is written: without a cache the source would be read each time.
     rows = rows.persist()
     try:
-        seen = _look(rows, keys)
-        _check(seen, keys, changes, into)
-        if not seen[_ROWS]:
+        facts = _look(rows, keys)
+        _check(facts, keys, changes, into)
+        if not facts[_ROWS]:
             return
-        target.check_generation(seen[_READ_AGAIN])
-        is_truncated = seen[_TRUNCATED] is not None
-        valid = rows.where(F.col(ORDER) > _literal(seen[_TRUNCATED], rows)) if is_truncated else rows
-        if whole := seen[_WHOLE]:
+        target.check_generation(facts[_READ_AGAIN])
+        is_truncated = facts[_TRUNCATED] is not None
+        valid = rows.where(F.col(ORDER) > _literal(facts[_TRUNCATED], rows)) if is_truncated else rows
+        if whole := facts[_WHOLE]:
             valid = valid.where(F.col(ORDER)[GENERATION] >= whole)
-        unsent = target.folded(seen[UNCHANGED])
+        unsent = target.folded(facts[UNCHANGED])
         _check_unsent(unsent, target.folded(list(changes.values)))
         partial = {
             name: unsent[folded] for folded, name in target.folded(list(columns)).items() if folded in unsent
@@ -115,7 +115,7 @@ def _look(rows: DataFrame, keys: Mapping[str, str]) -> Row:
     is_strange = ~F.coalesce(operation.isin(*OPERATIONS), F.lit(False))
     begins = operation.isin(READ, "c") & (F.size(unchanged) > 0)
     generation = order[GENERATION] if GENERATION in struct.names else F.lit(0)
-    seen = rows.agg(
+    facts = rows.agg(
         F.count(F.lit(1)).alias(_ROWS),
         F.max(F.when(operation == TRUNCATE, order)).alias(_TRUNCATED),
         F.array_distinct(F.flatten(F.collect_set(unchanged))).alias(UNCHANGED),
@@ -127,15 +127,15 @@ def _look(rows: DataFrame, keys: Mapping[str, str]) -> Row:
         F.max(F.when(operation != READ, generation)).alias(_WHOLE),
         *(F.count(F.when(is_row & F.col(column).isNull(), 1)).alias(column) for column in keys.values()),
     ).first()
-    assert seen is not None
-    return seen
+    assert facts is not None
+    return facts
 
 
-def _check(seen: Row, keys: Mapping[str, str], changes: AnyChanges, into: str) -> None:
+def _check(facts: Row, keys: Mapping[str, str], changes: AnyChanges, into: str) -> None:
     """Return if a batch can be applied.
 
     Args:
-        seen: of `_look`.
+        facts: of `_look`.
         keys: the key's columns, by the target's names.
         changes: the kind of the rows.
         into: the target, for the error.
@@ -144,25 +144,25 @@ def _check(seen: Row, keys: Mapping[str, str], changes: AnyChanges, into: str) -
         OptionError: a key is NULL.
         SourceError: as `apply_changes` says.
     """
-    if (strange := seen[_STRANGE]) is not None:
+    if (strange := facts[_STRANGE]) is not None:
         raise SourceError(f"hw.apply_changes into {into}: the operation of a change is {strange!r}: unknown")
-    if seen[_UNORDERED]:
+    if facts[_UNORDERED]:
         raise SourceError(
-            f"hw.apply_changes into {into}: the order of {seen[_UNORDERED]} changes is not known: NULL in "
+            f"hw.apply_changes into {into}: the order of {facts[_UNORDERED]} changes is not known: NULL in "
             f"{' or '.join(changes.order_names)}"
         )
     for name, column in keys.items():
-        if seen[column]:
+        if facts[column]:
             raise OptionError(
-                f"column {name!r} is NULL in {seen[column]} changes: a key identifies a row. A table without "
-                "such a key needs REPLICA IDENTITY FULL and cannot be a target: keep its change log",
+                f"column {name!r} is NULL in {facts[column]} changes: a key identifies a row. A table "
+                "without such a key needs REPLICA IDENTITY FULL and cannot be a target: keep its change log",
                 option="key",
             )
-    if seen[_READ_AGAIN] and changes.generation_reason:
+    if facts[_READ_AGAIN] and changes.generation_reason:
         raise SourceError(f"hw.apply_changes into {into}: {changes.generation_reason}")
-    if seen[_TRUNCATED] is not None and changes.truncate_reason:
+    if facts[_TRUNCATED] is not None and changes.truncate_reason:
         raise SourceError(f"hw.apply_changes into {into}: {changes.truncate_reason}")
-    if (incomplete := seen[_INCOMPLETE]) is not None:
+    if (incomplete := facts[_INCOMPLETE]) is not None:
         raise SourceError(
             f"hw.apply_changes into {into}: the change at {tuple(incomplete[ORDER])} gives a row a new key "
             f"and lacks the value of {', '.join(incomplete[UNCHANGED])}, which the database did not send: "
@@ -174,7 +174,7 @@ def _check_unsent(unsent: Mapping[str, str], columns: Mapping[str, str]) -> None
     """Return if each column without a value is one of the changes: else NULL could be taken for its value.
 
     Args:
-        unsent: the names in `_unchanged`, by what Spark compares of them.
+        unsent: the names in `_unchanged`, by the form in which Spark compares them.
         columns: the columns of the changes, in the same way.
 
     Raises:

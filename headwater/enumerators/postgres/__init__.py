@@ -13,7 +13,7 @@ Its connections, `settings`, `connection`, and its errors, `errors`, serve tasks
 * `initial_state`: how far such a query is, as offsets have it;
 * `published_tables`: the tables of a stream: whether they are still the same ones, and published;
 * `publication`: a publication's part of a table, and all that stands in the way of a stream;
-* `replica`: what keeps a table from being followed by another one, found at once;
+* `replica`: the findings that keep a table from being followed by another one, all at once;
 * `replication`: one conversation with the server's sender of logical replication;
 * `resync`: the enumerator of a stream that reads its table again where the slot is lost;
 * `preflight`: the obstacles that keep a role from reading a table: all findings at once;
@@ -25,7 +25,7 @@ Its connections, `settings`, `connection`, and its errors, `errors`, serve tasks
 * `snapshot`: one snapshot for all tasks of a batch read: a process of its own holds it;
 * `snapshot_holder`: that process;
 * `split`: the log of a database as a split, whose positions are LSNs;
-* `staged_log`: what a slot gives, kept in the state location: the contract of its writer;
+* `staged_log`: the log of a slot in the state location: the contract of its writer;
 * `stream_settings`: the user's settings of a stream of changes;
 * `table`: a table in the catalogue: its columns and its key;
 * `table_parts`: the parts of a table that can be read by themselves, and their files;

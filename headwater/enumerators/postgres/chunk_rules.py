@@ -50,7 +50,7 @@ class ChunkRules:
         """Return the rules as the object has them.
 
         Args:
-            numbers: what stands for each sight.
+            numbers: the number of each sight in the object.
         """
         sights: list[JsonValue] = [None if each is None else numbers[each] for each in self.sights]
         lows: list[JsonValue] = [list(each) for each in self.lows]

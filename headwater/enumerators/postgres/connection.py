@@ -150,7 +150,7 @@ def mapped_errors(what: str, *, split: str | None = None) -> Iterator[None]:
     """Wrap calls of psycopg: its errors come out as errors of headwater.
 
     Args:
-        what: is asked, for messages.
+        what: the question, for messages.
         split: that is read.
 
     Raises:

@@ -57,7 +57,7 @@ class TableSplit(Split):
         return BLOCK_BYTES if self.part.has_ranges else max(1, self.part.blocks) * BLOCK_BYTES
 
     def rows_sql(self, start: int, stop: int) -> str:
-        """Return what stands behind ``FROM``, for the rows of a range."""
+        """Return the clause behind ``FROM`` for the rows of a range."""
         if not self.part.has_ranges:
             return self.part.sql
         return f"{self.part.sql} WHERE ctid >= '({start},0)'::tid AND ctid < '({stop},0)'::tid"
@@ -71,8 +71,8 @@ class TableEnumerator(PlannedSplitEnumerator[TableSplit, int]):
         settings: of the server.
         tables: as the user writes them.
         idle_ms: how long the snapshot is held after the last task.
-        check: returns the names of the columns that are read; raises if the rows of the table cannot be what
-            the query plans with. On the worker thread.
+        check: returns the names of the columns that are read; raises if the table does not fit the query's
+            schema. On the worker thread.
     """
 
     def __init__(

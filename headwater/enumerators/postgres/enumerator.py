@@ -60,9 +60,9 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
         settings: of the server.
         stream: the changes that are read.
         tables: their names, as the user writes them.
-        log: what the slot gives, in the state location; None to read the slot itself.
+        log: the log of the slot in the state location; None to read the slot itself.
         reads_rows: whether somebody else reads the rows of tables that join (`WalSplit.joining`); else they
-            begin with what is committed from then on.
+            begin with the transactions that are committed from then on.
         check: raises if rows of the table do not fit the query's schema. On the worker thread.
         backoff: how long to wait for a slot that is in use.
         clock: time.
@@ -201,7 +201,7 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
         split, view = seen
         if split != logged:
             self._context.assign_splits({WAL_PATH: (split, position)})
-            # What was found is of a log that may not go on.
+            # The last peek is of a log that may not go on.
             self._found = None
             self._trusted_until_ms = 0
         self._take(split, position, view)

@@ -122,7 +122,7 @@ def server_error(sqlstate: str | None, message: str, what: str, *, split: str | 
     Args:
         sqlstate: the code; None if the connection was lost.
         message: of the server.
-        what: was asked, for the message.
+        what: the question, for the message.
         split: that was read.
     """
     text = " ".join(message.split())

@@ -45,7 +45,7 @@ class InitialEnumerator(PlannedSplitEnumerator[TableSplits, int]):
     it yet. So the query waits until all transactions are over before it reads the first chunk. A slot that
     was there before may know the table's publication only in part: so it waits twice, and begins in between.
 
-    Each round makes its state of the one that is logged: what a plan has changed that was never logged is
+    Each round makes its state of the one that is logged: changes by a plan that was never logged are
     forgotten with it.
 
     Args:
@@ -55,7 +55,7 @@ class InitialEnumerator(PlannedSplitEnumerator[TableSplits, int]):
         make_log: makes the enumerator of the log, told whether rows of tables that join are read.
         reads_rows: whether a query without a checkpoint begins with the rows that are there; else it begins
             with the log.
-        staged: what the slot gives, in the state location, from the first chunk on; None to read the slot
+        staged: the log of the slot in the state location, from the first chunk on; None to read the slot
             itself.
     """
 
@@ -131,7 +131,7 @@ class InitialEnumerator(PlannedSplitEnumerator[TableSplits, int]):
             is_same_log = state.wal.timeline == lost.wal.timeline and state.start > lost.position
             until = state.start if is_same_log else lost.position
             self._context.report_losses({WAL_PATH: (lost.position, until)})
-            # Also what was assigned in this round, before the loss was found.
+            # Also splits that were assigned in this round, before the loss was found.
             self._context.retire_splits(list(self._context.positions()), "the tables are read again")
             self._take(state)
 
@@ -182,7 +182,7 @@ class InitialEnumerator(PlannedSplitEnumerator[TableSplits, int]):
         return UnassignedSplits(size_bytes=rest + max(0, view.flush_lsn - state.start), goes_on=True)
 
     def gauges(self) -> MetricValues:
-        """Return how much of the table is read, and what the log says. How old that is, nobody has looked."""
+        """Return how much of the table is read, and the WAL that the server keeps, without its age."""
         state, view = self._state, self._ask.view
         if state is None:
             return {}
@@ -241,7 +241,7 @@ class InitialEnumerator(PlannedSplitEnumerator[TableSplits, int]):
             self._go_on(state, split, position)
 
     def _begin_join(self, state: InitialState) -> None:
-        """Read on, and keep what the tables have from here on for later."""
+        """Read on, and keep the changes of the tables that join, from here on, for later."""
         self._state = state
         assert self._log is not None, "tables join a log that is read"
         assert self._log.split is not None, "it was looked at"

@@ -79,7 +79,7 @@ class LostLog:
         wal: as the query has read it.
         position: as far as it has.
         query: the folder of its rules; empty for none.
-        error: says what is lost.
+        error: names the loss.
     """
 
     wal: WalSplit
@@ -98,7 +98,7 @@ class InitialQuestions:
         tables: their names, as the user writes them.
         check: raises if rows of the table do not fit the schema that the query plans with.
         native: returns the columns that the query reads with their own types.
-        staged: what the slot gives, in the state location; None to read the slot itself.
+        staged: the log of the slot in the state location; None to read the slot itself.
 
     Attributes:
         view: of the server, at the last question; for others once that is answered. None before the first.
@@ -142,8 +142,8 @@ class InitialQuestions:
         """Make slot and publication where they are missing, and find where the stream begins.
 
         Args:
-            again: what the query has read before, and cannot go on with: what is left of its slot and of its
-                log in the state location is removed.
+            again: a log that the query has read before and cannot go on with. The rests of its slot, and of
+                its copy in the state location, are removed.
         """
         check_state_store(self._chunks.store)
         connection = self._connection.get()
@@ -225,7 +225,7 @@ class InitialQuestions:
         return TableProgress(chunked, row_bytes, rows)
 
     def _without_rests(self, connection: PostgresConnection, view: ServerView, again: LostLog) -> ServerView:
-        """Remove what a lost slot has left.
+        """Remove the rests of a lost slot.
 
         A driver that is killed here finds the slot missing, or newer than its position: a loss again.
 

@@ -15,11 +15,11 @@ from headwater.enumerators.postgres.chunks import ChunkedTable, ChunkSplit
 from headwater.enumerators.postgres.split import WalSplit
 
 TableSplits: TypeAlias = ChunkSplit | WalSplit
-"""What a query reads of a table."""
+"""The splits of a table: chunks, then the log."""
 
 
 class Phase(StrEnum):
-    """What a query does."""
+    """The phases of a query that begins with the rows that are there."""
 
     WAITING = "waiting"
     """It waits for transactions: those that ran when the table came into the publication."""

@@ -55,7 +55,7 @@ def check_readable(connection: PostgresConnection, table: TableDescription, colu
 
 
 def server_findings(connection: PostgresConnection) -> list[str]:
-    """Return what keeps a server from being read at one instant."""
+    """Return the obstacles to reading a server at one instant."""
     findings = []
     version = connection.info.server_version
     if version < _OLDEST:
@@ -75,7 +75,7 @@ def server_findings(connection: PostgresConnection) -> list[str]:
 
 
 def log_findings(connection: PostgresConnection) -> list[str]:
-    """Return what keeps a role from reading the changes in a server's log."""
+    """Return the obstacles that keep a role from reading the changes in a server's log."""
     findings = []
     (level,) = _row(connection, "SHOW wal_level")
     if level != "logical" and not _is_raised(connection):

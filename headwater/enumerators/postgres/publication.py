@@ -156,7 +156,7 @@ def _published(
     settings: StreamSettings,
     row: tuple[Any, ...] | None,
 ) -> tuple[PublishedTable, list[str]]:
-    """Return a table's part, and what is in its way.
+    """Return a table's part, and the obstacles to reading it.
 
     Args:
         connection: to the server.

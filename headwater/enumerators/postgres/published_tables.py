@@ -54,7 +54,7 @@ class PublishedTables:
         self._waits_for: int | None = None
 
     def described(self, connection: PostgresConnection) -> dict[TableDescription, PublishedTable]:
-        """Return what the catalogue says about the tables, in the order in which they are named.
+        """Return the tables as the catalogue describes them, in the order in which they are named.
 
         Raises:
             SourceError: a table is not there or cannot be read; it names everything that is in the way.
@@ -120,7 +120,7 @@ class PublishedTables:
         transactions that run now are over.
 
         Raises:
-            DataLossError: what happened meanwhile is not in the log.
+            DataLossError: changes from the meantime are not in the log.
             SourceError: the query has other tables.
         """
         now_ms = self._clock.monotonic_ms()

@@ -1,4 +1,4 @@
-"""A table that another one follows: its rows, then every change by its key. What is in the way, at once."""
+"""A table that another one follows: its rows, then every change by its key. All obstacles, at once."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Replica:
     Attributes:
         table: as the catalogue has it.
         key: the columns by which a change finds its row; empty if there are none.
-        findings: what is in the way, each with what mends it.
+        findings: the obstacles, each with its remedy.
     """
 
     table: TableDescription
@@ -51,7 +51,7 @@ def examine_replica(
     table = describe(connection, name)
     key = row_key(connection, table)
     findings = []
-    # What a table without a key needs is a key, whatever else would do for its changes alone.
+    # A table without a key needs one, even where REPLICA IDENTITY FULL would do for its changes alone.
     ((published,), in_the_way) = examined(
         connection, [table if key else replace(table, replica_identity="f")], stream
     )

@@ -1,8 +1,8 @@
 """One conversation with the server's sender of logical replication, over libpq.
 
 libpq does the steps before it: TLS, SCRAM, files with passwords. From there on both sides send messages. The
-first one of this side confirms the position from which it reads, and nothing later: what was read since may
-not be committed.
+first one of this side confirms the position from which it reads, and nothing later: rows read since may not
+be committed.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class ReplicationStream:
         self._tell(asks=True)
 
     def confirm(self, lsn: int) -> None:
-        """Let the server forget what is before a position, within a second. It never goes back.
+        """Let the server forget everything before a position, within a second. It never goes back.
 
         Args:
             lsn: everything before is kept elsewhere, durable.
@@ -161,8 +161,8 @@ class ReplicationStream:
         # Around the loop: a million messages come one by one.
         with mapped_errors(self._what):
             next_message = self._pgconn.get_copy_data
-            # What comes while these are read waits for the next time: a server whose messages are taken at
-            # once sends each alone.
+            # Messages that come meanwhile wait for the next call: a server whose messages are taken at once
+            # sends each alone.
             for _ in range(1 + _readable_bytes(self._pgconn.socket) // _LIBPQ_BYTES):
                 self._pgconn.consume_input()
                 while True:

@@ -123,7 +123,7 @@ def _lost_log(checkpoint: Checkpoint[TableSplits, int], error: LostSlotError) ->
 
 @dataclass(frozen=True, slots=True)
 class _Lost:
-    """What came of a question instead of an answer."""
+    """The outcome of a question that found the slot lost."""
 
     error: LostSlotError
 

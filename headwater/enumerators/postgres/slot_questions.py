@@ -54,7 +54,7 @@ class SlotQuestions:
         settings: of the server.
         stream: the changes that are read.
         tables: of these.
-        log: what the slot gives, in the state location; None to read the slot itself.
+        log: the log of the slot in the state location; None to read the slot itself.
         reads_rows: whether rows of tables that join are read first.
         backoff: how long to wait for a slot that is in use.
         clock: time.
@@ -142,7 +142,7 @@ class SlotQuestions:
     def _with_log(self, staged: StagedLog, split: WalSplit, position: int, view: ServerView) -> WalSplit:
         """Return the split with its log, which is received from now on.
 
-        The slot is checked whenever the receiver connects: what it has to keep is what the log does not have.
+        The slot is checked whenever the receiver connects: it has to have everything behind the log's end.
         """
         if not split.log:
             first = split.confirmed(position)
@@ -184,6 +184,6 @@ class SlotQuestions:
         return Found(until, first, self._clock.monotonic_ms() - began_ms)
 
     def close(self) -> None:
-        """End what waits; a later question is refused."""
+        """End questions that wait; a later one is refused."""
         self._cancelled.set()
         self._connection.close()

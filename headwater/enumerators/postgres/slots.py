@@ -27,7 +27,7 @@ ORDER BY s.slot_name
 
 @dataclass(frozen=True, slots=True)
 class SlotUse:
-    """A slot, with what it costs the server and whom it serves.
+    """A slot, its cost for the server, and its reader.
 
     Attributes:
         name: of the slot.

@@ -23,8 +23,8 @@ class LogTable:
         key: its primary key; empty if it has none.
         membership: in the publication, when the split was made (`publication.membership`); empty if it is not
             known.
-        since: its changes are read from this LSN on: that of a table that joined a query, or behind what the
-            query had read when another one joined.
+        since: its changes are read from this LSN on: where the table joined the query, or how far the query
+            had read when another one joined.
         waits_for: nothing of it is read before all transactions before this one are over; 0: they are.
     """
 
@@ -71,8 +71,8 @@ class Commit:
 class WalSplit(Split):
     """The changes of tables that a replication slot gives. Unbounded.
 
-    A position is an LSN: all transactions whose commit record begins before it are read. That is what the
-    server calls the final LSN of a transaction. A range may begin and end at any LSN, and holds whole
+    A position is an LSN: all transactions whose commit record begins before it are read. The server calls
+    that place the final LSN of a transaction. A range may begin and end at any LSN, and holds whole
     transactions.
 
     Attributes:
@@ -82,10 +82,10 @@ class WalSplit(Split):
         tables: whose changes are read, one at least.
         sync: how often the tables were read anew since the query began: the column ``_sync``.
         rules: the sights of the tables' chunks, by name (`ChunkRules`); None: no chunk holds any change.
-        held: the slot is not confirmed beyond this LSN, and no log deleted: what a table has from there on is
-            read later; 0 for nothing.
-        log: the folder of the durable log that has what the slot gave (`staged_log.StagedLog`); empty where
-            the slot itself is read.
+        held: the slot is not confirmed beyond this LSN, and no log deleted: changes of a table from there on
+            are read later; 0 for nothing.
+        log: the folder of the slot's durable log (`staged_log.StagedLog`); empty where the slot itself is
+            read.
     """
 
     slot: str

@@ -1,4 +1,4 @@
-"""What a slot gives, kept in the state location: its contract, as enumerators use it."""
+"""The log of a slot, kept in the state location: its contract, as enumerators use it."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class StagedLog(ABC):
     """Whole transactions of a slot in durable segments: written by one thread of this process, read by tasks.
 
     The slot is confirmed only as far as segments are durable, and the split that names the log is logged. So
-    the server keeps no WAL for a query that is slow, or reads the rows that are there; and what it does not
-    keep any more is in the log.
+    the server keeps no WAL for a query that is slow, or reads the rows that are there; and the WAL that it
+    has removed is in the log.
 
     One driver writes a log: one that begins refuses the one before, whose next segment finds its number taken
     (`headwater.readers.runtime.partitions.segment_log.SegmentLog`).
@@ -87,7 +87,7 @@ class StagedLog(ABC):
 
 
 def check_transport(split: WalSplit, log: StagedLog | None) -> None:
-    """Refuse to read the slot of a query that has a log: the slot has nothing any more of what is in there.
+    """Refuse to read the slot of a query that has a log: the slot has nothing of that log any more.
 
     Raises:
         OptionError: the query is not to use its log.

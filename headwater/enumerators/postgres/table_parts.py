@@ -131,7 +131,7 @@ def parts_of(connection: PostgresConnection, table: TableDescription) -> Sequenc
             raise rewritten(table.full_name, row.name)
     stored = [row for row in rows if row.kind not in {_ROOT, _VIEW}]
     if len(rows) == 1 and stored:
-        # What begins to inherit from it after the snapshot is none of its rows.
+        # Tables that begin to inherit from it after the snapshot have none of its rows.
         return [_part(rows[0], connection.info.server_version, only=True)]
     has_policies = any(row.has_policies for row in rows if row in stored or row.oid == table.oid)
     if has_policies or not all(row.is_granted for row in stored) or not stored:
@@ -174,8 +174,8 @@ def check_files(connection: PostgresConnection, part: TablePart, table: str) -> 
 def check_columns(connection: PostgresConnection, table: TableDescription) -> None:
     """Check that the columns of a table have the names that they had when it was described.
 
-    A statement takes names as of now, and a snapshot shows what the column has that is called so now: nothing
-    of one that was dropped and added again.
+    A statement takes names as of now, and a snapshot shows the values of the column that has the name now: a
+    column that was dropped and added again has none.
 
     Args:
         connection: in a transaction that has locked the table.

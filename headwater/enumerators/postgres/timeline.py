@@ -49,8 +49,8 @@ def end_in(history: str, timeline: int) -> int | None:
 def followed(view: ServerView, split: WalSplit, position: int, until: int, end: int | None) -> WalSplit:
     """Return the split on the timeline that the server is on, where the log up to an LSN is the same.
 
-    A server that takes over begins a timeline, at the end of the log that it had. What the one before wrote
-    behind it is undone, and what others write comes at the same LSNs. So a range that a task may have read
+    A server that takes over begins a timeline, at the end of the log that it had. Transactions that the one
+    before wrote behind it are undone, and others come at the same LSNs. So a range that a task may have read
     must end before it: the same range gives the same rows then.
 
     Args:
@@ -99,7 +99,7 @@ def on_timeline(split: WalSplit, timeline: int, position: int) -> WalSplit:
         position: of the query, for errors.
 
     Raises:
-        LostSlotError: chunks may have seen what is undone.
+        LostSlotError: chunks may have seen transactions that are undone.
     """
     if split.rules is not None or split.held:
         raise lost(

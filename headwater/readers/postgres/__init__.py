@@ -24,6 +24,6 @@
 * `wal_emitter`: messages of the log to rows;
 * `wal_layout`: numbers that the kernels of the log share with Python;
 * `wal_reader`: reads a range of the log from its slot;
-* `wal_receiver`: receives what a slot gives into durable segments;
+* `wal_receiver`: receives the messages of a slot into durable segments;
 * `wal_segments`: segments of a durable log, and how one is found by its position.
 """

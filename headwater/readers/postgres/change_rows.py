@@ -254,7 +254,7 @@ def meta_columns(
     Args:
         changes: some.
         split: they are of.
-        ops: what each kind is called.
+        ops: the name of each kind.
         unchanged: the last column.
     """
     kinds: Any = pa.array(changes.kinds)
@@ -274,7 +274,7 @@ def read_columns(count: int, op: str, start: int | None, sync: int) -> list[pa.A
 
     Args:
         count: of the rows.
-        op: what they are called.
+        op: the name of their kind.
         start: where the stream begins; None without one.
         sync: how often their table was read anew.
     """

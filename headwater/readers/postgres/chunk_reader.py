@@ -187,8 +187,8 @@ class ChunkReader(SplitReader[CopiedRows, ChunkSplit, int]):
 def flushed(connection: PostgresConnection, clock: Clock, settings: PostgresSettings) -> int:
     """Wait until everything that is written to the log now is durable; return where it ends.
 
-    Blocks. A transaction that does nothing is committed if it takes a moment: what an open transaction has
-    written is flushed with the next commit only, whoever's that is.
+    Blocks. If it takes a moment, an empty transaction is committed: records of open transactions are flushed
+    with the next commit of anybody.
 
     Raises:
         TransientSourceError: the server does not flush its log.

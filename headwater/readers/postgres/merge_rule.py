@@ -89,8 +89,8 @@ class MergeRule(ChangeRule):
         """Return whether a TRUNCATE of the whole table is emitted.
 
         Raises:
-            SourceError: some chunks were read before it, and some after it: what it deletes and what came
-                after it cannot be told apart any more.
+            SourceError: some chunks were read before it, and some after it: rows that it deletes and
+                rows that came after it cannot be told apart any more.
         """
         are_emitted = {bool(emitted(sight, np.array([xid]))[0]) for sight in self._sights}
         if len(are_emitted) > 1:

@@ -27,10 +27,10 @@ _FIRST_OWN_OID: Final = 16_384
 class TableForm:
     """Compares each form of a table that comes in the log with the columns of the query.
 
-    The log says what the rows that follow have. A form that differs may be an older one, from before the
-    query learnt its columns: its rows have NULL where they lack a column, and what is not there any more is
-    left out or rescued. Or it is a newer one: then the query fails, or does the same with what is new. The
-    catalogue tells which it is.
+    The log has the columns of the rows that follow. A form that differs may be older than the query's
+    columns: its rows have NULL where they lack a column, and columns that the table has lost are left out or
+    rescued. Or it is newer: then the query fails, or leaves out or rescues the new columns. The catalogue
+    tells which one it is.
 
     Args:
         columns: of the query, by their names.

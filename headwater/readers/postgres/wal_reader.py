@@ -25,7 +25,7 @@ class WalReader(SplitReader[WalChunk, WalSplit, int]):
 
     A range is over with the first transaction that begins behind it, or when the server says that it has sent
     everything before its end. If the connection is lost, the next one begins with the transaction that was
-    broken off, and leaves out what of it was fetched already: the server sends the same again.
+    broken off, and skips its changes that were fetched already: the server sends the same again.
 
     A range that the slot has lost is an error. Where the query reads the table again then, the range has no
     rows, as soon as it is sure that the next plan finds the loss too: a batch that is logged could never be
@@ -169,6 +169,6 @@ class _RangeReading:
             start = max(self._start, self._progress.lsn)
             self._stream, view = self._slot.open(self._confirmed, self._stop, start=start, cancelled=woken)
             self._known = self._progress.changes
-            # Kept from the first connection on: ids that were widened once stay what they are.
+            # Kept from the first connection on: ids that were widened once stay the same.
             self._newest_xid = self._newest_xid or view.next_xid
         return self._stream

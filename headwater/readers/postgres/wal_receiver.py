@@ -1,4 +1,4 @@
-"""Receives what a slot gives into durable segments, on a thread of its own."""
+"""Receives the messages of a slot into durable segments, on a thread of its own."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class WalReceiver(StagedLog):
         self._woken = threading.Event()
         self._closed = threading.Event()
         self._confirms = threading.Event()
-        # Guards what follows; notified when any of it changes.
+        # Guards the fields below; notified when any of them changes.
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._end = LogEnd(0, -1, 0)
@@ -216,7 +216,7 @@ class WalReceiver(StagedLog):
         return stream
 
     def _step(self, writing: WalLogWriter, stream: ReplicationStream) -> None:
-        """Append what comes next, and confirm it."""
+        """Append the next messages, and confirm them."""
         self._woken.clear()
         messages = stream.read(SEGMENT_BYTES, self._stop(writing, stream), self._woken)
         if messages:
@@ -241,7 +241,7 @@ class WalReceiver(StagedLog):
 
 
 class WalLogWriter:
-    """The end of a log, and what a segment that is appended there needs. Belongs to the receiver's thread.
+    """The end of a log, where segments are appended. Belongs to the receiver's thread.
 
     Args:
         segments: taken over.
@@ -291,7 +291,7 @@ class WalLogWriter:
             self._xid += _difference(begun.xid, self._xid)
             self.newest = begun.commit(-1)
         until = self.progress.lsn
-        # What began in earlier segments counts too: where it has ended here, it is before the new end.
+        # Transactions that began in earlier segments count too: those that have ended are before the new end.
         lsns = np.append(begun.lsns, [self.end.last, start if is_inside else -1])
         self._put(start, until, int(lsns[lsns < until].max(initial=-1)), chunk, is_inside=is_inside)
         self._forms |= forms_in(chunk)

@@ -36,7 +36,7 @@ _RELATION: Final = ord("R")
 
 @dataclass(frozen=True, slots=True)
 class SegmentHead:
-    """What a segment is about. In the metadata of its Arrow schema.
+    """The place of a segment in the log. In the metadata of its Arrow schema.
 
     Attributes:
         start: the transactions before it are in earlier segments.
@@ -68,7 +68,7 @@ class WalSegment:
     """One segment.
 
     Attributes:
-        head: what it is about.
+        head: its place in the log.
         forms: the Relation messages that hold where it begins: the server sends each once a connection.
         chunk: the messages.
     """
@@ -202,7 +202,7 @@ class WalSegments:
         """Return the last segment that has, with later ones, all from a position on; None without segments.
 
         Raises:
-            LostSlotError: what follows the position is deleted.
+            LostSlotError: the log behind the position is deleted.
         """
         numbers = self.numbers()
         at = bisect_left(range(len(numbers)), True, key=lambda i: self._is_behind(numbers[i:], position))

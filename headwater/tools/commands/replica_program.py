@@ -87,7 +87,7 @@ _ONE_HOST: Final = {
 
 @dataclass(frozen=True, kw_only=True)
 class ReplicaProgram:
-    """What the program says.
+    """The parts of the program that differ.
 
     Attributes:
         file: its name.
@@ -133,7 +133,7 @@ class ReplicaProgram:
 
 
 def _literal(text: str) -> str:
-    """Return a string of Python: what JSON escapes, Python reads in the same way."""
+    """Return a string of Python: it has the escapes of JSON."""
     return json.dumps(text, ensure_ascii=False)
 
 

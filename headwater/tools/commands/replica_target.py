@@ -1,4 +1,4 @@
-"""The table into which ``headwater replicate`` copies another one: its name, and what Spark needs."""
+"""The table into which ``headwater replicate`` copies another one: its name, and Spark's settings for it."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class ReplicaTarget:
         return ".".join(parts[:-1])
 
     def session_conf(self) -> dict[str, str]:
-        """Return the settings of a session that has it: those of the user, and what they leave out."""
+        """Return the settings of a session that has it: those of the user, and the missing ones."""
         conf = {}
         if self.provider == DELTA:
             conf = {**({} if self._brings_jars else {_PACKAGES: _DELTA_PACKAGE}), **_DELTA_CONF}
@@ -84,13 +84,13 @@ class ReplicaTarget:
         return {**conf, **(_CATALOG if is_in_session_catalog else {}), **self.conf}
 
     def properties(self, columns: Iterable[str]) -> str:
-        """Return what follows the columns in CREATE TABLE."""
+        """Return the clause behind the columns in CREATE TABLE."""
         is_strange = self.provider == DELTA and any(map(_STRANGE.search, columns))
         mapping = " TBLPROPERTIES ('delta.columnMapping.mode' = 'name')" if is_strange else ""
         return f"USING {self.provider}{mapping}"
 
     def findings(self, spark: str) -> list[str]:
-        """Return what is in the way of it.
+        """Return the obstacles to writing it.
 
         Args:
             spark: the version of PySpark.

@@ -34,7 +34,7 @@ _PASSWORD: Final = "PGPASSWORD"  # noqa: S105 - the name of a variable
 _CREDENTIALS: Final = re.compile(r"(postgres(?:ql)?://)([^@/:]*):([^@/]*)@(.*)", re.DOTALL)
 """As libpq takes a URL apart: whatever stands before the first @."""
 _FLAG: Final = ("set option createPublication=true", "--create-publication")
-"""What a finding says to a program, and what it is here."""
+"""The name of an option in findings, and of the flag of this command."""
 _INTERRUPTED: Final = 130
 _STREAM: Final = Boundedness.CONTINUOUS_UNBOUNDED
 
@@ -143,7 +143,7 @@ def _folder(arguments: argparse.Namespace) -> str:
 
 
 def _examined(arguments: argparse.Namespace, options: Mapping[str, str]) -> str | None:
-    """Return the program; None where something is missing, which is said.
+    """Return the program; None where something is missing, after naming it.
 
     Raises:
         HeadwaterError: an option makes no sense, the server is away or refuses, or has no such table.
@@ -159,8 +159,8 @@ def _examined(arguments: argparse.Namespace, options: Mapping[str, str]) -> str 
         replica = examine_replica(connection, arguments.table, parsed.of(StreamSettings), is_new=is_new)
     findings = [*replica.findings, *target.findings(pyspark.__version__)]
     for each in findings:
-        what, _, mend = each.replace(*_FLAG).partition(": ")
-        sys.stdout.write(f"not ok  {what}\n        {mend}\n")
+        finding, _, remedy = each.replace(*_FLAG).partition(": ")
+        sys.stdout.write(f"not ok  {finding}\n        {remedy}\n")
     if findings:
         sys.stdout.write(f"{len(findings)} missing: mend what stands above, then run this command again\n")
         return None

@@ -42,7 +42,7 @@ _OF_ONE_TABLE: Final = "is for one table (option table)"
 def is_stream(parsed: ParsedOptions, boundedness: Boundedness | None) -> bool:
     """Whether options are those of a stream.
 
-    Where only the schema is asked for, Spark has not said yet what it reads: a slot says it.
+    Where only the schema is asked for, Spark has not said yet whether it reads a stream: a slot says so.
     """
     if boundedness is not None:
         return boundedness is Boundedness.CONTINUOUS_UNBOUNDED

@@ -113,7 +113,7 @@ class PostgresStreamSource(PlannedSource[Any, WalSplit, int]):
         assert self.planned is not None, "Spark plans with a schema"
         chosen = self._chosen(table, in_publication)
         if self._may_change:
-            # Columns that came since then are left out or rescued: that is what the user wants.
+            # Columns that came since then are left out or rescued, as the user wants it.
             chosen = [each for each in chosen if each.name in self.planned.names]
         schema = self._rows(chosen).schema
         fitting = self.planned.equals(schema)
