@@ -306,6 +306,11 @@ def test_base64_becomes_bytes(content: bytes) -> None:
 
 def test_base64_may_have_white_space_between_its_groups() -> None:
     assert one(pa.binary(), '"QUJD\t\nREVG "') == b"ABCDEF"
+    # Escapes count as what they mean, beside control characters that are not escaped.
+    assert one(pa.binary(), '"\\nQU\\u004aD\x1f\\u000dREVG"') == b"ABCDEF"
+    assert one(pa.binary(), '"\\n\x1f"') == b""
+    for broken in ('"\\"\x1f"', '"\x1f\\u00e9QUJ"', '"\x1f\\x"', '"\x1f\\n', '"\x1f\\"'):
+        assert decode({"a": pa.binary()}, [f'{{"a":{broken}}}']).bad == {0: NOT_JSON}
     assert decode({"a": pa.binary()}, ['{"a":"Q\tUJD"}']).bad == {0: NOT_JSON}
 
 

@@ -6,14 +6,15 @@ from headwater.readers.formats.columns import layout as T
 from headwater.readers.formats.columns.kernel.nodes import MISMATCH, SYNTAX, TAKEN, begin_entry, put_boolean
 from headwater.readers.formats.json import layout as L
 from headwater.readers.formats.json.kernel.from_text import put_from_text
-from headwater.readers.formats.json.kernel.scanner import plain_string_end, skip_scalar
-from headwater.readers.formats.json.kernel.strings import put_other, put_string, unescaped
+from headwater.readers.formats.json.kernel.scanner import escape_size, plain_string_end, skip_scalar
+from headwater.readers.formats.json.kernel.strings import QUESTION_MARK, put_other, put_string, unescaped
+from headwater.readers.formats.json.kernel.text import TEXT_SPARE, escaped_character
 from headwater.readers.formats.values.kernel import characters as C
 from headwater.readers.formats.values.kernel.characters import is_digit
 from headwater.readers.formats.values.kernel.entries import put_decimal, put_double, put_integer, put_long
 from headwater.readers.formats.values.kernel.exact_numbers import to_integer
 from headwater.readers.formats.values.kernel.numbers import short_double, short_number, to_double, to_float
-from headwater.readers.kernels.memory import called, get, int64, load_byte
+from headwater.readers.kernels.memory import called, get, int64, load_byte, store_byte
 
 _TRUE = 0x74
 _FALSE = 0x66
@@ -54,10 +55,12 @@ def put_scalar(
             return put_long(node, entry, -number if byte == C.MINUS else number), value_end
     value_end = skip_scalar(at, end)
     if value_end == 0:
-        last = _base64_end(at, end) if kind == T.TYPE_BINARY else int64(0)
-        if last == 0:
+        if kind != T.TYPE_BINARY or byte != C.QUOTE:
             return SYNTAX, at
-        status, value_end = put_from_text(nodes, node, kind, entry, at, last + 1, at + 1, last, state)
+        value_end, text, last = _base64_text(at + 1, end, get(state, L.STATE_SCRATCH))
+        if value_end == 0:
+            return SYNTAX, at
+        status, value_end = put_from_text(nodes, node, kind, entry, at, value_end, text, last, state)
         return SYNTAX if status == MISMATCH else status, value_end
     if kind == T.TYPE_BOOLEAN:
         if byte == _TRUE or byte == _FALSE:
@@ -96,11 +99,29 @@ def put_scalar(
 
 
 @called
-def _base64_end(at: int, end: int) -> int:
-    """Return where the closing quotation mark of Base64 is, which may have control characters; else 0."""
-    if load_byte(at) != C.QUOTE:
-        return int64(0)
-    at += 1
-    while at < end and load_byte(at) != C.QUOTE and load_byte(at) != C.BACKSLASH:
-        at += 1
-    return at if at < end and load_byte(at) == C.QUOTE else int64(0)
+def _base64_text(at: int, end: int, scratch: int) -> tuple[int, int, int]:
+    """Return where a string ends whose control characters count as white space, and where its text is.
+
+    The text is in place if it has no escapes. Zeros if the string does not end, or does not fit the scratch.
+    """
+    begin = at
+    to = scratch
+    last = scratch + L.SCRATCH_BYTES - TEXT_SPARE
+    has_escapes = False
+    while at < end and load_byte(at) != C.QUOTE:
+        code = load_byte(at)
+        if code != C.BACKSLASH:
+            at += 1
+        elif escape_size(at, end) == 0:
+            return int64(0), int64(0), int64(0)
+        else:
+            has_escapes = True
+            code, at = escaped_character(at, end, QUESTION_MARK)
+        if to < last:
+            store_byte(to, code if code < 128 else QUESTION_MARK)
+            to += 1
+    if at >= end or (has_escapes and to == last):
+        return int64(0), int64(0), int64(0)
+    if has_escapes:
+        return at + 1, scratch, to
+    return at + 1, begin, at

@@ -28,7 +28,7 @@ TEXT_SPARE = 64
 
 
 @inlined
-def _escaped(at: int, end: int, lone: int) -> tuple[int, int]:
+def escaped_character(at: int, end: int, lone: int) -> tuple[int, int]:
     """Return the character of an escape that `escape_size` has seen, and where the escape ends.
 
     ``lone`` stands for a surrogate without its other half; 0 for that one itself.
@@ -62,9 +62,9 @@ def _escaped(at: int, end: int, lone: int) -> tuple[int, int]:
 
 @called
 def put_text(at: int, end: int, to: int, lone: int) -> tuple[int, int]:
-    """Write the text of the string that begins here with a quotation mark; ``lone`` as in `_escaped`.
+    """Write the text of the string that begins here with a quotation mark.
 
-    Return where the string ends, 0 if it is none, and where the text ends.
+    Return where the string ends, 0 if it is none, and where the text ends. ``lone``: see `escaped_character`.
     """
     first = to
     quote = load_byte(at)
@@ -97,7 +97,7 @@ def put_text(at: int, end: int, to: int, lone: int) -> tuple[int, int]:
             continue
         if escape_size(at, end) == 0:
             break
-        code, at = _escaped(at, end, lone)
+        code, at = escaped_character(at, end, lone)
         to = put_code_point(to, code)
     return int64(0), to
 
@@ -111,7 +111,7 @@ def _put_broken_text(at: int, end: int, quote: int, to: int, lone: int) -> tuple
             at += 1
         to = put_utf8(to, plain, at)
         if load_byte(at) == C.BACKSLASH:
-            code, at = _escaped(at, end, lone)
+            code, at = escaped_character(at, end, lone)
             to = put_code_point(to, code)
     return at + 1, to
 
