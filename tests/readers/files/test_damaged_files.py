@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import orc
 
-from headwater.core.errors import CorruptRecordError
+from headwater.core.errors import CorruptRecordError, SourceError
 from tests.readers.files.reading import infer, read, read_batches, settings
 
 ROWS = pa.table({"a": pa.array(range(500)), "b": [i / 7 for i in range(500)], "c": [[i] for i in range(500)]})
@@ -199,6 +199,11 @@ def test_no_mutated_file_of_orc_ends_this_process(count: int, tmp_path: Path, rn
             batches = read_batches(path, settings("orc", schema))
             read_whole += sum(batch.num_rows for batch in batches) == 60
         except CorruptRecordError as error:
+            named.add(error.split)
+        except SourceError as error:
+            # Another time than the one that was written is no damage, and pyarrow does not hold each.
+            if "timestamps before 1677" not in error.message:
+                raise
             named.add(error.split)
     assert named == {f"file://{path}"}
     assert read_whole
