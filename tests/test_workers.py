@@ -1,4 +1,4 @@
-"""How two workers share the tests."""
+"""How workers share the tests."""
 
 from __future__ import annotations
 

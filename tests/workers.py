@@ -1,9 +1,9 @@
-"""A plugin of pytest: how the workers of ``pytest -n 2 --dist loadgroup`` share the tests (`scripts/test`).
+"""A plugin of pytest: how the workers of ``pytest -n 3 --dist loadgroup`` share the tests (`scripts/test`).
 
 Modules of one group run in one worker. What is expensive to start makes the groups: a worker starts at most
 one Spark and one broker, and each other server is started once in all. One worker takes the modules that
-start programs, which wait for these most of the time; the other one takes what computes. What takes long
-comes first; what is cheap fills up the end, module by module.
+start programs, which wait for these most of the time; the others take what computes. What takes long comes
+first; what is cheap fills up the end, module by module.
 """
 
 from __future__ import annotations
