@@ -7,8 +7,6 @@ Imports no other floor, no pyspark, no client library.
 * `barrier_source`: sources whose splits end where reading them finds the end: cursors, queues, tails,
   anything pushed;
 * `clock`: time as an argument: code that waits takes a clock, so that its tests need not wait;
-* `conditional_write`: put-if-absent in an object store: a write with a condition, through the store's fsspec
-  library;
 * `decoding`: how a column of bytes in the rows that a reader makes becomes typed columns;
 * `emitter`: the executor half of a source, second part: raw records to Arrow rows (FLIP-27
   ``RecordEmitter``);
@@ -27,6 +25,8 @@ Imports no other floor, no pyspark, no client library.
 * `losses`: the losses of a query: records, or whole splits, that were not there when they were to be read;
 * `metrics`: the metrics of sources: declared here, counted where things happen, joined on the way into a
   report;
+* `object_state_store`: state stores in object stores, through their fsspec libraries: put-if-absent is a
+  write with a condition;
 * `options`: each is declared once, where its value is used, with name, parser, default and help;
 * `outside`: calls of code that a user wrote: its errors become errors of the tree, and its JSON is checked;
 * `planned_source`: sources whose splits have a known end: partitions with offsets, files, tables with keys;

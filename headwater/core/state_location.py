@@ -1,4 +1,4 @@
-"""State stores by URL, on file systems whose put-if-absent is one atomic step of their own."""
+"""State stores by URL, and the one in a folder that all processes share."""
 
 from __future__ import annotations
 
@@ -7,37 +7,17 @@ import errno
 import os
 import secrets
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final
 
-from headwater.core.clock import Clock, SystemClock
-from headwater.core.conditional_write import create_object
-from headwater.core.errors import HeadwaterError, StateLocationError
+from headwater.core.errors import StateLocationError
 from headwater.core.local_files import removed_on_failure, sync_folder
+from headwater.core.object_state_store import OBJECT_STORES, ObjectStateStore, unusable_error
 from headwater.core.options import text
 from headwater.core.state_store import StateStore
 
-if TYPE_CHECKING:
-    import fsspec
-
-OBJECT_STORES = {
-    "abfs": "adlfs",
-    "abfss": "adlfs",
-    "az": "adlfs",
-    "gcs": "gcsfs",
-    "gs": "gcsfs",
-    "s3": "s3fs",
-    "s3a": "s3fs",
-}
-"""Protocols and their libraries, which write with ``mode="create"`` under a precondition of the service.
-
-It is ``If-None-Match: *``, or a generation of 0.
-"""
-
-_DELETERS: Final = 16
 _LOCAL: Final = ("file", "local")
 
 _NO_FOLDERS: Final = ("/proc", "/sys")
@@ -232,116 +212,4 @@ class LocalStateStore(StateStore):
                 raise StateLocationError(
                     "its file system has no hard links, so no atomic put-if-absent", location=str(self._root)
                 ) from error
-            raise _explained(error, str(self._root), str(path)) from error
-
-
-class ObjectStateStore(StateStore):
-    """An object store through its fsspec library, which is loaded and asked by the first call.
-
-    Args:
-        url: where the objects are.
-        storage_options: for the file system.
-        clock: time, for the waits of `create_object`.
-    """
-
-    def __init__(self, url: str, storage_options: dict[str, Any], clock: Clock | None = None) -> None:
-        self._url = url.rstrip("/")
-        self._storage_options = storage_options
-        self._clock = clock or SystemClock()
-        # The file system and the root in it. Two threads may both open it: fsspec gives them the same one.
-        self._opened: tuple[fsspec.AbstractFileSystem, str] | None = None
-
-    def __str__(self) -> str:
-        return self._url
-
-    def __getstate__(self) -> dict[str, Any]:
-        # Connections do not travel: each process opens its own.
-        return {**self.__dict__, "_opened": None}
-
-    def put_if_absent(self, name: str, data: bytes, *, durable: bool = True) -> bytes:
-        fs, path = self._at(name)
-        with self._explained(name):
-            if create_object(fs, path, data, location=self._url, clock=self._clock):
-                return data
-            # The race is lost, perhaps to this very write, whose first answer was lost: what is there tells.
-            return cast("bytes", fs.cat_file(path))
-
-    def put(self, name: str, data: bytes) -> None:
-        fs, path = self._at(name)
-        with self._explained(name):
-            fs.pipe_file(path, data)
-
-    def get(self, name: str) -> bytes | None:
-        fs, path = self._at(name)
-        with self._explained(name):
-            try:
-                return cast("bytes", fs.cat_file(path))
-            except FileNotFoundError:
-                return None
-
-    def list(self, folder: str) -> list[str]:
-        fs, path = self._at(folder)
-        with self._explained(folder):
-            try:
-                paths = fs.ls(path, detail=False)
-            except FileNotFoundError:
-                return []
-        return sorted({name.rstrip("/").rpartition("/")[2] for name in paths})
-
-    def delete_folder(self, folder: str) -> None:
-        fs, path = self._at(folder)
-        with self._explained(folder), contextlib.suppress(FileNotFoundError):
-            fs.rm(path, recursive=True)
-
-    def delete(self, name: str) -> None:
-        fs, path = self._at(name)
-        with self._explained(name), contextlib.suppress(FileNotFoundError):
-            fs.rm_file(path)
-
-    def delete_all(self, names: Iterable[str]) -> None:
-        # Several at once: object stores answer late.
-        with ThreadPoolExecutor(_DELETERS, "headwater-deletes") as pool:
-            for _ in pool.map(self.delete, names):
-                pass
-
-    def _at(self, name: str) -> tuple[fsspec.AbstractFileSystem, str]:
-        if self._opened is None:
-            import fsspec
-
-            try:
-                # No listings cache: other processes write here too.
-                fs, root = fsspec.core.url_to_fs(self._url, use_listings_cache=False, **self._storage_options)
-            except ImportError as error:
-                library = OBJECT_STORES[self._url.partition("://")[0]]
-                raise StateLocationError(
-                    f"needs {library} on driver and executors: pip install {library}", location=self._url
-                ) from error
-            except Exception as error:
-                raise _explained(error, self._url, "stateStorageOptions") from error
-            self._opened = fs, root.rstrip("/")
-        fs, root = self._opened
-        return fs, f"{root}/{name}"
-
-    @contextmanager
-    def _explained(self, name: str) -> Iterator[None]:
-        try:
-            yield
-        except HeadwaterError:
-            raise
-        except Exception as error:
-            # Not OSError alone: the libraries below fsspec's (botocore, azure-core, aiohttp) have errors of
-            # their own for missing credentials, time-outs and hosts that are away.
-            raise _explained(error, self._url, name) from error
-
-
-def _explained(error: Exception, location: str, name: str) -> StateLocationError:
-    if isinstance(error, PermissionError):
-        return StateLocationError(
-            f"may not be written or read here: {name}: {error}; driver and every executor need both",
-            location=location,
-        )
-    text = str(error) if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
-    return StateLocationError(
-        f"cannot be used from here: {name}: {text}; driver and every executor must reach it",
-        location=location,
-    )
+            raise unusable_error(error, str(self._root), str(path)) from error

@@ -3,8 +3,7 @@
 Imports the floors below, no pyspark; a system's own libraries only in that system's modules.
 
 * `async_io`: asynchronous I/O (FLIP-12): asks a slow service about many rows at once;
-* `compression`: decompression of files as a whole, by the suffix of their names, and of blocks inside of
-  files;
+* `compression`: decompression of blocks inside of files, and the streams below it;
 * `connections`: connections of urllib3 that another thread may break off, and how they are kept: per host and
   proxy;
 * `demo`: how the splits of the demo source are read: its orders are made up;

@@ -17,9 +17,9 @@ import pytest
 from botocore.exceptions import NoCredentialsError, ReadTimeoutError
 
 from headwater.core.errors import StateLocationError
+from headwater.core.object_state_store import ObjectStateStore
 from headwater.core.state_location import (
     LocalStateStore,
-    ObjectStateStore,
     check_state_store,
     open_state_store,
     state_location,

@@ -5,6 +5,7 @@ In reading order:
 - ``settings``, ``text_settings``: the options, as a task needs them.
 - ``file_format``: the contract of a format, the blocks that it reads, all formats by name, and a planned
   file as a stream of bytes.
+- ``compressed_files``: files that are compressed as a whole, by the suffix of their names.
 - ``lines``, ``line_format``: formats of lines: which lines belong to a byte range.
 - ``fixed_formats``: text and binaryFile.
 - ``csv_lines``, ``csv_stream``, ``csv_format``, ``csv_rescue``, ``csv_inference``: CSV.

@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.enumerators.files.split import FileStatus
-from headwater.readers.compression import decompressed
 from headwater.readers.files.bad_records import BadRecords, Quarantine
+from headwater.readers.files.compressed_files import decompressed
 from headwater.readers.files.csv_inference import csv_schema
 from headwater.readers.files.csv_lines import (
     BYTE_ORDER_MARK,

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.enumerators.files.split import FileStatus
-from headwater.readers.compression import decompressed
+from headwater.readers.files.compressed_files import decompressed
 from headwater.readers.files.csv_lines import BYTE_ORDER_MARK, Lines, lines_of, records_of, safe_names
 from headwater.readers.files.csv_stream import CsvStream, record_values, stream_pieces
 from headwater.readers.files.file_format import Opener

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.enumerators.files.split import FileStatus
-from headwater.readers.compression import is_compressed
 from headwater.readers.files.bad_records import BadRecords, Quarantine
+from headwater.readers.files.compressed_files import is_compressed
 from headwater.readers.files.file_format import FileBlock, Opener
 from headwater.readers.files.json_documents import JsonDocuments, json_documents, with_texts
 from headwater.readers.files.json_inference import inferred_json

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from headwater.core.errors import CorruptRecordError
 from headwater.enumerators.files.split import FileStatus
-from headwater.readers.compression import decompressed, is_compressed
+from headwater.readers.files.compressed_files import decompressed, is_compressed
 from headwater.readers.files.file_format import FileBlock, FileFormat
 from headwater.readers.files.lines import Bytes, LineEnds, UniversalEnds, line_ends
 

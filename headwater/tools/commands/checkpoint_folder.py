@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from headwater.core.local_files import removed_on_failure, sync_folder
-from headwater.core.state_location import OBJECT_STORES
+from headwater.core.object_state_store import OBJECT_STORES
 
 if TYPE_CHECKING:
     import fsspec

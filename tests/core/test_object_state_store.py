@@ -10,7 +10,8 @@ import pytest
 
 from headwater.core.clock import ManualClock
 from headwater.core.errors import DeadlineError, StateLocationError
-from headwater.core.state_location import ObjectStateStore, check_state_store
+from headwater.core.object_state_store import ObjectStateStore
+from headwater.core.state_location import check_state_store
 from tests.s3_server import S3Server
 
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 from headwater.core.errors import CorruptRecordError
-from headwater.readers.compression import decompressed
+from headwater.readers.files.compressed_files import decompressed
 
 TEXT = bytes(random.Random(1).choices(b"abcdefgh\n", k=300_000))
 HALF = len(TEXT) // 2
