@@ -72,13 +72,7 @@ METADATA = (
 class Failed:
     """A read that ended with an error. Any error equals any other: words differ, and `said` is for people."""
 
-    said: str = ""
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Failed)
-
-    def __hash__(self) -> int:
-        return hash(Failed)
+    said: str = field(default="", compare=False)
 
 
 Outcome = list[Row] | Failed

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from tests.parity.golden.plain_values import from_json, to_json
+from tests.parity.golden.plain_values import compared, from_json, to_json
 
 __all__ = ["Answers", "Case", "Mode", "NoAnswerError"]
 
@@ -99,7 +99,7 @@ class Answers:
             found = self._answer(digest)
         else:
             found = to_json(answer(), self.names)
-            if self.mode is Mode.CHECK and self._answer(digest) != found:
+            if self.mode is Mode.CHECK and compared(self._answer(digest)) != compared(found):
                 raise AssertionError(
                     f"Spark {self._case.version} does not give the stored answer any more; if that is "
                     f"right, store the new one: {self._command}\n"

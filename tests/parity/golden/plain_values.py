@@ -8,7 +8,7 @@ from dataclasses import fields, is_dataclass
 from decimal import Decimal
 from typing import Any
 
-__all__ = ["from_json", "to_json"]
+__all__ = ["compared", "from_json", "to_json"]
 
 
 def to_json(value: Any, names: Mapping[str, str]) -> Any:  # noqa: C901, PLR0911 - a kind of value a line
@@ -56,6 +56,24 @@ def from_json(value: Any, names: Mapping[str, str]) -> Any:
     return _from_json(value, back)
 
 
+def compared(value: Any) -> Any:
+    """Return what counts of a value as JSON has it: no fields that its dataclasses do not compare."""
+    if isinstance(value, list):
+        return [compared(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    match value:
+        case {"class": name, "fields": parts}:
+            named = zip(parts, fields(_class(name)), strict=True)
+            return {"class": name, "fields": [compared(part) for part, field in named if field.compare]}
+    return {key: compared(each) for key, each in value.items()}
+
+
+def _class(name: str) -> Any:
+    module, _, qualified = name.partition(":")
+    return getattr(importlib.import_module(module), qualified)
+
+
 def _from_json(value: Any, names: Mapping[str, str]) -> Any:  # noqa: C901, PLR0911 - a kind of value a line
     if isinstance(value, str):
         return _replaced(value, names)
@@ -77,9 +95,7 @@ def _from_json(value: Any, names: Mapping[str, str]) -> Any:  # noqa: C901, PLR0
         case {"dict": pairs}:
             return {_from_json(key, names): _from_json(each, names) for key, each in pairs}
         case {"class": name, "fields": parts}:
-            module, _, qualified = name.partition(":")
-            made = getattr(importlib.import_module(module), qualified)
-            return made(*[_from_json(each, names) for each in parts])
+            return _class(name)(*[_from_json(each, names) for each in parts])
     raise ValueError(f"no value of an answer: {value!r}")
 
 

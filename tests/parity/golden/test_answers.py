@@ -84,6 +84,15 @@ def test_an_answer_that_spark_does_not_give_any_more_is_an_error() -> None:
 
 
 @pytest.mark.usefixtures("stored")
+def test_the_words_of_an_error_are_no_other_answer() -> None:
+    asked(Mode.ASK, answer=[Failed("calling o1.load")])
+    (failed,) = asked(Mode.CHECK, answer=[Failed("calling o2.load")])
+    assert failed.said == "calling o2.load"
+    with pytest.raises(AssertionError, match="any more"):
+        asked(Mode.CHECK, answer=[[]])
+
+
+@pytest.mark.usefixtures("stored")
 def test_a_stored_answer_that_is_compared_with_nothing_is_an_error() -> None:
     session = answers(Mode.ASK)
     session.ask("one", lambda: 1)
