@@ -12,7 +12,7 @@ from benchmarks.bench import Bench, BenchmarkError, Scale
 from benchmarks.children import run_in_child
 from benchmarks.results import Figure, Section, Target, median_of, percentile
 from benchmarks.subjects import HEADWATER
-from headwater.connector.sources.kafka.source import configure_kafka
+from headwater.connector.sources.kafka.configure import configure_kafka
 from headwater.connector.spark.stream_reader import StreamReader
 from headwater.core.source import Boundedness
 from headwater.enumerators.kafka import lookup

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headwater.connector.sources.registry import BUILT_IN
+from headwater.connector.sources.built_in import BUILT_IN
 
 __all__ = list(BUILT_IN)
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from headwater import options_of
-from headwater.connector.sources.registry import BUILT_IN
+from headwater.connector.sources.built_in import BUILT_IN
 from headwater.connector.sources.source_options import option_table
 from headwater.connector.typed.arguments import Argument, arguments_of
 from headwater.connector.typed.readers import MODES, docstring

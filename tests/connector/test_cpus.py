@@ -7,7 +7,7 @@ import os
 import pytest
 
 from headwater.connector.cpus import PARALLELISM_VARIABLE, available_cpus, known_parallelism
-from headwater.connector.sources.kafka.source import configure_kafka
+from headwater.connector.sources.kafka.configure import configure_kafka
 from headwater.core.errors import OptionError
 from headwater.core.source import Boundedness
 

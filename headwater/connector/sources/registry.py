@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from importlib import import_module, invalidate_caches
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from headwater.connector.readable import readable
+from headwater.connector.sources.built_in import BUILT_IN, built_in_factory, built_in_options
 from headwater.connector.sources.configured import SourceFactory
 from headwater.core.errors import OptionError, nearest
 
@@ -21,56 +22,6 @@ if TYPE_CHECKING:
 
 ENTRY_POINTS: Final = "headwater.sources"
 """The group of entry points under which packages offer sources."""
-
-
-@dataclass(frozen=True)
-class BuiltIn:
-    """One of headwater's own sources.
-
-    Attributes:
-        factory: the function that makes the source, below this package; of a plugin its class.
-        table: its options, below this package; empty for a plugin, whose class has them.
-        title: the source in a sentence.
-        page: of the docs, with the table of options.
-    """
-
-    factory: str
-    table: str
-    title: str
-    page: str
-
-    @property
-    def plugin(self) -> UserSource | None:
-        """The source of a class on the floor of plugins; None for any other one."""
-        return None if self.table else _imported(self.factory, self.factory)
-
-
-BUILT_IN: Final = {
-    "demo": BuiltIn("demo:configure_demo", "demo:DEMO_OPTIONS", "orders that are made up", "docs/demo.md"),
-    "files": BuiltIn("files.source:configure_files", "files.options:FILES_OPTIONS", "files", "docs/files.md"),
-    "http": BuiltIn("http.options:configure_http", "http.options:HTTP_OPTIONS", "a REST API", "docs/http.md"),
-    "hybrid": BuiltIn(
-        "hybrid.configure:configure_hybrid",
-        "hybrid.options:HYBRID_OPTIONS",
-        "a chain of sources",
-        "docs/hybrid.md",
-    ),
-    "kafka": BuiltIn(
-        "kafka.source:configure_kafka", "kafka.options:KAFKA_OPTIONS", "Kafka", "docs/options.md"
-    ),
-    "kinesis": BuiltIn("headwater.plugins.kinesis:Kinesis", "", "Amazon Kinesis", "docs/kinesis.md"),
-    "mqtt": BuiltIn("mqtt.options:configure_mqtt", "mqtt.options:MQTT_OPTIONS", "MQTT", "docs/mqtt.md"),
-    "nats": BuiltIn("headwater.plugins.nats:Nats", "", "NATS JetStream", "docs/nats.md"),
-    "postgres": BuiltIn(
-        "postgres.source:configure_postgres",
-        "postgres.options:POSTGRES_OPTIONS",
-        "tables of PostgreSQL",
-        "docs/postgres.md",
-    ),
-    "rabbitmq": BuiltIn("headwater.plugins.rabbitmq:RabbitMQ", "", "RabbitMQ streams", "docs/rabbitmq.md"),
-    "redis": BuiltIn("headwater.plugins.redis:Redis", "", "Redis Streams", "docs/redis.md"),
-}
-"""By the values of the option ``source``."""
 
 
 _ONLY_THERE: Final = {
@@ -95,10 +46,10 @@ def source_factory(name: str | None) -> SourceFactory:
     if not name:
         names = ", ".join(_known(_offered()))
         raise OptionError(f"is required: .option('source', ...) with one of {names}", option="source")
-    built_in = BUILT_IN.get(name.lower())
-    if built_in is not None:
-        return _Chosen(name.lower(), built_in.plugin or _attribute(built_in.factory))
-    return _Chosen(name, _user_source(name))
+    own_name = name.lower()
+    if own_name not in BUILT_IN:
+        return _Chosen(name, _user_source(name))
+    return _Chosen(own_name, _plugin(own_name) or built_in_factory(own_name))
 
 
 @dataclass(frozen=True)
@@ -169,12 +120,17 @@ def options_of(source: SourceClass | str) -> OptionTable:
 def _table(source: str) -> OptionTable:
     from headwater.connector.sources.user_sources import options_of_class
 
-    built_in = BUILT_IN.get(source.lower())
-    if built_in is not None:
-        plugin = built_in.plugin
-        table: OptionTable = _attribute(built_in.table) if plugin is None else options_of_class(plugin.source)
-        return table
-    return options_of_class(_user_source(source).source)
+    own_name = source.lower()
+    if own_name not in BUILT_IN:
+        return options_of_class(_user_source(source).source)
+    plugin = _plugin(own_name)
+    return built_in_options(own_name) if plugin is None else options_of_class(plugin.source)
+
+
+def _plugin(name: str) -> UserSource | None:
+    """Return the source of a class on the floor of plugins; None for any other one."""
+    row = BUILT_IN[name]
+    return _imported(row.factory, row.factory) if row.is_plugin else None
 
 
 def _user_source(name: str) -> UserSource:
@@ -228,8 +184,3 @@ def _imported(target: str, name: str) -> UserSource:
             option="source",
         ) from error
     return UserSource(target_class)
-
-
-def _attribute(path: str) -> Any:
-    module, _, name = path.partition(":")
-    return getattr(import_module(f"{__package__}.{module}"), name)

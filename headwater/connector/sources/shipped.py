@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from headwater.core.options import Option
-
-if TYPE_CHECKING:
-    from headwater.connector.options import OptionTable
-    from headwater.connector.sources.configured import ConfiguredSource
-    from headwater.core.source import Boundedness
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,19 +27,9 @@ class ShippedSource:
     """
 
     shipped: ClassVar[str]
-    """The name of the shipped source."""
+    """The name of the shipped source, which has its options and makes it."""
 
     OPTIONS: ClassVar[Sequence[Option[Any]]] = ()
     """The options of the subclass, beside those of the shipped source."""
 
     options: Mapping[str, Any] = field(default_factory=dict)
-
-    @staticmethod
-    def shipped_options() -> OptionTable:
-        """Return the options of the shipped source."""
-        raise NotImplementedError
-
-    @staticmethod
-    def configure(options: Mapping[str, str], boundedness: Boundedness | None) -> ConfiguredSource:
-        """Make the shipped source (`headwater.connector.sources.configured.SourceFactory`)."""
-        raise NotImplementedError

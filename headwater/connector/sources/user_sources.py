@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, TypeAlias, cas
 
 from headwater.connector.options import OptionTable, ParsedOptions
 from headwater.connector.program_arguments import misfit
+from headwater.connector.sources.built_in import built_in_factory, built_in_options
 from headwater.connector.sources.configured import (
     ConfiguredBarrierSource,
     ConfiguredPlannedSource,
@@ -69,7 +70,7 @@ def options_of_class(source: SourceClass) -> OptionTable:
     if issubclass(source, ShippedSource):
         from headwater.connector.sources.source_options import with_own
 
-        return with_own(own, source.shipped_options(), source.__name__)
+        return with_own(own, built_in_options(source.shipped), source.__name__)
     if issubclass(source, SimpleSource):
         return option_table(
             own,
@@ -158,7 +159,7 @@ class UserSource:
         own = OptionTable(kind.OPTIONS)
         theirs = {key: value for key, value in options.items() if own.spelling(key) is None}
         values = own.parse({key: options[key] for key in options.keys() - theirs}, boundedness)
-        configured = kind.configure(theirs, boundedness)
+        configured = built_in_factory(kind.shipped)(theirs, boundedness)
         # An object of the class that the user wrote, with the fields of the shipped one.
         settings = {each.name: getattr(configured.source, each.name) for each in fields(cast("Any", kind))}
         made = kind(**{**settings, "options": values.by_name()})
@@ -173,7 +174,7 @@ class UserSource:
                 source = cast("type[FromOptions]", self.source)
                 return source.from_options(parsed.by_name(), boundedness)  # type: ignore[return-value]
             user = self.source(parsed.by_name())
-        from headwater.connector.sources.simple import full_form
+        from headwater.connector.sources.full_form import full_form
 
         return full_form(user, parsed, boundedness or Boundedness.BOUNDED)
 

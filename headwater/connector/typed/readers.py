@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from headwater.connector.program_arguments import checked_mapping, checked_session, misfit
 from headwater.connector.readable import readable
-from headwater.connector.sources.registry import BUILT_IN, options_of
+from headwater.connector.sources.built_in import BUILT_IN
+from headwater.connector.sources.registry import options_of
 from headwater.connector.typed.arguments import Argument, arguments_of
 from headwater.core.errors import OptionError, nearest
 from headwater.core.source import Boundedness

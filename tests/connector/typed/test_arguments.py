@@ -8,7 +8,7 @@ import keyword
 import pytest
 
 from headwater import options_of, read, read_stream
-from headwater.connector.sources.registry import BUILT_IN
+from headwater.connector.sources.built_in import BUILT_IN
 from headwater.connector.typed.arguments import Argument, arguments_of
 from headwater.core.source import Boundedness
 

@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 
 from headwater.connector.coordination.coordinator import SourceCoordinator
 from headwater.connector.sources.configured import ConfiguredPlannedSource
-from headwater.connector.sources.kafka.source import KafkaSource, configure_kafka
+from headwater.connector.sources.kafka.configure import configure_kafka
+from headwater.connector.sources.kafka.source import KafkaSource
 from headwater.core.errors import DataLossError
 from headwater.core.jsons import JsonObject
 from headwater.core.retry import Backoff

@@ -12,7 +12,6 @@ import pyarrow as pa
 
 from headwater.connector.compat import spark_fields
 from headwater.connector.cpus import available_cpus
-from headwater.connector.options import OptionTable
 from headwater.connector.planned.admission import ReadLimits
 from headwater.connector.planned.options import planning_hints, target_duration
 from headwater.connector.sources.configured import ConfiguredPlannedSource
@@ -98,14 +97,6 @@ class FilesSource(ShippedSource, PlannedSource[FileBlock, FileSplit, int]):
     columns: tuple[str, ...] | None = None
     metadata: bool = False
     infers_as_stream: bool = False
-
-    @staticmethod
-    def shipped_options() -> OptionTable:
-        return FILES_OPTIONS
-
-    @staticmethod
-    def configure(options: Mapping[str, str], boundedness: Boundedness | None) -> ConfiguredPlannedSource:
-        return configure_files(options, boundedness)
 
     @property
     def boundedness(self) -> Boundedness:

@@ -1,5 +1,6 @@
 """The Kafka source: its options, its columns, and the source that joins enumerator and reader.
 
+* `configure`: from the user's options to the source;
 * `offset_options`: what the options about topics and offsets come to: what is read, from where to where;
 * `schema_sample`: schemas of values that no option names: inferred from a sample of the records that a batch
   would read;

@@ -17,7 +17,8 @@ import pyarrow as pa
 from headwater.connector.planned.coordinator import PlannedCoordinator
 from headwater.connector.planned.planning import ReadTask
 from headwater.connector.sources.configured import ConfiguredPlannedSource
-from headwater.connector.sources.kafka.source import KafkaSource, configure_kafka
+from headwater.connector.sources.kafka.configure import configure_kafka
+from headwater.connector.sources.kafka.source import KafkaSource
 from headwater.core.jsons import JsonObject
 from headwater.core.source import Boundedness
 

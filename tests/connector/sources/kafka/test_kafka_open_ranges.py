@@ -7,7 +7,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.connector.sources.kafka.source import KafkaSource, configure_kafka
+from headwater.connector.sources.kafka.configure import configure_kafka
+from headwater.connector.sources.kafka.source import KafkaSource
 from headwater.core.source import Boundedness
 from headwater.core.split import SplitRange
 from headwater.enumerators.kafka.client.metadata import EARLIEST, LATEST

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from headwater.connector.coordination.coordinator import SourceCoordinator
-from headwater.connector.sources.kafka.source import configure_kafka
+from headwater.connector.sources.kafka.configure import configure_kafka
 from headwater.core.jsons import JsonObject
 from headwater.core.source import Boundedness
 from tests.enumerators.kafka.client.listeners import listening
