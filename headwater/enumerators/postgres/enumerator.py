@@ -227,6 +227,8 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
         self._bound = None if request.max_bytes is None else position + request.max_bytes
 
         def asked() -> tuple[LogEnd, Commit | None]:
+            if request.ends:
+                self._slot.let_log_be_whole(view)
             end = staged.reach(view.flush_lsn) if request.ends else staged.end()
             return end, None if request.max_bytes is None else staged.first(position)
 

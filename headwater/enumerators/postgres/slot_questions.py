@@ -19,6 +19,7 @@ from headwater.enumerators.postgres.slot import (
     check_same_log,
     check_usable,
     create_slot,
+    let_log_be_whole,
     look,
 )
 from headwater.enumerators.postgres.slot_reading import SlotReading
@@ -119,6 +120,7 @@ class SlotQuestions:
         if self._log is not None:
             split = self._with_log(self._log, split, position, view)
         else:
+            self.let_log_be_whole(view)
             if view.timeline > split.timeline and view.system_id == split.system_id:
                 with closing(connect(self._settings, replication=True)) as asking:
                     end = timeline_end(asking, view.timeline, split.timeline)
@@ -129,6 +131,10 @@ class SlotQuestions:
             view = look(connection, split.slot)
             split = self._awaited(split, view)
         return split, view
+
+    def let_log_be_whole(self, view: ServerView) -> None:
+        """Make sure that what is read up to the end of the server's log soon comes to an end."""
+        let_log_be_whole(self._connection.get(), view)
 
     def _awaited(self, split: WalSplit, view: ServerView) -> WalSplit:
         """Return the split after the tables have joined whose transactions are over."""

@@ -90,7 +90,9 @@ def test_ranges_of_blocks_have_each_row_once(database: Database) -> None:
     database.execute(NUMBERS)
     tasks = database.read("numbers", columns="i", minPartitions="7")
     assert len(tasks) == 7
-    assert all(0 < task.num_rows < 1_000 for task in tasks)
+    # Servers from 16 on make a file longer than its rows need: the last ranges may have none.
+    assert all(task.num_rows < 1_000 for task in tasks)
+    assert sum(task.num_rows > 0 for task in tasks) > 4
     assert sorted(row["i"] for task in tasks for row in task.to_pylist()) == list(range(1, 3001))
 
 

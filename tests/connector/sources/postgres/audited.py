@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -33,19 +34,22 @@ class AuditedTable:
 
     The row locks of a key put its changes in the order in which they commit, and their notes too.
 
+    Attributes:
+        server: it is on.
+
     Args:
         server: it is on.
         name: of the table.
     """
 
     def __init__(self, server: LocalPostgres, name: str) -> None:
-        self._server = server
+        self.server = server
         self.name = name
         self.execute(_MADE.format(name=name))
 
     def execute(self, statements: str) -> None:
         """Run statements."""
-        with psycopg.connect(self._server.conninfo, autocommit=True) as sql:
+        with psycopg.connect(self.server.conninfo, autocommit=True) as sql:
             sql.execute(statements.encode())
 
     def drop_slot(self, slot: str) -> None:
@@ -56,11 +60,21 @@ class AuditedTable:
 
     def fill(self, rows: int) -> None:
         """Insert the first rows, in one transaction."""
-        with psycopg.connect(self._server.conninfo) as sql:
+        with psycopg.connect(self.server.conninfo) as sql:
             sql.execute(
                 f"INSERT INTO {self.name} SELECT i, i, repeat('x', i % 50) "
                 f"FROM generate_series(0, {rows - 1}) i".encode()
             )
+
+    def rows_of_several(self, rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """Return the rows of this table, out of a stream of several, as those of a stream of it alone."""
+        found = []
+        for row in rows:
+            if row["_table"] == f"public.{self.name}":
+                values = json.loads(row["after"] or row["before"])
+                value = values.get("v")
+                found.append({"_op": row["_op"], "id": int(values["id"]), "v": value and int(value)})
+        return found
 
     def wrong_keys(self, rows: Iterable[Mapping[str, Any]]) -> list[str]:
         """Return what is wrong, key by key: a key has the state of one moment, then each later change once.
@@ -68,7 +82,7 @@ class AuditedTable:
         Args:
             rows: of the query, in the order in which it brought them.
         """
-        with psycopg.connect(self._server.conninfo) as sql:
+        with psycopg.connect(self.server.conninfo) as sql:
             noted = sql.execute(f"SELECT id, op, v FROM {self.name}_audit ORDER BY place".encode()).fetchall()
         changes: dict[int, list[tuple[str, int | None]]] = defaultdict(list)
         for key, op, value in noted:
@@ -122,15 +136,22 @@ class Writer:
         self._writers = writers
         self._rng = rng
         self._sql: psycopg.Connection[Any] | None = None
+        self._prepared = ""
         self._value = 1_000 * (number + 1)
 
     def act(self, times: int = 1) -> None:
-        """Do something: a change, a savepoint, the end of a transaction, many changes at once."""
+        """Do something: a change, a savepoint, the end of a transaction, many changes at once.
+
+        A transaction that is prepared last is committed, or not, by the next call.
+        """
         for _ in range(times):
+            self._end_prepared()
             sql = self._sql = self._sql or psycopg.connect(self._server.conninfo, application_name="writer")
             drawn = self._rng.random()
-            if drawn < 0.15:
+            if drawn < 0.12:
                 sql.commit()
+            elif drawn < 0.15:
+                self._prepare(sql)
             elif drawn < 0.2:
                 sql.rollback()
             elif drawn < 0.3:
@@ -148,11 +169,25 @@ class Writer:
 
     def end(self, *, lost: bool = False) -> None:
         """End the open transaction; ``lost``: the connection is gone with its server."""
+        self._end_prepared()
         if self._sql is not None:
             if not lost:
                 self._sql.commit()
             self._sql.close()
             self._sql = None
+
+    def _prepare(self, sql: psycopg.Connection[Any]) -> None:
+        sql.execute("SELECT pg_current_xact_id()")
+        name = f"{self._table.name}_{self._number}"
+        sql.execute(f"PREPARE TRANSACTION '{name}'".encode())
+        self._prepared = name
+
+    def _end_prepared(self) -> None:
+        """Commit what is prepared, or roll it back: it outlives its connection, and the server."""
+        if self._prepared:
+            how = self._rng.choice(["COMMIT", "COMMIT", "ROLLBACK"])
+            self._table.execute(f"{how} PREPARED '{self._prepared}'")
+            self._prepared = ""
 
     def _key(self) -> int:
         return self._rng.randrange(60) * self._writers + self._number

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import psycopg
+from psycopg.pq import ExecStatus
 
 from headwater.core.source import Boundedness
 from headwater.testing import MicroBatchEngine
 from headwater.testing.making import configured
 from local_postgres import LocalPostgres
+from tests.patience import PATIENCE_S
 
 META = ("_lsn", "_seq", "_xid", "_commit_ts", "_sync", "_unchanged")
 
@@ -105,3 +108,19 @@ def changed_table(server: LocalPostgres, name: str, columns: str, **options: str
 def told(rows: Sequence[dict[str, Any]], *columns: str) -> list[tuple[Any, ...]]:
     """Return of each row its kind and these columns."""
     return [tuple(row[each] for each in ("_op", *columns)) for row in rows]
+
+
+def attached(server: LocalPostgres, slot: str, publication: str, application: str) -> psycopg.Connection[Any]:
+    """Return a connection that holds a slot and never reads, as that of a host that is gone.
+
+    Whoever has read the slot before may be about to end still.
+    """
+    connection = psycopg.connect(
+        f"{server.conninfo} replication=database application_name='{application}'", autocommit=True
+    )
+    options = f"(proto_version '1', publication_names '{publication}')"
+    command = f"START_REPLICATION SLOT {slot} LOGICAL 0/0 {options}"
+    deadline_s = time.monotonic() + PATIENCE_S
+    while connection.pgconn.exec_(command.encode()).status != ExecStatus.COPY_BOTH:
+        assert time.monotonic() < deadline_s, connection.pgconn.error_message
+    return connection

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -17,8 +18,10 @@ from headwater.enumerators.postgres.slot import ServerView
 from headwater.enumerators.postgres.slot_reading import SlotReading
 from headwater.enumerators.postgres.split import LogTable, WalSplit, lsn_of
 from headwater.enumerators.postgres.timeline import end_in, followed
+from headwater.testing import MicroBatchEngine
 from headwater.testing.engine import Step
 from local_postgres import LocalPostgres
+from tests.connector.sources.postgres.audited import AuditedTable, Writer
 from tests.connector.sources.postgres.changes import ChangedTable, told
 from tests.patience import PATIENCE_S
 
@@ -35,6 +38,8 @@ class _Pair:
         )
         stack.callback(self.table.sql.close)
         self.name = name
+        self.touch = f"UPDATE {name} SET s = s"
+        """A change that the query reads."""
         self.table.execute("SELECT pg_create_physical_replication_slot('of_standby', true)")
         settings = {
             "primary_slot_name": "of_standby",
@@ -65,8 +70,13 @@ class _Pair:
         while not self.ask(f"SELECT count(*) {copied}"):
             # A copy lasts once the slot has moved beyond where the copy began.
             assert time.monotonic() < deadline_s, "the standby has no copy of the slot"
-            self.table.execute("SELECT pg_log_standby_snapshot()", f"UPDATE {self.name} SET s = s")
+            self.table.execute("SELECT pg_log_standby_snapshot()", self.touch)
             self.table.engine.run()
+        self.follow()
+
+    def follow(self) -> None:
+        """Let the standby have all of the log so far."""
+        deadline_s = time.monotonic() + PATIENCE_S
         end = lsn_of(self.table.ask("SELECT pg_current_wal_flush_lsn()::text"))
         while lsn_of(self.ask("SELECT pg_last_wal_replay_lsn()::text")) < end:
             assert time.monotonic() < deadline_s, "the standby does not follow"
@@ -174,6 +184,49 @@ def test_with_resync_the_table_is_read_again_at_the_server_that_took_over(pair: 
     with psycopg.connect(pair.standby.conninfo) as connection:
         connection.execute(f"DELETE FROM {table.name}".encode())
     assert told(table.rows(), "id", "_sync") == [("d", 0, 1)]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("round_", range(3))
+@pytest.mark.parametrize("pair", ["direct", "staged"], indirect=True)
+def test_keys_are_right_where_drivers_are_killed_and_a_standby_takes_over_from_a_server_under_load(
+    pair: _Pair, seed: int, round_: int
+) -> None:
+    """Transactions are open when the server is killed: nobody has them. See `AuditedTable.wrong_keys`."""
+    rng = random.Random(f"{seed} {round_}")
+    table = AuditedTable(pair.primary, f"audited_{pair.name}")
+    pair.touch = f"UPDATE {table.name} SET v = v WHERE id = -1"
+    pair.table.options["table"] = table.name
+    engine = MicroBatchEngine.of("postgres", pair.table.options)
+    pair.table.engine = engine
+
+    def write_and_run() -> None:
+        for _ in range(rng.randrange(3, 8)):
+            for writer in rng.sample(writers, rng.randrange(1, 5)):
+                writer.act(rng.randrange(1, 12))
+            at = len(engine.offsets) - rng.choice([0, 0, 1])
+            engine.run(crash_after=rng.choice([*Step]), in_batch=at)
+
+    engine.run()
+    table.execute(f"INSERT INTO {table.name} VALUES (-1, 0)")
+    writers = [Writer(table, pair.primary, number, 4, rng) for number in range(4)]
+    write_and_run()
+    for writer in writers:
+        writer.end()
+    pair.synchronize()
+    write_and_run()
+    pair.follow()
+    pair.fail_over()
+    table.server = pair.standby
+    for writer in writers:
+        writer.end(lost=True)
+    writers = [Writer(table, pair.standby, number, 4, rng) for number in range(4)]
+    write_and_run()
+    for writer in writers:
+        writer.end()
+    engine.run()
+    assert table.wrong_keys(engine.rows) == []
+    assert len(engine.rows) > 20
 
 
 SPLIT = WalSplit("s", "1", 1, (LogTable(16_384),))

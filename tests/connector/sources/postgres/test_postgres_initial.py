@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
-import random
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -14,7 +14,6 @@ from typing import Any
 import psycopg
 import pytest
 
-from headwater.core.clock import SystemClock
 from headwater.core.errors import (
     AuthorizationError,
     LostSlotError,
@@ -27,8 +26,8 @@ from headwater.testing import MicroBatchEngine
 from headwater.testing.engine import Step
 from headwater.testing.making import configured
 from local_postgres import LocalPostgres
-from tests.connector.sources.postgres.audited import AuditedTable, Writer
 from tests.connector.sources.postgres.changes import ChangedTable, changed_table, told
+from tests.patience import PATIENCE_S
 
 _NUMBERS = itertools.count()
 Make = Callable[..., ChangedTable]
@@ -138,120 +137,65 @@ def test_tables_are_cut_by_keys_of_each_type_and_writers_change_every_chunk(
     assert len([offset for offset in table.engine.offsets if "chunk-" in offset]) > 2
 
 
-@pytest.mark.parametrize("transport", ["direct", pytest.param("staged", marks=pytest.mark.long)])
-@pytest.mark.parametrize("step", Step)
-def test_keys_are_right_with_open_transactions_and_a_crash_after_any_step(
-    postgres: LocalPostgres, tmp_path: Path, seed: int, step: Step, transport: str
-) -> None:
-    """Transactions begin before a chunk is read, and end after it; see `AuditedTable.wrong_keys`."""
-    _run_audited(postgres, tmp_path, random.Random(f"{seed} {step}"), [step], transport)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("transport", ["direct", "staged"])
-@pytest.mark.parametrize("round_", range(200))
-def test_keys_are_right_with_open_transactions_and_crashes_anywhere(
-    postgres: LocalPostgres, tmp_path: Path, seed: int, round_: int, transport: str
-) -> None:
-    _run_audited(postgres, tmp_path, random.Random(f"{seed} {round_}"), list(Step), transport)
-
-
-def _run_audited(
-    postgres: LocalPostgres, tmp_path: Path, rng: random.Random, steps: list[Step], transport: str
-) -> None:
-    table = AuditedTable(postgres, f"audited_{next(_NUMBERS)}")
-    table.fill(240)
-    writers = [Writer(table, postgres, number, 4, rng) for number in range(4)]
-    options = {
-        "url": postgres.conninfo,
-        "table": table.name,
-        "slot": f"slot_{table.name}",
-        "publication": f"pub_{table.name}",
-        "createPublication": "true",
-        "startingPosition": "initial",
-        "stateLocation": str(tmp_path),
-        "chunkRows": str(rng.choice([5, 20, 70])),
-        "snapshotTasks": "1",
-        "includeBefore": "false",
-        "transport": transport,
-    }
-    engine = MicroBatchEngine.of("postgres", options)
-    # The slot waits for transactions that run: they begin when it is there.
-    engine.run(crash_after=Step.LOGGED)
-    try:
-        for _ in range(rng.randrange(4, 16)):
-            for writer in rng.sample(writers, rng.randrange(1, 5)):
-                writer.act(rng.randrange(1, 12))
-            engine.run(crash_after=rng.choice(steps), in_batch=len(engine.offsets) - rng.choice([0, 0, 1]))
-        for writer in writers:
-            writer.end()
-        engine.run()
-        if transport == "staged":
-            # Its log ends with the last change: the next one lies behind what the chunks saw.
-            writers[0].act(20)
-            writers[0].end()
-            engine.run()
-        assert table.wrong_keys(engine.rows) == []
-        left = [path for path in tmp_path.rglob("*") if path.is_file()]
-        assert [path for path in left if "postgres-wal" not in str(path)] == []
-    finally:
-        for writer in writers:
-            writer.end(lost=True)
-        table.drop_slot(f"slot_{table.name}")
-
-
-def test_a_commit_that_waits_for_a_standby_is_not_taken_for_one_that_a_chunk_has_seen(tmp_path: Path) -> None:
-    """Its record is in the log before the chunk is read, and nobody can see it yet."""
+@pytest.fixture
+def waits(tmp_path: Path) -> Iterator[ChangedTable]:
+    """A table of a server that waits for a standby, which never comes, with commits that ask for it."""
+    settings = {"synchronous_standby_names": "nobody", "synchronous_commit": "local"}
+    options = {"startingPosition": "initial", "stateLocation": str(tmp_path)}
     with (
-        LocalPostgres() as server,
-        changed_table(
-            server,
-            "waits",
-            "id int PRIMARY KEY, s text",
-            startingPosition="initial",
-            stateLocation=str(tmp_path),
-            createPublication="true",
-        ) as table,
+        LocalPostgres(settings=settings) as server,
+        changed_table(server, "waits", "id int PRIMARY KEY, s text", **options) as table,
     ):
-        table.execute("INSERT INTO waits VALUES (1, 'old'), (2, 'old')")
-        table.engine.run(crash_after=Step.LOGGED)
-        table.execute("ALTER SYSTEM SET synchronous_standby_names = 'nobody'", "SELECT pg_reload_conf()")
-        writers = [psycopg.connect(server.conninfo, autocommit=True) for _ in range(2)]
-        for row, writer in enumerate(writers, 1):
-            writer.pgconn.send_query(f"UPDATE waits SET s = 'new' WHERE id = {row}".encode())
-            waiting = "FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
-            _wait_for(table, f"SELECT (count(*) = {row})::int {waiting}")
-        try:
-            rows = table.rows()
-        finally:
-            table.execute("ALTER SYSTEM RESET synchronous_standby_names", "SELECT pg_reload_conf()")
-        assert sorted(told(rows, "id", "s")) == [
-            ("r", 1, "old"),
-            ("r", 2, "old"),
-            ("u", 1, "new"),
-            ("u", 2, "new"),
-        ]
-        assert all(row["_xid"] is None or row["_xid"] > 0 for row in rows)
-        for writer in writers:
-            writer.close()
-        assert table.rows() == []
+        # What tells commits to wait is done by the process that makes checkpoints, when it begins.
+        table.execute("CHECKPOINT")
+        yield table
 
 
-def test_a_commit_that_waits_for_a_standby_while_the_slot_is_made_is_not_lost(tmp_path: Path) -> None:
+_WAITING = "FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
+
+
+def _commit_and_wait(table: ChangedTable, statement: str) -> psycopg.Connection[Any]:
+    """Return a connection whose commit is in the log, and waits."""
+    writer = psycopg.connect(table.server.conninfo, autocommit=True, options="-c synchronous_commit=on")
+    writer.pgconn.send_query(statement.encode())
+    _wait_for(table, f"SELECT count(*) {_WAITING} AND pid = {writer.info.backend_pid}")
+    return writer
+
+
+def _let_commits_go(table: ChangedTable) -> None:
+    table.execute(f"SELECT pg_cancel_backend(pid) {_WAITING}")
+
+
+def test_a_commit_that_waits_for_a_standby_is_not_taken_for_one_that_a_chunk_has_seen(
+    waits: ChangedTable,
+) -> None:
+    """Its record is in the log before the chunk is read, and nobody can see it yet."""
+    waits.execute("INSERT INTO waits VALUES (1, 'old'), (2, 'old')")
+    waits.engine.run(crash_after=Step.LOGGED)
+    with ExitStack() as writers:
+        for row in (1, 2):
+            statement = f"UPDATE waits SET s = 'new' WHERE id = {row}"
+            writers.enter_context(closing(_commit_and_wait(waits, statement)))
+        rows = waits.rows()
+        _let_commits_go(waits)
+    assert sorted(told(rows, "id", "s")) == [
+        ("r", 1, "old"),
+        ("r", 2, "old"),
+        ("u", 1, "new"),
+        ("u", 2, "new"),
+    ]
+    assert all(row["_xid"] is None or row["_xid"] > 0 for row in rows)
+    assert waits.rows() == []
+
+
+def test_a_commit_that_waits_for_a_standby_while_the_slot_is_made_is_not_lost(waits: ChangedTable) -> None:
     """Its record is before the slot begins: so no chunk is read before it can be seen."""
     with (
-        LocalPostgres() as server,
-        changed_table(
-            server,
-            "at_once",
-            "id int PRIMARY KEY, s text",
-            startingPosition="initial",
-            stateLocation=str(tmp_path),
-        ) as table,
-        closing(table.source().create_coordinator()) as coordinator,
-    ):
+        closing(waits.source().create_coordinator()) as coordinator,
         # The slot waits for the first one, then for the second one: then it begins.
-        first, second = (psycopg.connect(server.conninfo) for _ in range(2))
+        psycopg.connect(waits.server.conninfo) as first,
+        psycopg.connect(waits.server.conninfo) as second,
+    ):
         first.execute("SELECT pg_current_xact_id()")
         planned: list[Any] = []
         planning = threading.Thread(
@@ -259,24 +203,17 @@ def test_a_commit_that_waits_for_a_standby_while_the_slot_is_made_is_not_lost(tm
         )
         planning.start()
         blocked = "SELECT count(*) FROM pg_stat_activity WHERE {} = ANY(pg_blocking_pids(pid))"
-        _wait_for(table, blocked.format(first.info.backend_pid))
+        _wait_for(waits, blocked.format(first.info.backend_pid))
         second.execute("SELECT pg_current_xact_id()")
         first.close()
-        _wait_for(table, blocked.format(second.info.backend_pid))
-        table.execute("ALTER SYSTEM SET synchronous_standby_names = 'nobody'", "SELECT pg_reload_conf()")
-        writer = psycopg.connect(server.conninfo, autocommit=True)
-        writer.pgconn.send_query(b"INSERT INTO at_once VALUES (1, 'late')")
-        try:
-            _wait_for(table, "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
+        _wait_for(waits, blocked.format(second.info.backend_pid))
+        with closing(_commit_and_wait(waits, "INSERT INTO waits VALUES (1, 'late')")):
             second.close()
             planning.join()
             assert planned[0]["positions"] == {}
             assert coordinator.plan_next(planned[0], limited=True) == planned[0]
-        finally:
-            second.close()
-            table.execute("ALTER SYSTEM RESET synchronous_standby_names", "SELECT pg_reload_conf()")
-        _wait_for(table, "SELECT count(*) FROM at_once")
-        writer.close()
+            _let_commits_go(waits)
+            _wait_for(waits, "SELECT count(*) FROM waits")
         assert list(coordinator.plan_next(planned[0], limited=True)["positions"])
 
 
@@ -549,9 +486,8 @@ def test_offsets_stay_small_however_many_chunks_there_are(make: Make) -> None:
 
 def _wait_for(table: ChangedTable, question: str) -> None:
     """Ask until the answer is not 0."""
-    clock = SystemClock()
-    for _ in range(1_000):
-        if table.ask(question):
-            return
-        clock.wait(threading.Event(), 10)
-    raise AssertionError(question)
+    deadline_s = time.monotonic() + PATIENCE_S
+    never = threading.Event()
+    while not table.ask(question):
+        assert time.monotonic() < deadline_s, question
+        never.wait(0.01)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-import random
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +16,7 @@ from headwater.enumerators.postgres.split import lsn_of
 from headwater.testing import MicroBatchEngine
 from headwater.testing.engine import Step
 from local_postgres import LocalPostgres
-from tests.connector.sources.postgres.audited import AuditedTable, Writer
 from tests.connector.sources.postgres.changes import ChangedTable
-from tests.connector.sources.postgres.test_postgres_tables_initial import audited_rows
 
 _NUMBERS = itertools.count()
 _TRANSPORTS = pytest.mark.parametrize("transport", ["direct", "staged"])
@@ -250,85 +246,3 @@ def test_a_table_that_is_not_published_yet_is_refused_with_the_statement_that_ad
         joined.told()
     joined.publish()
     assert joined.told() == []
-
-
-@pytest.mark.parametrize("transport", ["direct", pytest.param("staged", marks=pytest.mark.long)])
-@pytest.mark.parametrize("step", Step)
-def test_keys_are_right_where_a_table_joins_under_load_with_a_crash_after_any_step(
-    postgres: LocalPostgres, tmp_path: Path, seed: int, step: Step, transport: str
-) -> None:
-    _run_audited(postgres, tmp_path, random.Random(f"{seed} {step}"), [step], transport)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("transport", ["direct", "staged"])
-@pytest.mark.parametrize("round_", range(100))
-def test_keys_are_right_where_a_table_joins_under_load_with_crashes_anywhere(
-    postgres: LocalPostgres, tmp_path: Path, seed: int, round_: int, transport: str
-) -> None:
-    _run_audited(postgres, tmp_path, random.Random(f"{seed} {round_}"), list(Step), transport)
-
-
-def _run_audited(
-    postgres: LocalPostgres, tmp_path: Path, rng: random.Random, steps: list[Step], transport: str
-) -> None:
-    first, second = (AuditedTable(postgres, f"audited_joined_{next(_NUMBERS)}") for _ in range(2))
-    first.fill(60)
-    second.fill(200)
-    writers = [Writer(table, postgres, number, 2, rng) for table in (first, second) for number in range(2)]
-    slot, publication = f"slot_{first.name}", f"pub_{first.name}"
-    options = {
-        "url": postgres.conninfo,
-        "tables": first.name,
-        "slot": slot,
-        "publication": publication,
-        "createPublication": "true",
-        "startingPosition": "initial",
-        "stateLocation": str(tmp_path),
-        "chunkRows": str(rng.choice([5, 20, 70])),
-        "snapshotTasks": "1",
-        "transport": transport,
-    }
-    engine = MicroBatchEngine.of("postgres", options)
-    engine.run()
-
-    def write_and_run(rounds: int) -> None:
-        for _ in range(rounds):
-            for writer in rng.sample(writers, rng.randrange(1, 5)):
-                writer.act(rng.randrange(1, 12))
-            if rng.random() < 0.3:
-                rng.choice(writers).end()
-            engine.run(crash_after=rng.choice(steps), in_batch=len(engine.offsets) - rng.choice([0, 0, 1]))
-
-    try:
-        write_and_run(rng.randrange(1, 4))
-        first.execute(f"ALTER PUBLICATION {publication} ADD TABLE {second.name}")
-        write_and_run(rng.randrange(2))
-        options["tables"] = f"{first.name},{second.name}"
-        write_and_run(rng.randrange(1, 4))
-        for writer in writers:
-            writer.end()
-        # Without open transactions the chunks begin, and then writers go on.
-        write_and_run(rng.randrange(3, 10))
-        for writer in writers:
-            writer.end()
-        engine.run()
-        assert any(row["_op"] == "r" and second.name in row["_table"] for row in engine.rows)
-        for table in (first, second):
-            assert table.wrong_keys(audited_rows(table, engine.rows)) == []
-        with closing(psycopg.connect(postgres.conninfo)) as sql:
-            left = sql.execute(f"SELECT count(*) FROM {second.name}".encode()).fetchone()
-        assert left is not None
-        assert _left(second, engine.rows) == left[0]
-    finally:
-        for writer in writers:
-            writer.end(lost=True)
-        first.drop_slot(slot)
-
-
-def _left(table: AuditedTable, rows: list[dict[str, Any]]) -> int:
-    """Return how many rows a target has that applies all of these."""
-    keys: set[int] = set()
-    for row in audited_rows(table, rows):
-        (keys.discard if row["_op"] == "d" else keys.add)(row["id"])
-    return len(keys)

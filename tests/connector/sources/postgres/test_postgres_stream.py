@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
+import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
@@ -12,13 +14,13 @@ from typing import Any
 
 import psycopg
 import pytest
-from psycopg.pq import ExecStatus
 
 from headwater.core.errors import DataLossError, LostSlotError, OptionError, SourceError
 from headwater.core.metrics import PENDING_BYTES
+from headwater.enumerators.postgres import slot_reading
 from headwater.testing.engine import Step
 from local_postgres import LocalPostgres
-from tests.connector.sources.postgres.changes import ChangedTable, changed_table, told
+from tests.connector.sources.postgres.changes import ChangedTable, attached, changed_table, told
 from tests.patience import PATIENCE_S
 
 _NUMBERS = itertools.count()
@@ -572,13 +574,13 @@ def test_a_partitioned_table_wants_its_changes_published_as_its_own(postgres: Lo
 
 def test_a_connection_that_a_dead_process_has_left_behind_gives_way(make: Make) -> None:
     table = make(retryDeadline="2s")
-    slot = f"slot_{table.name}"
+    slot, publication = f"slot_{table.name}", f"pub_{table.name}"
     table.execute(f"INSERT INTO {table.name} VALUES (1, 'a')")
-    left = _attached(table, "headwater wal 0-1")
+    left = attached(table.server, slot, publication, "headwater wal 0-1")
     assert told(table.rows(), "id") == [("c", 1)]
     assert table.ask(f"SELECT count(*) FROM pg_stat_replication WHERE pid = {left.info.backend_pid}") == 0
     left.close()
-    other = _attached(table, "somebody else")
+    other = attached(table.server, slot, publication, "somebody else")
     table.execute(f"INSERT INTO {table.name} VALUES (2, 'b')")
     with pytest.raises(SourceError, match=rf"slot '{slot}' is read by another connection.*process"):
         table.rows()
@@ -586,15 +588,51 @@ def test_a_connection_that_a_dead_process_has_left_behind_gives_way(make: Make) 
     assert told(table.rows(), "id") == [("c", 2)]
 
 
-def _attached(table: ChangedTable, application: str) -> psycopg.Connection[Any]:
-    """Return a connection that reads the table's slot."""
-    connection = psycopg.connect(
-        f"{table.server.conninfo} replication=database application_name='{application}'", autocommit=True
-    )
-    options = f"(proto_version '1', publication_names 'pub_{table.name}')"
-    command = f"START_REPLICATION SLOT slot_{table.name} LOGICAL 0/0 {options}"
-    assert connection.pgconn.exec_(command.encode()).status == ExecStatus.COPY_BOTH
-    return connection
+def test_a_host_that_is_gone_inside_of_a_transaction_gives_way_to_the_next_attempt(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing ends its connection, and what the server has sent fills it: the server waits, in the slot."""
+    monkeypatch.setattr(slot_reading, "_DEAD_AFTER_S", 1.0)
+    table = make()
+    table.execute(f"INSERT INTO {table.name} SELECT i, repeat('x', 1000) FROM generate_series(1, 5000) i")
+    assert table.engine.run(crash_after=Step.LOGGED)
+    before, end = (json.loads(offset)["positions"]["wal"] for offset in table.engine.offsets[-2:])
+    range_ = "of another" if "transport" in table.options else f"{before:X}-{end:X}"
+    gone = attached(table.server, f"slot_{table.name}", f"pub_{table.name}", f"headwater wal {range_}")
+    deadline_s = time.monotonic() + PATIENCE_S
+    state = f"SELECT wait_event FROM pg_stat_activity WHERE pid = {gone.info.backend_pid}"
+    while table.ask(state) != "WalSenderWriteData":
+        assert time.monotonic() < deadline_s, "the connection takes everything"
+    assert [row["id"] for row in table.rows()] == list(range(1, 5_001))
+    gone.close()
+
+
+def test_the_rest_of_a_record_in_which_the_durable_log_ends_is_not_waited_for(
+    transport: dict[str, str],
+) -> None:
+    """A server that writes whole blocks of an open transaction leaves its log so until somebody commits."""
+    settings = {"wal_writer_delay": "10ms"}
+    inside = """
+        SELECT mod(pg_current_wal_flush_lsn() - '0/0', 8192) = 0
+           AND pg_current_wal_insert_lsn() > pg_current_wal_flush_lsn()
+    """
+    with (
+        LocalPostgres(settings=settings) as server,
+        changed_table(server, "torn", "id int PRIMARY KEY, s text", **transport) as table,
+        psycopg.connect(server.conninfo) as writer,
+    ):
+        assert table.rows() == []
+        # It writes a record of its own now and then, and flushes the log with it.
+        os.kill(
+            table.ask("SELECT pid FROM pg_stat_activity WHERE backend_type = 'background writer'"),
+            signal.SIGSTOP,
+        )
+        table.execute("INSERT INTO torn VALUES (1, 'a')")
+        for number in itertools.count(2):
+            writer.execute(f"INSERT INTO torn VALUES ({number}, repeat('x', 1500))".encode())
+            if table.ask(inside):
+                break
+        assert told(table.rows(), "id") == [("c", 1)]
 
 
 def test_a_table_that_was_made_anew_is_not_taken_for_the_old_one(make: Make) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import random
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -16,7 +15,6 @@ from headwater.core.errors import OptionError, SourceError
 from headwater.testing import MicroBatchEngine
 from headwater.testing.engine import Step
 from local_postgres import LocalPostgres
-from tests.connector.sources.postgres.audited import AuditedTable, Writer
 from tests.connector.sources.postgres.changes import ChangedTable, changed_table
 
 _NUMBERS = itertools.count()
@@ -152,80 +150,6 @@ def test_each_change_is_held_against_the_chunk_of_its_key_in_its_own_table(
         for each in by_key.values()
     ), by_key
     assert len({len(each) for each in by_key.values()}) > 1
-
-
-@pytest.mark.parametrize("transport", ["direct", pytest.param("staged", marks=pytest.mark.long)])
-@pytest.mark.parametrize(
-    "step",
-    [
-        Step.READ_PARTLY,
-        Step.READ,
-        Step.COMMITTED,
-        *(pytest.param(each, marks=pytest.mark.long) for each in (Step.PLANNED, Step.LOGGED, Step.WRITTEN)),
-    ],
-)
-def test_keys_of_two_tables_are_right_with_open_transactions_and_a_crash_after_any_step(
-    postgres: LocalPostgres, tmp_path: Path, seed: int, step: Step, transport: str
-) -> None:
-    _run_audited(postgres, tmp_path, random.Random(f"{seed} {step}"), [step], transport)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("transport", ["direct", "staged"])
-@pytest.mark.parametrize("round_", range(100))
-def test_keys_of_two_tables_are_right_with_open_transactions_and_crashes_anywhere(
-    postgres: LocalPostgres, tmp_path: Path, seed: int, round_: int, transport: str
-) -> None:
-    _run_audited(postgres, tmp_path, random.Random(f"{seed} {round_}"), list(Step), transport)
-
-
-def _run_audited(
-    postgres: LocalPostgres, tmp_path: Path, rng: random.Random, steps: list[Step], transport: str
-) -> None:
-    tables = [AuditedTable(postgres, f"audited_several_{next(_NUMBERS)}") for _ in range(2)]
-    for table, rows in zip(tables, (240, 90), strict=True):
-        table.fill(rows)
-    writers = [Writer(table, postgres, number, 2, rng) for table in tables for number in range(2)]
-    slot = f"slot_{tables[0].name}"
-    options = {
-        "url": postgres.conninfo,
-        "tables": ",".join(table.name for table in tables),
-        "slot": slot,
-        "publication": f"pub_{tables[0].name}",
-        "createPublication": "true",
-        "startingPosition": "initial",
-        "stateLocation": str(tmp_path),
-        "chunkRows": str(rng.choice([5, 20, 70])),
-        "snapshotTasks": "1",
-        "transport": transport,
-    }
-    engine = MicroBatchEngine.of("postgres", options)
-    engine.run(crash_after=Step.LOGGED)
-    try:
-        for _ in range(rng.randrange(4, 16)):
-            for writer in rng.sample(writers, rng.randrange(1, 5)):
-                writer.act(rng.randrange(1, 12))
-            engine.run(crash_after=rng.choice(steps), in_batch=len(engine.offsets) - rng.choice([0, 0, 1]))
-        for writer in writers:
-            writer.end()
-        engine.run()
-        for table in tables:
-            assert table.wrong_keys(audited_rows(table, engine.rows)) == []
-    finally:
-        for writer in writers:
-            writer.end(lost=True)
-        tables[0].drop_slot(slot)
-
-
-def audited_rows(table: AuditedTable, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the rows of one table as those of a stream of it alone."""
-    found = []
-    for row in rows:
-        if row["_table"] == f"public.{table.name}":
-            values = json.loads(row["after"] or row["before"])
-            value = values.get("v")
-            found.append({"_op": row["_op"], "id": int(values["id"]), "v": value and int(value)})
-    return found
 
 
 def test_a_truncate_of_one_table_between_chunks_is_refused_and_of_a_read_one_is_a_row(make: Make) -> None:
