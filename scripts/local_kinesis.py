@@ -33,14 +33,21 @@ def modules() -> Path:
     folder = cache_dir() / "kinesis"
     folder.mkdir(parents=True, exist_ok=True)
     ready = folder / "ready"
+    # Looked at before the lock too: whoever has it may make something else, for minutes.
+    if _is(ready):
+        return folder / "node_modules"
     with locked():
-        if not ready.exists() or ready.read_text() != PACKAGE:
+        if not _is(ready):
             command = ["npm", "install", "--no-audit", "--no-fund", "--prefix", str(folder), PACKAGE]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             if done.returncode:
                 raise RuntimeError(f"npm could not install {PACKAGE}: {done.stderr[-2_000:]}")
             ready.write_text(PACKAGE)
     return folder / "node_modules"
+
+
+def _is(ready: Path) -> bool:
+    return ready.exists() and ready.read_text() == PACKAGE
 
 
 class LocalKinesis(LocalServer):

@@ -31,6 +31,15 @@ _POOL = f"{_PARTITIONS}/subpartition.py"
 _PROGRESS = f"{_EPOCH}/progress.py"
 _SHARED = f"{_EPOCH}/open_reader.py"
 
+_ADMISSION = "headwater/connector/planned/admission.py"
+_AHEAD = "headwater/enumerators/simple/planned_enumerator.py"
+_DRIVER = "headwater/connector/coordination/enumerator_driver.py"
+_LOOP = "headwater/connector/coordination/coordinator_loop.py"
+_LOST = "headwater/enumerators/simple/lost_records.py"
+_NOTES = "headwater/core/task_notes.py"
+_PLANNED = "headwater/connector/planned/coordinator.py"
+_SIMPLE = "headwater/enumerators/simple/enumerator.py"
+
 
 class Mutant(NamedTuple):
     """A change that breaks a contract.
@@ -691,6 +700,202 @@ MUTANTS = [
         "            state.keep_restored(offset.restored[number])\n",
         "",
         "test_the_driver_names_rows_in_flight_and_found_splits_and_reads_neither",
+    ),
+    Mutant(
+        "Task notes",
+        _NOTES,
+        "return self._decoded(name, self.store.put_if_absent(self._path(name), dumps(head).encode()))",
+        "self.store.put_if_absent(self._path(name), dumps(head).encode())\n        return note",
+        "test_of_two_readings_at_once_the_first_to_publish_counts_for_both",
+    ),
+    Mutant(
+        "Task notes",
+        _NOTES,
+        "return self.find(name) or self.publish(name, _SEALED)",
+        "return self.find(name) or _SEALED",
+        "test_a_split_that_nobody_read_is_sealed_and_one_that_was_is_not",
+    ),
+    Mutant(
+        "Task notes",
+        _NOTES,
+        'each.partition("-")[0] not in names',
+        "each not in names",
+        "test_only_what_is_asked_for_is_left_and_rows_that_are_gone_are_an_error",
+    ),
+    Mutant(
+        "Task notes",
+        "headwater/readers/runtime/noted_split.py",
+        "note = notes.find(name) or _first_reading(source, split_range, notes, name, read)",
+        "note = _first_reading(source, split_range, TaskNotes(notes.store, new_name()), name, read)",
+        "test_a_replay_after_a_kill_serves_the_rows_of_the_killed_reading",
+    ),
+    Mutant(
+        "Task notes",
+        _PLANNED,
+        "lambda enumerator: enumerator.handle_task_notes(notes) if notes else None,",
+        "lambda enumerator: None,",
+        "test_a_split_that_the_sink_never_read_is_sealed_and_told_as_none",
+    ),
+    Mutant(
+        "The state location of a query in planned",
+        "headwater/connector/planned/task_notes.py",
+        "        if self._store is None:\n            raise",
+        "        if False:\n            raise",
+        "test_a_checkpoint_with_notes_needs_its_state_location",
+    ),
+    Mutant(
+        "The state location of a query in planned",
+        _NOTES,
+        "            if data is None:\n                raise",
+        "            if data is None:\n                continue\n                raise",
+        "test_rows_that_are_gone_are_an_error_and_not_read_anew",
+    ),
+    Mutant(
+        "Bounded and unbounded",
+        _ADMISSION,
+        "if path in heads and self._source.is_bounded(split):",
+        "if path in heads and self._source.bounded_splits:",
+        "test_beside_splits_that_are_read_whole_the_others_end_an_available_now_run",
+    ),
+    Mutant(
+        "Bounded and unbounded",
+        _ADMISSION,
+        "return bool(splits) and all(map(source.is_bounded, splits.values()))",
+        "return bool(splits) and any(map(source.is_bounded, splits.values()))",
+        "test_limits_cut_a_batch_only_where_not_all_of_its_splits_are_read_whole",
+    ),
+    Mutant(
+        "The enumerator's worker",
+        _LOOP,
+        "self._coordinator.submit(lambda: self._handle(handler, answer))",
+        "self._handle(handler, answer)",
+        "test_calls_and_handlers_run_on_their_threads",
+    ),
+    Mutant(
+        "The enumerator's worker",
+        _LOOP,
+        "            self._failure = self._failure or failure\n",
+        "            self._failure = self._failure\n",
+        "test_an_error_of_a_call_or_a_handler_reaches_the_waiting_thread_once",
+    ),
+    Mutant(
+        "The enumerator's worker",
+        _LOOP,
+        "            self._pending += 1\n",
+        "            pass\n",
+        "test_waiting_includes_what_handlers_start",
+    ),
+    Mutant(
+        "The enumerator's worker",
+        _LOOP,
+        "self.retries += next(attempts) > 0",
+        "self.retries += next(attempts) >= 0",
+        "test_only_calls_that_are_made_again_count_as_retries",
+    ),
+    Mutant(
+        "The enumerator's worker",
+        _LOOP,
+        "        self._closing.set()\n",
+        "",
+        "test_close_ends_a_retry_and_runs_the_last_call_on_the_coordinator_thread",
+    ),
+    Mutant(
+        "The split assignment tracker",
+        _DRIVER,
+        "for key, splits in self._planned if key != committed for split in splits",
+        "for key, splits in self._planned for split in splits",
+        "test_a_plan_that_was_not_logged_is_given_back_before_the_next_look",
+    ),
+    Mutant(
+        "The split assignment tracker",
+        _DRIVER,
+        "if committed != self._notified:",
+        "if checkpoint is not None:",
+        "test_a_checkpoint_is_notified_once_and_before_the_next_look",
+    ),
+    Mutant(
+        "Gauges",
+        _ADMISSION,
+        "gauges[LAG_TIME] if is_behind else 0",
+        "gauges[LAG_TIME]",
+        "test_gauges_of_any_source_are_reported_and_its_lag_is_over_where_a_batch_leaves_nothing",
+    ),
+    Mutant(
+        "Gauges",
+        _ADMISSION,
+        "        **checked_gauges(gauges),\n",
+        "        **gauges,\n",
+        "test_an_enumerator_has_no_gauges_but_those_that_are_declared",
+    ),
+    Mutant(
+        "`Forgets`",
+        _LOST,
+        "            if self._is_gone(begins, first):\n                starts[path] = first\n",
+        "            if self._is_gone(begins, first):\n                pass\n",
+        "test_what_was_dropped_unread_is_counted_and_the_query_goes_on_behind_it",
+    ),
+    Mutant(
+        "`Forgets`",
+        _LOST,
+        "        if _count(position) > _count(head):\n            return",
+        "        if False:\n            return",
+        "test_a_log_that_ends_before_the_position_of_a_query_is_a_loss",
+    ),
+    Mutant(
+        "`Retires`",
+        _SIMPLE,
+        "            path: kept_splits[path].position\n            if path in kept_splits",
+        "            path: kept_splits[path].position\n            if False and path in kept_splits",
+        "test_goes_on_at_its_position_when_it_is_back",
+    ),
+    Mutant(
+        "`Retires`",
+        _SIMPLE,
+        "if source.retire(logged[path]):",
+        "if not source.retire(logged[path]):",
+        "test_is_forgotten_if_the_source_says_that_it_is_gone_for_good",
+    ),
+    Mutant(
+        "`Retires`",
+        _SIMPLE,
+        "            vanished = discovery.retired\n",
+        "            pass\n",
+        "test_in_barrier_mode_the_source_says_whether_an_unread_split_is_gone",
+    ),
+    Mutant(
+        "`ReadsAhead`",
+        _AHEAD,
+        "end = source.position_after(split, begin, rows, head) if rows else begin",
+        "end = head",
+        "test_a_batch_has_no_more_rows_than_the_limit_and_all_come_once",
+    ),
+    Mutant(
+        "`ReadsAhead`",
+        _AHEAD,
+        "heads = self._ends() if request.ends else self._seen.heads",
+        "heads = self._seen.heads",
+        "test_a_run_that_ends_reads_no_further_than_to_where_the_splits_ended_when_it_began",
+    ),
+    Mutant(
+        "`ReadsAhead`",
+        _AHEAD,
+        "if count_of(position) is None or isinstance(position, list) is not ahead:",
+        "if count_of(position) is None:",
+        "test_positions_of_another_form_break_the_contract",
+    ),
+    Mutant(
+        "`OrdersSplits`",
+        _SIMPLE,
+        "unread = {*begins, *(checkpoint.splits if checkpoint else ())}",
+        "unread = set(checkpoint.splits if checkpoint else ())",
+        "test_splits_that_follow_others_begin_when_these_have_ended_and_those_not_to_be_read_never",
+    ),
+    Mutant(
+        "`OrdersSplits`",
+        _SIMPLE,
+        "                if not isinstance(position, Finished)\n",
+        "",
+        "test_splits_that_follow_others_begin_when_these_have_ended_and_those_not_to_be_read_never",
     ),
 ]
 """Rows without a meaning on Spark have none."""

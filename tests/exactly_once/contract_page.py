@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from tests.exactly_once.contract_paths import PATHS, ROOT, read_runs
 from tests.exactly_once.contract_witnesses import WITNESSES
 
-__all__ = ["PAGE", "cell_of", "page", "rows", "witnesses_of"]
+__all__ = ["PAGE", "cell_of", "kill_tests", "page", "rows", "witnesses_of"]
 
 PAGE = ROOT / "docs" / "contracts.md"
 COLUMN = "run in Spark"
@@ -48,13 +48,18 @@ def cell_of(first: str, line: str) -> str:
         return "no meaning"
     for begins, (path, *functions) in WITNESSES.items():
         if first.startswith(begins):
-            return f"`{path}`: {', '.join(f'`{name}`' for name in functions)}"
+            return f"`{path}`: {', '.join(f'`{name}`' for name in functions)}" if functions else f"`{path}`"
     raise LookupError(f"{first}: tests/exactly_once/contract_witnesses.py does not say where it is run")
 
 
 def witnesses_of(path: str) -> set[str]:
     """Return the functions that a path's run must call."""
     return {name for where, *functions in WITNESSES.values() if where == path for name in functions}
+
+
+def kill_tests() -> set[str]:
+    """Return the tests that run rows in Spark beside the paths."""
+    return {where for where, *_ in WITNESSES.values() if where not in PATHS}
 
 
 def page(text: str) -> str:
@@ -76,9 +81,9 @@ def page(text: str) -> str:
 
 
 def _with_cell(line: str, cell: str) -> str:
-    known = (COLUMN, "no meaning", *(f"`{path}`: " for path in PATHS))
+    run = (*(f"`{path}`: " for path in PATHS), *(f"`{test}`" for test in kill_tests()))
     rest, _, last = line.removesuffix(" |").rpartition(" | ")
-    kept = rest if last.startswith(known) else line.removesuffix(" |")
+    kept = rest if last.startswith((COLUMN, "no meaning", *run)) else line.removesuffix(" |")
     return f"{kept} | {cell} |"
 
 
@@ -105,14 +110,15 @@ def _coverage() -> Iterator[str]:
 def _by_source() -> Iterator[str]:
     """Yield what the runs of each source have called, of all that stands for a row."""
     called = read_runs()["called"]
-    yield "Of the rows above, by the functions that stand for them:"
+    yield "Of the rows above that are run on these paths, by the functions that stand for them:"
     yield ""
     for source in ("http", "mqtt"):
         paths = [path for path in PATHS if path.startswith(source)]
         names = {name.partition(":")[2] for path in paths for name in called.get(path, [])}
-        missing = [begins.strip("` ") for begins, (_, *run) in WITNESSES.items() if not names.issuperset(run)]
+        of_paths = {begins: run for begins, (path, *run) in WITNESSES.items() if path in PATHS}
+        missing = [begins.strip("` ") for begins, run in of_paths.items() if not names.issuperset(run)]
         said = f": all but {', '.join(missing)}. {_WHY[source]}".rstrip() if missing else "."
-        line = f"* `{source}` has run {len(WITNESSES) - len(missing)} of {len(WITNESSES)}{said}"
+        line = f"* `{source}` has run {len(of_paths) - len(missing)} of {len(of_paths)}{said}"
         yield from textwrap.wrap(line, 110, subsequent_indent="  ")
     yield ""
 

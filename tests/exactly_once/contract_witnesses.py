@@ -19,6 +19,7 @@ _ROUNDS = "http incrementalField"
 _ASKING = "http asyncFunction"
 _LATE = "http checkpointTimeout"
 _MQTT = "mqtt"
+_KILLS = "tests/exactly_once/test_{}_kills.py"
 
 WITNESSES: dict[str, tuple[str, ...]] = {
     "`ALIGNED` with": (_TIMEOUT, "BarrierHandler.on_time"),
@@ -120,5 +121,18 @@ WITNESSES: dict[str, tuple[str, ...]] = {
     "A message is durable": (_MQTT, "Stager.stage"),
     "A second delivery": (_MQTT, "RecentKeys.first_deliveries", "KeyWindows.last"),
     "A receiver that was replaced": (_MQTT, "Stager.take_over", "Stager.check"),
+    "Task notes": (_KILLS.format("postgres_initial"),),
+    "The state location of a query in planned": (_KILLS.format("postgres_initial"),),
+    "Bounded and unbounded": (_KILLS.format("hybrid"),),
+    "The enumerator's worker": (_KILLS.format("driver"),),
+    "The split assignment tracker": (_KILLS.format("driver"),),
+    "Gauges": (_KILLS.format("postgres"),),
+    "`Forgets`": (_KILLS.format("nats"),),
+    "`Retires`": (_KILLS.format("kinesis"),),
+    "`ReadsAhead`": (_KILLS.format("redis"),),
+    "`OrdersSplits`": (_KILLS.format("kinesis"),),
 }
-"""By the beginning of the row's first cell: the path, and functions that its kill run has called."""
+"""By the beginning of the row's first cell: the path, and functions that its kill run has called.
+
+Or a test of its own, with another source.
+"""

@@ -22,6 +22,7 @@ _NOT_COPIED = shutil.ignore_patterns(".*", "__pycache__", "dist", "build", "docs
 _PATIENCE_S = 300
 """For one test. One that takes longer has noticed nothing."""
 _FAILED = 1
+_DEFINED = re.compile(r"^(?P<indent> *)(?P<kind>def|class) (?P<name>\w+)", re.MULTILINE)
 
 
 def row_of(mutant: Mutant) -> tuple[str, str]:
@@ -48,10 +49,15 @@ def test_what_a_mutant_changes_is_there_once_and_its_row_names_the_test(mutant: 
 
 @cache
 def test_files() -> dict[str, list[str]]:
+    """Return where the tests of each name are, as pytest is told it."""
     found = defaultdict(list)
     for file in sorted((ROOT / "tests").rglob("test_*.py")):
-        for name in re.findall(r"^\s*def (test_\w+)", file.read_text(), re.MULTILINE):
-            found[name].append(str(file.relative_to(ROOT)))
+        owner = ""
+        for indent, kind, name in _DEFINED.findall(file.read_text()):
+            if kind == "class" and not indent:
+                owner = f"{name}::"
+            elif name.startswith("test_"):
+                found[name].append(f"{file.relative_to(ROOT)}::{owner if indent else ''}{name}")
     return found
 
 
@@ -70,9 +76,9 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 def where(mutant: Mutant) -> str:
     """Return the test of a mutant, as pytest is told it: where the row names a file, that one."""
-    files = test_files()[mutant.test]
-    named = [file for file in files if file in row_of(mutant)[1]]
-    return f"{(named or files)[0]}::{mutant.test}"
+    places = test_files()[mutant.test]
+    named = [place for place in places if place.partition("::")[0] in row_of(mutant)[1]]
+    return (named or places)[0]
 
 
 def run(tree: Path, *tests: str, timeout_s: float = _PATIENCE_S) -> int:

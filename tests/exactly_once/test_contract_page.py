@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.exactly_once.contract_page import PAGE, rows, witnesses_of
+from tests.exactly_once.contract_page import PAGE, kill_tests, rows, witnesses_of
 from tests.exactly_once.contract_paths import FOLDERS, PATHS, ROOT, defined_functions, read_runs
 from tests.exactly_once.contract_witnesses import WITNESSES
 
@@ -12,6 +12,10 @@ from tests.exactly_once.contract_witnesses import WITNESSES
 def test_each_statement_is_about_one_row() -> None:
     firsts = [first for _, first in rows(PAGE.read_text())]
     assert [begins for begins in WITNESSES if not any(first.startswith(begins) for first in firsts)] == []
+
+
+def test_the_tests_that_it_names_beside_the_paths_are_there() -> None:
+    assert [name for name in kill_tests() if "@pytest.mark.crash" not in (ROOT / name).read_text()] == []
 
 
 @pytest.mark.parametrize("path", PATHS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
@@ -101,3 +102,15 @@ def test_a_log_that_ends_before_the_position_of_a_query_is_a_loss() -> None:
     del WORLDS[options["world"]]["a"][3:]
     with pytest.raises(DataLossError, match=r"ends at 3: it was cut or put back.*position 6"):
         engine.run()
+
+
+def test_what_was_dropped_unread_is_counted_and_the_query_goes_on_behind_it() -> None:
+    options = {**TestLog().options(), "failOnDataLoss": "false", "maxRowsPerTrigger": "1"}
+    engine = MicroBatchEngine.of(Log, options)
+    engine.run()
+    log = WORLDS[options["world"]]["a"]
+    log += [20, 21, 22]
+    log[:8] = [None] * 8
+    engine.run()
+    assert sorted(row["number"] for row in engine.rows) == [*range(6), *range(10, 14), 22]
+    assert json.loads(engine.offsets[-1])["losses"]["rows"] == 2

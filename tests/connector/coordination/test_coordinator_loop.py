@@ -95,11 +95,13 @@ def test_the_coordinator_thread_is_free_while_a_slow_call_blocks(loop: Coordinat
 
 
 def test_close_ends_a_retry_and_runs_the_last_call_on_the_coordinator_thread() -> None:
-    loop = CoordinatorLoop(Backoff(deadline_ms=10**9), ManualClock())
+    loop = CoordinatorLoop(Backoff(deadline_ms=10**15), ManualClock())
     asked = threading.Event()
+    asking: list[threading.Thread] = []
     last: list[str] = []
 
     def ask() -> None:
+        asking.append(threading.current_thread())
         asked.set()
         raise TransientSourceError("away")
 
@@ -107,6 +109,8 @@ def test_close_ends_a_retry_and_runs_the_last_call_on_the_coordinator_thread() -
     assert asked.wait(PATIENCE_S)
     loop.close(lambda: last.append(name()))
     assert last == ["headwater-coordinator"]
+    asking[0].join(PATIENCE_S / 8)
+    assert not asking[0].is_alive()
     loop.close()
 
 

@@ -224,6 +224,41 @@ def test_available_now_ignores_the_minimum_and_what_comes_later(harness: Harness
     assert coordinator.plan_next(second, limited=True) is second
 
 
+class Mixed(NumberSource):
+    """Splits that are read whole, such as files, and others, as a chain of sources has them."""
+
+    def is_bounded(self, split: NumberSplit) -> bool:
+        return split.label.startswith("whole")
+
+
+@pytest.fixture
+def mixed(harness: Harness) -> Harness:
+    harness.source = Mixed(harness.outside)
+    return harness
+
+
+def test_beside_splits_that_are_read_whole_the_others_end_an_available_now_run(mixed: Harness) -> None:
+    """What is read whole belongs to the run also if it was found later: the enumerator keeps its end."""
+    mixed.outside.heads.update(whole=5, log=5)
+    coordinator = mixed.coordinator()
+    coordinator.prepare_for_available_now()
+    first = logged(coordinator.plan_next(coordinator.initial_offset(), limited=True))
+    mixed.outside.heads.update(log=50, whole2=7)
+    second = logged(coordinator.plan_next(first, limited=True))
+    assert second["positions"] == {"whole": 5, "log": 5, "whole2": 7}
+    assert coordinator.plan_next(second, limited=True) is second
+
+
+def test_limits_cut_a_batch_only_where_not_all_of_its_splits_are_read_whole(mixed: Harness) -> None:
+    mixed.outside.heads.update(whole=9, whole2=9)
+    coordinator = mixed.coordinator(max_rows=6)
+    first = logged(coordinator.plan_next(coordinator.initial_offset(), limited=True))
+    assert first["positions"] == {"whole": 9, "whole2": 9}
+    mixed.outside.heads["log"] = 50
+    second = logged(coordinator.plan_next(first, limited=True))
+    assert second["positions"] == {"whole": 9, "whole2": 9, "log": 6}
+
+
 def test_the_end_of_an_available_now_run_is_told_once_all_of_it_is_committed(harness: Harness) -> None:
     harness.outside.heads["a"] = 5
     coordinator = harness.coordinator()
