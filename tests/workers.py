@@ -28,8 +28,8 @@ _PROGRAMS = ("exactly_once", "examples", "benchmarks", "scripts")
 _SERVERS = ("postgres", "schema_registry", "secure_kafka", "distributions")
 """Fixtures of which one in all is enough: all modules with one of them are a group."""
 
-_RANKS = ("programs", "spark", *_SERVERS, "kafka")
-"""The order of groups by the first word of their names. Others come last."""
+_RANKS = ("programs", *_SERVERS, "spark", "kafka")
+"""The order of groups by the first word of their names: large ones first. Others come last."""
 
 _GROUPS = "groups of headwater's tests"
 """What a worker is started with: the file into which it writes the group of each module."""
