@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from headwater import async_io, contracts, errors, options, read, read_stream, testing
     from headwater.connector.async_io.wait import keyed_wait, ordered_wait, split_failures, unordered_wait
     from headwater.connector.changes.apply import apply_changes
+    from headwater.connector.changes.one_table import changes_of
     from headwater.connector.formats.row_decoding import decode
     from headwater.connector.readable import explain, install_excepthook
     from headwater.connector.sources.registry import options_of
@@ -87,6 +88,7 @@ __all__ = [
     "__version__",
     "apply_changes",
     "async_io",
+    "changes_of",
     "configure",
     "contracts",
     "count",
@@ -114,6 +116,7 @@ _MODULES = ("async_io", "contracts", "errors", "options", "read", "read_stream",
 _HOMES = {
     "headwater.connector.async_io.wait": ("keyed_wait", "ordered_wait", "split_failures", "unordered_wait"),
     "headwater.connector.changes.apply": ("apply_changes",),
+    "headwater.connector.changes.one_table": ("changes_of",),
     "headwater.connector.formats.row_decoding": ("decode",),
     "headwater.tools.monitoring.board": ("Board",),
     "headwater.tools.monitoring.metrics_export": ("export_metrics",),

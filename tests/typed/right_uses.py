@@ -203,6 +203,8 @@ class Marked(hw.SimpleSource, hw.Heads, hw.ReadsAhead):
 def merge(batch: DataFrame, batch_id: int) -> None:
     """For ``foreachBatch``."""
     hw.apply_changes(batch, into="lake.orders", key=["id"])
+    carts = hw.changes_of(batch, "public.carts", schema="id bigint, note string")
+    hw.apply_changes(carts, into="lake.carts", key=["id"])
 
 
 class Decoded(hw.SimpleSource):

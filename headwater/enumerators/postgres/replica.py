@@ -1,7 +1,8 @@
-"""A table that another one follows: its rows, then every change by its key. All obstacles, at once."""
+"""Tables that others follow: their rows, then every change by its key. All obstacles, at once."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -10,7 +11,7 @@ from headwater.enumerators.postgres.preflight import missing_rights
 from headwater.enumerators.postgres.publication import examined, row_key
 from headwater.enumerators.postgres.slot import look
 from headwater.enumerators.postgres.stream_settings import StreamSettings
-from headwater.enumerators.postgres.table import TableDescription, describe, quoted
+from headwater.enumerators.postgres.table import TableDescription, described, quoted
 
 _HIDES_ROWS: Final = "SELECT row_security_active(%s::oid)"
 _SLOTS: Final = """
@@ -25,44 +26,44 @@ class Replica:
     Attributes:
         table: as the catalogue has it.
         key: the columns by which a change finds its row; empty if there are none.
-        findings: the obstacles, each with its remedy.
     """
 
     table: TableDescription
     key: tuple[str, ...]
-    findings: tuple[str, ...]
 
 
-def examine_replica(
-    connection: PostgresConnection, name: str, stream: StreamSettings, *, is_new: bool
-) -> Replica:
-    """Return a table with its key, and everything that keeps another table from following it. Blocks.
+def examine_replicas(
+    connection: PostgresConnection, names: Sequence[str], stream: StreamSettings, *, is_new: bool
+) -> tuple[list[Replica], list[str]]:
+    """Return tables with their keys, and everything that keeps other tables from following them. Blocks.
+
+    Each finding has its remedy behind it; of several tables it names its table first.
 
     Args:
         connection: to the server.
-        name: of the table, as SQL has it.
+        names: of the tables, as SQL has them.
         stream: which changes are read.
         is_new: whether the query begins: its slot is not there yet.
 
     Raises:
         UnknownSplitError: there is no such table.
+        OptionError: one is named twice.
         SourceError: the server refuses.
     """
-    table = describe(connection, name)
-    key = row_key(connection, table)
-    findings = []
+    replicas = [Replica(each, row_key(connection, each)) for each in described(connection, names)]
     # A table without a key needs one, even where REPLICA IDENTITY FULL would do for its changes alone.
-    ((published,), in_the_way) = examined(
-        connection, [table if key else replace(table, replica_identity="f")], stream
-    )
-    findings += in_the_way
-    if table.kind in {"r", "p"}:
-        if not key:
-            findings.append(_without_key(table))
-        findings += missing_rights(connection, table, published.columns or [c.name for c in table.columns])
-        findings += _hidden_rows(connection, table)
-    findings += _slot_findings(connection, stream.slot, is_new=is_new)
-    return Replica(table, key, tuple(findings))
+    asked = [each.table if each.key else replace(each.table, replica_identity="f") for each in replicas]
+    in_publication, findings = examined(connection, asked, stream)
+    for replica, published in zip(replicas, in_publication, strict=True):
+        table = replica.table
+        if table.kind not in {"r", "p"}:
+            continue
+        columns = published.columns or [each.name for each in table.columns]
+        of_table = f"{table.full_name}: " if len(replicas) > 1 else ""
+        own = [] if replica.key else [_without_key(table)]
+        own += [*missing_rights(connection, table, columns), *_hidden_rows(connection, table)]
+        findings += [of_table + each for each in own]
+    return replicas, [*findings, *_slot_findings(connection, stream.slot, is_new=is_new)]
 
 
 def _without_key(table: TableDescription) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -75,6 +75,23 @@ class ReplicaTarget:
         parts = re.findall(_PART, "" if self.is_path else self.into)
         return ".".join(parts[:-1])
 
+    def of_several(self, tables: Sequence[str]) -> list[ReplicaTarget]:
+        """Return the targets of several tables, each of its name: this is the folder, or the schema.
+
+        Raises:
+            OptionError: two have the same name.
+        """
+        twice = [each for at, each in enumerate(tables) if each.lower() in map(str.lower, tables[:at])]
+        if twice:
+            raise OptionError(
+                f"two tables are named {twice[0]}, and each has its name in {self.into}: follow one of them "
+                "with a program of its own",
+                option="table",
+            )
+        if self.is_path:
+            return [replace(self, into=f"{self.into.rstrip('/')}/{each}") for each in tables]
+        return [replace(self, into=f"{self.into}.{_quoted(each)}") for each in tables]
+
     def session_conf(self) -> dict[str, str]:
         """Return the settings of a session that has it: those of the user, and the missing ones."""
         conf = {}
@@ -103,3 +120,7 @@ class ReplicaTarget:
     @property
     def _brings_jars(self) -> bool:
         return any(name in self.conf for name in _JARS)
+
+
+def _quoted(name: str) -> str:
+    return name if re.fullmatch(_PART, name) else f"`{name}`"

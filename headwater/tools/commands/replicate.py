@@ -1,4 +1,4 @@
-"""``headwater replicate URL --table T --into TARGET``: a table of PostgreSQL, kept up to date in a lake."""
+"""``headwater replicate URL --table T --into TARGET``: tables of PostgreSQL, kept up to date in a lake."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import re
 import runpy
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 from urllib.parse import unquote
@@ -20,12 +20,13 @@ from headwater.core.redaction import keep_secret
 from headwater.core.secrets import is_elsewhere
 from headwater.core.source import Boundedness
 from headwater.enumerators.postgres.connection import connect
-from headwater.enumerators.postgres.replica import examine_replica
+from headwater.enumerators.postgres.replica import examine_replicas
 from headwater.enumerators.postgres.settings import SOURCE, PostgresSettings
 from headwater.enumerators.postgres.stream_settings import StreamSettings
+from headwater.enumerators.postgres.table import TableDescription
 from headwater.tools.commands.checkpoint_folder import FolderError, open_folder
 from headwater.tools.commands.peek import key_and_value
-from headwater.tools.commands.replica_program import ReplicaProgram
+from headwater.tools.commands.replica_program import ReplicaCopy, ReplicaProgram
 from headwater.tools.commands.replica_target import DELTA, ReplicaTarget
 from headwater.tools.commands.slots import add_server, server_options
 
@@ -43,29 +44,41 @@ def add_replicate(commands: argparse._SubParsersAction[argparse.ArgumentParser])
     """Add the command to the command line ``headwater``."""
     parser = commands.add_parser(
         "replicate",
-        help="keep a table of a lake as a table of PostgreSQL is: its rows, then every change",
-        description="Looks whether the server gives the changes of a table, and says all that is missing, "
+        help="keep tables of a lake as tables of PostgreSQL are: their rows, then every change",
+        description="Looks whether the server gives the changes of tables, and says all that is missing, "
         "with the SQL for it. Writes a program that reads the rows and then every change, and applies them "
-        "by MERGE to a table, which it makes if it is not there. Starts the program.",
+        "by MERGE to tables, which it makes if they are not there. Starts the program.",
         epilog="Exit status: 0 if the program was written, and ran to its end; 1 if something is missing, or "
         "the program failed; 2 for a mistake in this command line.",
     )
     add_server(parser)
-    parser.add_argument("--table", required=True, help="the table, as SQL has it: public.orders")
+    parser.add_argument(
+        "--table",
+        required=True,
+        action="append",
+        dest="tables",
+        metavar="TABLE",
+        help="the table, as SQL has it: public.orders; may be repeated: one query follows all of them",
+    )
     parser.add_argument(
         "--into",
         required=True,
         metavar="TARGET",
-        help="a path, such as /lake/orders or s3a://..., or a table of a catalogue, such as lake.orders",
+        help="a path, such as /lake/orders or s3a://..., or a table of a catalogue, such as lake.orders; for "
+        "several tables the folder or the schema, in which each has its name",
     )
     parser.add_argument("--using", default=DELTA, metavar="FORMAT", help="of a table that is made (delta)")
-    parser.add_argument("--slot", metavar="NAME", help="the replication slot (hw_ and the table's name)")
+    parser.add_argument(
+        "--slot",
+        metavar="NAME",
+        help="the replication slot (hw_ and the name of the table, or of the target)",
+    )
     parser.add_argument("--publication", metavar="NAME", help="the publication (named as the slot)")
     parser.add_argument(
         "--create-publication", action="store_true", help="make the publication if it is not there"
     )
     parser.add_argument(
-        "--program", type=Path, metavar="FILE", help="the program to write (replicate_TABLE.py)"
+        "--program", type=Path, metavar="FILE", help="the program to write (replicate_NAME.py)"
     )
     parser.add_argument(
         "--folder",
@@ -119,20 +132,23 @@ def _source_options(arguments: argparse.Namespace) -> tuple[dict[str, str], str]
         hint = f"the password is not in it: export {_PASSWORD}=... before you start it\n"
     if secret is not None:
         options["password"] = secret
-    slot = arguments.slot or f"hw_{_words(arguments.table)}"[:_LONGEST_NAME]
-    options |= {"table": arguments.table, "slot": slot, "publication": arguments.publication or slot}
+    slot = arguments.slot or f"hw_{_name(arguments)}"[:_LONGEST_NAME]
+    named = "table" if len(arguments.tables) == 1 else "tables"
+    options |= {named: ",".join(arguments.tables), "slot": slot, "publication": arguments.publication or slot}
     if arguments.create_publication:
         options["createPublication"] = "true"
     return options | {"startingPosition": "initial", "stateLocation": f"{_folder(arguments)}/state"}, hint
 
 
-def _words(table: str) -> str:
-    """Return the name of a table as a part of other names."""
-    return re.sub(r"[^a-z0-9]+", "_", table.lower()).strip("_").removeprefix("public_")
+def _name(arguments: argparse.Namespace) -> str:
+    """Return the name of the table, or of the target of several, as a part of other names."""
+    several = arguments.into.rstrip("/").rpartition("/")[2]
+    name = arguments.tables[0] if len(arguments.tables) == 1 else several
+    return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_").removeprefix("public_")
 
 
 def _file(arguments: argparse.Namespace) -> Path:
-    file: Path = arguments.program or Path(f"replicate_{_words(arguments.table)}.py")
+    file: Path = arguments.program or Path(f"replicate_{_name(arguments)}.py")
     return file
 
 
@@ -156,34 +172,52 @@ def _examined(arguments: argparse.Namespace, options: Mapping[str, str]) -> str 
     parsed = POSTGRES_OPTIONS.parse(options, _STREAM)
     is_new = open_folder(checkpoint, {}, writes=False).read("metadata") is None
     with connect(parsed.of(PostgresSettings)) as connection:
-        replica = examine_replica(connection, arguments.table, parsed.of(StreamSettings), is_new=is_new)
-    findings = [*replica.findings, *target.findings(pyspark.__version__)]
+        replicas, findings = examine_replicas(
+            connection, arguments.tables, parsed.of(StreamSettings), is_new=is_new
+        )
+    tables = [each.table for each in replicas]
+    targets = [target] if len(tables) == 1 else target.of_several([each.name for each in tables])
+    findings += target.findings(pyspark.__version__)
     for each in findings:
-        finding, _, remedy = each.replace(*_FLAG).partition(": ")
-        sys.stdout.write(f"not ok  {finding}\n        {remedy}\n")
+        sys.stdout.write(f"not ok  {_in_two_lines(each, tables)}\n")
     if findings:
         sys.stdout.write(f"{len(findings)} missing: mend what stands above, then run this command again\n")
         return None
-    sys.stdout.write(f"ok      {replica.table.full_name}, by its key {', '.join(replica.key)}\n")
-    columns = _columns(options)
+    for replica in replicas:
+        sys.stdout.write(f"ok      {replica.table.full_name}, by its key {', '.join(replica.key)}\n")
+    copies = [
+        ReplicaCopy(
+            table=replica.table.full_name,
+            target=each,
+            columns=_columns(options, replica.table),
+            key=replica.key,
+        )
+        for replica, each in zip(replicas, targets, strict=True)
+    ]
     program = ReplicaProgram(
         file=_file(arguments).name,
-        table=replica.table.full_name,
-        target=target,
-        columns=columns,
-        key=replica.key,
+        copies=copies,
+        into=arguments.into,
         options=options,
         checkpoint=checkpoint,
     )
     return program.text()
 
 
-def _columns(options: Mapping[str, str]) -> dict[str, str]:
-    """Return the types of the columns that the stream has of the table, in Spark's words. Asks the server."""
+def _in_two_lines(finding: str, tables: Sequence[TableDescription]) -> str:
+    """Return a finding, and its remedy below."""
+    of_table = next((name for each in tables if finding.startswith(name := f"{each.full_name}: ")), "")
+    problem, _, remedy = finding.removeprefix(of_table).replace(*_FLAG).partition(": ")
+    return f"{of_table}{problem}\n        {remedy}"
+
+
+def _columns(options: Mapping[str, str], table: TableDescription) -> dict[str, str]:
+    """Return the types of the columns that the stream has of a table, in Spark's words. Asks the server."""
     from headwater.connector.sources.spark_schema import spark_schema
     from headwater.readers.postgres.change_rows import META
 
-    schema = source_factory(SOURCE)({key.lower(): value for key, value in options.items()}, _STREAM).schema()
+    of_one = {key.lower(): value for key, value in options.items() if key != "tables"}
+    schema = source_factory(SOURCE)({**of_one, "table": table.sql}, _STREAM).schema()
     return {
         field.name: field.dataType.simpleString() for field in list(spark_schema(schema, SOURCE))[len(META) :]
     }

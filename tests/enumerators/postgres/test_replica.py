@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from headwater.enumerators.postgres.connection import connect
-from headwater.enumerators.postgres.replica import Replica, examine_replica
+from headwater.enumerators.postgres.replica import examine_replicas
 from headwater.enumerators.postgres.settings import PostgresSettings
 from headwater.enumerators.postgres.stream_settings import StreamSettings
 from local_postgres import LocalPostgres
@@ -36,16 +36,24 @@ def name(shop: psycopg.Connection, topic: str) -> Iterator[str]:
     shop.execute(f"DROP ROLE {name}")
 
 
-def examined(server: LocalPostgres, name: str, *, creates: bool = False, is_new: bool = True) -> Replica:
+def examined(
+    server: LocalPostgres, name: str, *, creates: bool = False, is_new: bool = True
+) -> tuple[tuple[str, ...], list[str]]:
+    """Return the key of a table, and what is in its way."""
     settings = PostgresSettings(url=server.conninfo.replace("user=postgres", f"user={name}"))
     stream = StreamSettings(slot=name, publication=name, creates_publication=creates)
     with connect(settings) as connection:
-        return examine_replica(connection, name, stream, is_new=is_new)
+        ((replica,), findings) = examine_replicas(connection, [name], stream, is_new=is_new)
+    assert replica.table.full_name == f"public.{name}"
+    return replica.key, findings
+
+
+def findings_of(server: LocalPostgres, name: str, *, creates: bool = False, is_new: bool = True) -> list[str]:
+    return examined(server, name, creates=creates, is_new=is_new)[1]
 
 
 def test_nothing_is_in_the_way_of_a_table_with_a_key(postgres: LocalPostgres, name: str) -> None:
-    found = examined(postgres, name)
-    assert (found.findings, found.key, found.table.full_name) == ((), ("id",), f"public.{name}")
+    assert examined(postgres, name) == (("id",), [])
 
 
 @pytest.mark.parametrize(
@@ -63,8 +71,7 @@ def test_the_key_is_that_by_which_the_log_names_rows(
     postgres: LocalPostgres, shop: psycopg.Connection, name: str, sql: str, key: tuple[str, ...]
 ) -> None:
     shop.execute(sql.format(name=name).encode())
-    found = examined(postgres, name)
-    assert (found.findings, found.key) == ((), key)
+    assert examined(postgres, name) == (key, [])
 
 
 FINDINGS = {
@@ -102,20 +109,36 @@ def test_each_thing_that_is_in_the_way_is_one_finding(
 ) -> None:
     sql, remedy = FINDINGS[case]
     shop.execute(sql.format(name=name).encode())
-    (finding,) = examined(postgres, name).findings
+    (finding,) = findings_of(postgres, name)
     assert remedy.format(name=name) in finding
+
+
+def test_findings_of_several_tables_come_once_each_with_its_table(
+    postgres: LocalPostgres, shop: psycopg.Connection, name: str
+) -> None:
+    settings = PostgresSettings(url=postgres.conninfo.replace("user=postgres", f"user={name}"))
+    stream = StreamSettings(slot=name, publication=name)
+    shop.execute(f"CREATE TABLE {name}_2 (id int)")
+    with connect(settings) as connection:
+        replicas, findings = examine_replicas(connection, [name, f"{name}_2"], stream, is_new=True)
+    shop.execute(f"DROP TABLE {name}_2")
+    assert [each.key for each in replicas] == [("id",), ()]
+    assert all(each.startswith(f"public.{name}_2: ") for each in findings)
+    remedies = ("ADD TABLE", "ADD PRIMARY KEY", "GRANT SELECT")
+    assert [sum(each in finding for finding in findings) for each in remedies] == [1, 1, 1]
+    assert len(findings) == 3
 
 
 def test_a_role_that_may_not_make_the_publication_is_told_so_with_the_sql_for_another_one(
     postgres: LocalPostgres, shop: psycopg.Connection, name: str
 ) -> None:
     shop.execute(f"DROP PUBLICATION {name}")
-    (finding,) = examined(postgres, name, creates=True).findings
+    (finding,) = findings_of(postgres, name, creates=True)
     assert "may not make publication" in finding
     assert finding.endswith(CREATION.format(name=name))
     shop.execute(f"ALTER TABLE {name} OWNER TO {name}")
     shop.execute(f"GRANT CREATE ON DATABASE postgres TO {name}")
-    assert not examined(postgres, name, creates=True).findings
+    assert not findings_of(postgres, name, creates=True)
     shop.execute(f"REVOKE CREATE ON DATABASE postgres FROM {name}")
     shop.execute(f"ALTER TABLE {name} OWNER TO postgres")
 
@@ -124,9 +147,9 @@ def test_a_slot_that_is_there_is_another_querys_unless_this_one_goes_on(
     postgres: LocalPostgres, shop: psycopg.Connection, name: str
 ) -> None:
     shop.execute("SELECT pg_create_logical_replication_slot(%s, 'pgoutput')", [name])
-    (finding,) = examined(postgres, name).findings
+    (finding,) = findings_of(postgres, name)
     assert finding.endswith(f"SELECT pg_drop_replication_slot('{name}')")
-    assert not examined(postgres, name, is_new=False).findings
+    assert not findings_of(postgres, name, is_new=False)
     shop.execute("SELECT pg_drop_replication_slot(%s)", [name])
 
 
@@ -138,8 +161,8 @@ def test_a_server_whose_slots_are_used_up_says_how_many_there_are() -> None:
         admin.execute("CREATE TABLE orders (id int PRIMARY KEY)")
         admin.execute("CREATE PUBLICATION orders FOR TABLE orders")
         admin.execute("CREATE ROLE orders SUPERUSER LOGIN")
-        assert not examined(server, "orders").findings
+        assert not findings_of(server, "orders")
         admin.execute("SELECT pg_create_physical_replication_slot('standby')")
-        (finding,) = examined(server, "orders").findings
+        (finding,) = findings_of(server, "orders")
         assert "the server has 1 slots and takes no more" in finding
         assert "max_replication_slots = 11" in finding

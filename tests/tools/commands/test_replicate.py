@@ -6,11 +6,13 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
 from pyspark.sql import SparkSession
 
+from headwater.errors import OptionError
 from headwater.tools.commands.main import main
 from headwater.tools.commands.replica_target import ReplicaTarget
 from local_postgres import LocalPostgres
@@ -136,11 +138,13 @@ def test_a_password_of_the_url_is_neither_written_nor_shown(
         assert "seen" not in shown
 
 
+LAKE = ["--into", "lake.shop"]
+"""A schema, for several tables."""
 SLIPS = {
     "a host that is none": (["postgresql://no-such-host.invalid/shop"], "check the host in option url"),
     "a password that is wrong": (["{url_with_password}"], "check the options username and password"),
-    "a table that is not there": (["{conninfo}", "--table", "no_such"], "there is no table no_such"),
-    "a view": (["{conninfo}", "--table", "{name}_view"], "is a view, which has no changes in the log"),
+    "a table that is not there": (["{conninfo}", "--table", "no_such", *LAKE], "there is no table no_such"),
+    "a view": (["{conninfo}", "--table", "{name}_view", *LAKE], "is a view, which has no changes in the log"),
     "a slot with a capital": (["{conninfo}", "--slot", "Orders"], "must be up to 63 lower-case letters"),
     "a slot whose name is too long": (
         ["{conninfo}", "--slot", "o" * 64],
@@ -149,6 +153,10 @@ SLIPS = {
     "a slot that is taken": (
         ["{conninfo}", "--slot", "{name}_taken"],
         "SELECT pg_drop_replication_slot('{name}_taken')",
+    ),
+    "a schema for several tables with too many parts": (
+        ["{conninfo}", "--table", "{name}_other", "--into", "a.b.c", "--slot", "hw_{name}"],
+        "must be a path, such as /lake/orders",
     ),
     "a program that is there": (["{conninfo}", "--program", "mine.py"], "--program FILE"),
     "a target that is none": (
@@ -177,6 +185,7 @@ def test_a_slip_is_status_1_and_says_what_to_do(
     monkeypatch.setenv("PGPASSWORD", "")
     monkeypatch.setattr("pyspark.__version__", "4.3.0")
     shop.execute(f"CREATE VIEW {name}_view AS SELECT * FROM {name}")
+    shop.execute(f"CREATE TABLE {name}_other (id int PRIMARY KEY)")
     shop.execute("SELECT pg_create_logical_replication_slot(%s, 'pgoutput', true)", [f"{name}_taken"])
     Path("mine.py").write_text("print('mine')\n")
     words = {
@@ -191,6 +200,7 @@ def test_a_slip_is_status_1_and_says_what_to_do(
     assert [each.name for each in Path().iterdir()] == ["mine.py"]
     assert Path("mine.py").read_text() == "print('mine')\n"
     shop.execute("SELECT pg_drop_replication_slot(%s)", [f"{name}_taken"])
+    shop.execute(f"DROP TABLE {name}_other")
 
 
 def test_rows_then_changes_come_into_a_table_that_is_made_and_a_later_run_goes_on(
@@ -230,6 +240,67 @@ def test_rows_then_changes_come_into_a_table_that_is_made_and_a_later_run_goes_o
     finally:
         spark.sql(f"DROP TABLE {into}")
         spark.conf.set("spark.sql.shuffle.partitions", "2")
+
+
+def test_one_program_follows_several_tables_each_by_its_key_and_its_types(
+    postgres: LocalPostgres,
+    shop: psycopg.Connection,
+    name: str,
+    spark: SparkSession,
+    *,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(SparkSession, "stop", lambda _: None)
+    monkeypatch.setattr(sys, "excepthook", sys.excepthook)
+    monkeypatch.setattr(os, "environ", os.environ.copy())
+    shop.execute(f'CREATE TABLE "{name}-2" (code text, part int, seen timestamptz, PRIMARY KEY (part, code))')
+    shop.execute(f"INSERT INTO \"{name}-2\" VALUES ('a', 1, '2026-01-01 12:00+00'), ('b', 1, NULL)")
+    into = f"{name}.{name}"
+    run = [postgres.conninfo, name, "--table", f'public."{name}-2"', "--into", into, "--slot", f"hw_{name}"]
+    run += ["--create-publication", "--available-now", "--conf", f"spark.sql.catalog.{name}={CATALOG}"]
+
+    def rows(table: str, *columns: str) -> list[tuple[Any, ...]]:
+        return sorted(map(tuple, spark.table(f"{into}.`{table}`").selectExpr(*columns).collect()))
+
+    try:
+        assert replicate(*run) == 0, capsys.readouterr().err
+        said = capsys.readouterr().out
+        assert f"ok      public.{name}-2, by its key part, code\n" in said
+        assert f"replicate_{name}_{name}.py is the program" in said
+        assert rows(name, "id", "item") == [(1, "tea"), (2, "milk")]
+        with shop.transaction():
+            shop.execute(f"UPDATE {name} SET item = 'salt' WHERE id = 1")
+            shop.execute(f"DELETE FROM \"{name}-2\" WHERE code = 'a'")
+        shop.execute(f"INSERT INTO \"{name}-2\" VALUES ('a', 2, '2026-01-01 14:30:00.5+02')")
+        shop.execute(f"TRUNCATE {name}")
+        shop.execute(f"INSERT INTO {name} VALUES (3, 'bread', 2)")
+        assert replicate(*run) == 0, capsys.readouterr().err
+        assert rows(name, "id", "item", "cast(amount AS string)") == [(3, "bread", "2.00")]
+        assert rows(f"{name}-2", "part", "code", "coalesce(unix_millis(seen), -1)") == [
+            (1, "b", -1),
+            (2, "a", 1_767_270_600_500),
+        ]
+    finally:
+        spark.sql(f"DROP SCHEMA IF EXISTS {into} CASCADE")
+        spark.conf.set("spark.sql.shuffle.partitions", "2")
+        shop.execute(f'DROP TABLE "{name}-2"')
+
+
+@pytest.mark.parametrize(
+    ("into", "expected"),
+    [
+        ("/lake/shop/", ["delta.`/lake/shop/orders`", "delta.`/lake/shop/all orders`"]),
+        ("s3a://lake/shop", ["delta.`s3a://lake/shop/orders`", "delta.`s3a://lake/shop/all orders`"]),
+        ("shop", ["shop.orders", "shop.`all orders`"]),
+        ("unity.shop", ["unity.shop.orders", "unity.shop.`all orders`"]),
+    ],
+)
+def test_the_target_of_several_tables_is_a_folder_or_a_schema(into: str, expected: list[str]) -> None:
+    target = ReplicaTarget(into, "delta", {})
+    assert [each.sql for each in target.of_several(["orders", "all orders"])] == expected
+    with pytest.raises(OptionError, match="two tables are named Orders"):
+        target.of_several(["orders", "Orders"])
 
 
 @pytest.mark.parametrize(
