@@ -1944,7 +1944,8 @@ def postgres(
         table: The table, as SQL has it: `orders`, `public.orders`, `"Shop"."Orders"`. Required, or
             `tables`.
         tables: Instead of `table`: several tables, named as that one: their rows at one instant, or their
-            changes in the order of commits, each row of a table as JSON.
+            changes in the order of commits, each row of a table as JSON. In a stream `*` is all tables of
+            the publication.
         columns: Only these columns, in this order: the server sends no others. Default: all.
         text_columns: These columns are strings, with the text that the server makes of a value: for
             values that have no place in the column's type, such as `infinity` of a date.

@@ -111,8 +111,10 @@ class InitialEnumerator(PlannedSplitEnumerator[TableSplits, int]):
         elif state.phase is Phase.CHUNKS:
             check_transport(state.wal, self._staged)
             chunks = {path: each for path, each in checkpoint.splits.items() if isinstance(each, ChunkSplit)}
+            split, position = self._read_log()
+            since = state.start if split is None else min(state.start, position)
             self._context.call_async(
-                self._ask.asking(partial(self._ask.noted, state, chunks, dict(self._notes))),
+                self._ask.asking(partial(self._ask.noted, state, chunks, dict(self._notes), since)),
                 self._take,
                 what="notes of chunks",
             )
@@ -237,6 +239,11 @@ class InitialEnumerator(PlannedSplitEnumerator[TableSplits, int]):
             self._context.retire_splits(chunks, "it is read")
             self._context.assign_splits({WAL_PATH: (split, position)})
             self._context.call_async(self._ask.rest, lambda _: None, what="closing a connection")
+        elif state.phase is Phase.DONE and split is not None and split.held:
+            # The tables that had joined are not named any more: nothing is kept for them.
+            split = replace(split, held=0)
+            self._context.retire_splits(chunks, "it is not read")
+            self._context.assign_splits({WAL_PATH: (split, position)})
         if split is not None:
             self._go_on(state, split, position)
 

@@ -32,7 +32,7 @@ from headwater.enumerators.postgres.initial_state import (
     rules_with,
 )
 from headwater.enumerators.postgres.publication import PublishedTable
-from headwater.enumerators.postgres.published_tables import PublishedTables
+from headwater.enumerators.postgres.published_tables import PublishedTables, another_table, log_leaving
 from headwater.enumerators.postgres.settings import SOURCE, PostgresSettings
 from headwater.enumerators.postgres.slot import (
     ServerView,
@@ -46,7 +46,7 @@ from headwater.enumerators.postgres.slots import drop_slot
 from headwater.enumerators.postgres.split import LogTable, WalSplit
 from headwater.enumerators.postgres.staged_log import StagedLog
 from headwater.enumerators.postgres.stream_settings import StreamSettings
-from headwater.enumerators.postgres.table import TableDescription, described
+from headwater.enumerators.postgres.table import TableDescription
 
 log = logger_of(__name__)
 
@@ -268,17 +268,25 @@ class InitialQuestions:
                 state = state.with_start(view.flush_lsn)
                 view = self._looked(connection)
             state = replace(state, waits_for=view.next_xid, waits=state.waits - 1)
-        return replace(state, phase=Phase.CHUNKS)
+        return self._still_named(replace(state, phase=Phase.CHUNKS))
 
     def noted(
         self,
         state: InitialState,
         chunks: Mapping[SplitPath, ChunkSplit],
         notes: Mapping[SplitPath, JsonValue],
+        since: int,
     ) -> InitialState:
-        """Return the state after the chunks of a batch: their rules are stored."""
-        state = self._looked_at_log(state)
-        if not chunks:
+        """Return the state after the chunks of a batch: their rules are stored.
+
+        Args:
+            state: as it is logged.
+            chunks: of the batch.
+            notes: of these.
+            since: from there on the log is needed: before the chunks, where tables join one that is read.
+        """
+        state = self._still_named(self._looked_at_log(state, since))
+        if not chunks or state.phase is Phase.DONE:
             return state
         store = RulesStore(self._chunks.store)
         rules = rules_with(self._rules_of(store, state), chunks, notes)
@@ -287,6 +295,22 @@ class InitialQuestions:
         high = max(each.high for each in rules.values())
         state = replace(state, rules=name, high=high, rows=state.rows + rows_in(notes))
         return state.live() if state.is_cut else state
+
+    def _still_named(self, state: InitialState) -> InitialState:
+        """Return the state without tables that the query does not name any more: their rest is not read.
+
+        Raises:
+            SourceError: the query names another table instead.
+        """
+        connection = self._connection.get()
+        named = {each.oid: each for each in self._tables.named(connection)}
+        gone = {each.table.oid for each in state.tables} - named.keys()
+        if not gone:
+            return state
+        if new := named.keys() - {each.oid for each in state.wal.tables}:
+            raise another_table(named[new.pop()], state.wal)
+        log_leaving(connection, gone)
+        return state.without(gone)
 
     def _rules_of(self, store: RulesStore, state: InitialState) -> Mapping[int, ChunkRules]:
         if state.rules is None:
@@ -298,7 +322,7 @@ class InitialQuestions:
     def bounds(self, state: InitialState, count: int) -> list[Bound | None]:
         """Return where the next chunks end, table by table; None, behind its last one, is a table's end."""
         connection = self._connection.get()
-        named = {each.oid: each for each in described(connection, self._names)}
+        named = {each.oid: each for each in self._tables.named(connection)}
         bounds: list[Bound | None] = []
         for progress in state.tables:
             if progress.is_cut or len(bounds) == count:
@@ -315,22 +339,22 @@ class InitialQuestions:
                 is_over = low is None
         return bounds
 
-    def _looked_at_log(self, state: InitialState) -> InitialState:
+    def _looked_at_log(self, state: InitialState, since: int) -> InitialState:
         """Make sure that the slot still keeps all that the stream is going to read, or that the log has it.
 
         A log is received from the first chunk on: however long chunks take, the server keeps no WAL for them.
         """
         view = self._looked(self._connection.get())
-        wal, start = state.wal, state.start
+        wal = state.wal
         if self._staged is None or not wal.log:
-            check_kept(view, wal, start)
+            check_kept(view, wal, since)
         if self._staged is None:
             return state
-        log_folder = self._staged.start(wal, start)
+        log_folder = self._staged.start(wal, since)
         if not wal.log:
             return replace(state, wal=replace(wal, log=log_folder))
         self._staged.end()
-        check_same_log(view, wal, start)
+        check_same_log(view, wal, since)
         return state
 
     def _looked(self, connection: PostgresConnection) -> ServerView:
@@ -342,8 +366,7 @@ class InitialQuestions:
     def _gone(self, state: InitialState) -> SourceError:
         return SourceError(
             f"one of {', '.join(self._names)} was dropped and made anew, or another table has its name now, "
-            "while its rows were read, or the query does not name all of its tables any more. Name them, or "
-            "start with a new checkpointLocation and a new slot",
+            "while its rows were read. Start with a new checkpointLocation and a new slot",
             source=SOURCE,
             split=state.wal.split_id,
         )

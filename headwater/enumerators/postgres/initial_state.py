@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, TypeAlias
@@ -196,6 +196,14 @@ class InitialState:
         advanced = replace(table, low=high, chunks=table.chunks + 1, is_cut=high is None)
         tables = (*self.tables[:at], advanced, *self.tables[at + 1 :])
         return replace(self, tables=tables, next_number=self.next_number + 1), chunk
+
+    def without(self, oids: Collection[int]) -> InitialState:
+        """Return the state of a query that reads no more rows of some tables."""
+        tables = tuple(each for each in self.tables if each.table.oid not in oids)
+        if not tables:
+            # All that had joined: the log goes on as if they had not.
+            return InitialState.done(self.query, rows=self.rows, chunks=self.next_number)
+        return replace(self, tables=tables, wal=self.wal.without(oids))
 
     def splits_left(self, chunk_rows: int) -> int:
         """Return how many chunks are about to be cut still."""

@@ -31,6 +31,11 @@ SELECT max(xmin::text::bigint) FROM (
   SELECT r.xmin FROM pg_publication_rel r JOIN pg_publication p ON p.oid = r.prpubid
   WHERE p.pubname = %(name)s AND r.prrelid = %(table)s AND age(r.xmin) <= age(%(horizon)s::xid)) newer
 """
+ALL: Final = "*"
+"""In place of names: all tables of the publication."""
+_TABLES: Final = """
+SELECT format('%%I.%%I', schemaname, tablename) FROM pg_publication_tables WHERE pubname = %s ORDER BY 1
+"""
 _MEMBERSHIP: Final = """
 SELECT concat_ws(' ', p.oid, p.xmin, r.oid, r.xmin{of_schema})
 FROM pg_publication p
@@ -191,6 +196,26 @@ def create_publication(connection: PostgresConnection, tables: Sequence[TableDes
             return False
         connection.execute(_creation(tables, name).encode())
     return True
+
+
+def table_names(connection: PostgresConnection, names: Sequence[str], publication: str) -> Sequence[str]:
+    """Return the tables that a user names: with `ALL` those that a publication has now.
+
+    Raises:
+        SourceError: it has none.
+    """
+    if tuple(names) != (ALL,):
+        return names
+    with mapped_errors(f"the tables of publication {publication!r}"):
+        found = [row[0] for row in connection.execute(_TABLES, [publication])]
+    if not found:
+        raise SourceError(
+            f"there is no publication {publication!r}, or it has no table, and option tables=* reads all of "
+            f"them: CREATE PUBLICATION {quoted(publication)} FOR TABLE ... WITH "
+            "(publish_via_partition_root = true)",
+            source=SOURCE,
+        )
+    return found
 
 
 def published_columns(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -16,12 +16,13 @@ from headwater.enumerators.postgres.publication import (
     is_newer,
     membership,
     published,
+    table_names,
 )
 from headwater.enumerators.postgres.settings import SOURCE
 from headwater.enumerators.postgres.slot import ServerView, look
 from headwater.enumerators.postgres.split import NEVER, LogTable, WalSplit
 from headwater.enumerators.postgres.stream_settings import StartingPosition, StreamSettings
-from headwater.enumerators.postgres.table import TableDescription, described
+from headwater.enumerators.postgres.table import TableDescription, describe_again, described
 
 log = logger_of(__name__)
 
@@ -59,11 +60,15 @@ class PublishedTables:
         Raises:
             SourceError: a table is not there or cannot be read; it names everything that is in the way.
         """
-        tables = described(connection, self._names)
+        tables = self.named(connection)
         parts = dict(zip(tables, published(connection, tables, self._stream), strict=True))
         for table, in_publication in parts.items():
             self._check(table, in_publication)
         return parts
+
+    def named(self, connection: PostgresConnection) -> list[TableDescription]:
+        """Return the tables alone."""
+        return described(connection, table_names(connection, self._names, self._stream.publication))
 
     def make_publication(self, connection: PostgresConnection, tables: Sequence[TableDescription]) -> None:
         """Make the publication if it is not there and the user allows it."""
@@ -117,7 +122,7 @@ class PublishedTables:
 
         Tables that the query names and the split does not have are added. A transaction that was running when
         such a table came into the publication is in the log in part: so nothing of it is read before all
-        transactions that run now are over.
+        transactions that run now are over. Tables that it does not name any more leave it.
 
         Raises:
             DataLossError: changes from the meantime are not in the log.
@@ -130,8 +135,8 @@ class PublishedTables:
         logged = {each.oid: each for each in split.tables}
         gone = logged.keys() - {table.oid for table in tables}
         new = [table for table in tables if table.oid not in logged]
-        if gone:
-            raise self._gone(split, new)
+        if gone and new:
+            raise another_table(new[0], split)
         for table in tables:
             was = logged[table.oid].membership if table.oid in logged else ""
             if was not in {"", membership(connection, self._stream.publication, table)}:
@@ -144,6 +149,9 @@ class PublishedTables:
                     split=split.split_id,
                 )
         self._seen_ms = now_ms
+        if gone:
+            log_leaving(connection, gone)
+            return split.without(gone)
         return self._with_new(connection, split, new) if new else split
 
     def _with_new(
@@ -161,15 +169,26 @@ class PublishedTables:
         waiting = (replace(each, since=NEVER, waits_for=next_xid) for each in joining)
         return replace(split, tables=(*split.tables, *waiting))
 
-    def _gone(self, split: WalSplit, new: Sequence[TableDescription]) -> SourceError:
-        message = (
-            f"the checkpoint has read {len(split.tables)} tables, and the query names {len(self._names)} of "
-            "them: name them all, or start with a new checkpointLocation and a new slot"
+
+def another_table(new: TableDescription, split: WalSplit) -> SourceError:
+    """Return the error of a query that names a table more, and one less."""
+    return SourceError(
+        f"table {new.full_name} was dropped and made anew, or another one has its name now, or the query "
+        "names it instead of one that it has read: it is not the table of the checkpoint. To read it as new "
+        "rows, leave it out of option tables (with tables=* out of the publication), start the query, which "
+        "forgets the earlier one, and name it again at the next start; else start with a new "
+        "checkpointLocation and a new slot",
+        source=SOURCE,
+        split=split.split_id,
+    )
+
+
+def log_leaving(connection: PostgresConnection, oids: Collection[int]) -> None:
+    """Say which tables the query does not read any more."""
+    for oid in oids:
+        table = describe_again(connection, oid)
+        log.warning(
+            "table %s is not read any more, since the query does not name it: no change of it comes from now "
+            "on. If it is named again, it joins as a new one",
+            table.full_name if table is not None else f"with oid {oid}, which is gone",
         )
-        if new:
-            message = (
-                f"table {new[0].full_name} was dropped and made anew, or another one has its name now, or "
-                "the query names it instead of one that it has read: it is not the table of the checkpoint. "
-                "Start with a new checkpointLocation"
-            )
-        return SourceError(message, source=SOURCE, split=split.split_id)

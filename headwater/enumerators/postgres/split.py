@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from headwater.core.errors import OffsetError
+from headwater.core.errors import OffsetError, SourceError
 from headwater.core.jsons import JsonObject, JsonValue
 from headwater.core.split import Split, SplitPath
+from headwater.enumerators.postgres.settings import SOURCE
 
 WAL_PATH: Final[SplitPath] = ("wal",)
 NEVER: Final = 1 << 62
@@ -101,6 +103,10 @@ class WalSplit(Split):
         """Return the tables that joined the query, and whose rows are to be read before any change."""
         return [each for each in self.tables if each.since == NEVER and not each.waits_for]
 
+    def without(self, oids: Collection[int]) -> WalSplit:
+        """Return the log without some tables, which are not all of them."""
+        return replace(self, tables=tuple(each for each in self.tables if each.oid not in oids))
+
     def confirmed(self, position: int) -> int:
         """Return up to where the slot is confirmed when all before a position is committed."""
         return min(self.held, position) if self.held else position
@@ -146,6 +152,17 @@ class WalSplit(Split):
             raise OffsetError(
                 f"the checkpoint's entry for the log of source 'postgres' is damaged: {error}"
             ) from error
+
+
+def several_were_read(split: WalSplit) -> SourceError:
+    """Return the error of a query of one table whose checkpoint has rows of several."""
+    return SourceError(
+        f"the checkpoint has read {len(split.tables)} tables, and the query names one, whose rows have other "
+        "columns: set option tables, also for one of them, or start with a new checkpointLocation and a new "
+        "slot",
+        source=SOURCE,
+        split=split.split_id,
+    )
 
 
 def lsn_text(lsn: int) -> str:

@@ -6,9 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from headwater.core.emitter import RecordEmitter, SplitState
-from headwater.core.errors import SourceError
-from headwater.enumerators.postgres.settings import SOURCE
-from headwater.enumerators.postgres.split import WalSplit
+from headwater.enumerators.postgres.split import WalSplit, several_were_read
 from headwater.readers.postgres.change_rows import ChangeRows, ChangeRule
 from headwater.readers.postgres.relation import Relation
 from headwater.readers.postgres.wal_changes import ChangeFramer
@@ -57,12 +55,7 @@ class WalEmitter(RecordEmitter[WalChunk, WalSplit, int]):
         """Return the framer of a range, which keeps the open transaction from chunk to chunk."""
         if self._framer is None or self._state is not state:
             if len(state.split.tables) > 1:
-                raise SourceError(
-                    f"the checkpoint has read {len(state.split.tables)} tables, and the query names one: set "
-                    "option tables, or start with a new checkpointLocation and a new slot",
-                    source=SOURCE,
-                    split=state.split.split_id,
-                )
+                raise several_were_read(state.split)
             self._state = state
             self._rule = self._rules_of(state.split).get(state.split.tables[0].oid)
             self._framer = ChangeFramer(

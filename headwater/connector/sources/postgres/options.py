@@ -23,6 +23,7 @@ from headwater.core.options import (
 )
 from headwater.core.source import Boundedness
 from headwater.core.state_location import state_location
+from headwater.enumerators.postgres.publication import ALL
 from headwater.enumerators.postgres.settings import PostgresSettings
 from headwater.enumerators.postgres.stream_settings import StreamSettings
 
@@ -37,7 +38,7 @@ TABLES: Final = Option(
     names,
     None,
     "Instead of `table`: several tables, named as that one: their rows at one instant, or their changes in "
-    "the order of commits, each row of a table as JSON.",
+    "the order of commits, each row of a table as JSON. In a stream `*` is all tables of the publication.",
     shown_default="",
 )
 COLUMNS: Final = Option(
@@ -103,6 +104,8 @@ def named_tables(parsed: ParsedOptions) -> tuple[str, ...] | None:
     for name, value in ((COLUMNS.name, parsed[COLUMNS]), (TEXT_COLUMNS.name, parsed[TEXT_COLUMNS])):
         if value:
             raise OptionError("is for one table (option table): rows of several have JSON", option=name)
+    if ALL in tables and len(tables) > 1:
+        raise OptionError("has * beside names: it is all tables of the publication", option=TABLES.name)
     return tables
 
 

@@ -15,6 +15,7 @@ from headwater.connector.sources.postgres.options import (
     POSTGRES_OPTIONS,
     SNAPSHOT_IDLE_TIMEOUT,
     TABLE,
+    TABLES,
     TEXT_COLUMNS,
     PostgresPlanningHints,
     named_tables,
@@ -34,6 +35,7 @@ from headwater.core.split import SplitPath
 from headwater.enumerators.postgres.connection import connect
 from headwater.enumerators.postgres.ctid_ranges import TableEnumerator, TableSplit
 from headwater.enumerators.postgres.preflight import check_readable
+from headwater.enumerators.postgres.publication import ALL
 from headwater.enumerators.postgres.settings import SOURCE, PostgresSettings
 from headwater.enumerators.postgres.table import TableDescription, described
 
@@ -239,6 +241,8 @@ def configure_postgres(
     if is_stream(parsed, boundedness):
         return configure_stream(parsed)
     tables = named_tables(parsed)
+    if tables == (ALL,):
+        raise OptionError("=* is for a stream, which has a publication: name the tables", option=TABLES.name)
     backoff = Backoff(deadline_ms=parsed[RETRY_DEADLINE])
     make = PostgresTableSource if tables is None else PostgresTablesSource
     source = make(

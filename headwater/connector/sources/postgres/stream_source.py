@@ -20,7 +20,7 @@ from headwater.core.source import Boundedness
 from headwater.core.split import SplitPath, SplitRange
 from headwater.enumerators.postgres.connection import connect
 from headwater.enumerators.postgres.enumerator import WalEnumerator
-from headwater.enumerators.postgres.publication import PublishedTable, published
+from headwater.enumerators.postgres.publication import PublishedTable, published, table_names
 from headwater.enumerators.postgres.settings import SOURCE, PostgresSettings
 from headwater.enumerators.postgres.split import WalSplit
 from headwater.enumerators.postgres.staged_log import StagedLog
@@ -90,7 +90,8 @@ class PostgresStreamSource(PlannedSource[Any, WalSplit, int]):
 
         def look() -> list[tuple[TableDescription, PublishedTable]]:
             with connect(self.settings) as connection:
-                tables = described(connection, self.tables)
+                names = table_names(connection, self.tables, self.stream.publication)
+                tables = described(connection, names)
                 return list(zip(tables, published(connection, tables, self.stream), strict=True))
 
         return retrying(

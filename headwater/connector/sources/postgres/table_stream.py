@@ -21,10 +21,10 @@ from headwater.enumerators.postgres.chunks import ChunkSplit, chunk_from_json, c
 from headwater.enumerators.postgres.connection import PostgresConnection
 from headwater.enumerators.postgres.initial import InitialEnumerator
 from headwater.enumerators.postgres.initial_questions import ChunkSettings, InitialQuestions
-from headwater.enumerators.postgres.initial_state import TableSplits
+from headwater.enumerators.postgres.initial_state import InitialState, TableSplits
 from headwater.enumerators.postgres.publication import published_columns
 from headwater.enumerators.postgres.resync import ResyncingEnumerator
-from headwater.enumerators.postgres.split import WAL_PATH, WalSplit
+from headwater.enumerators.postgres.split import WAL_PATH, WalSplit, several_were_read
 from headwater.enumerators.postgres.staged_log import StagedLog
 from headwater.enumerators.postgres.stream_settings import (
     SlotTransport,
@@ -77,7 +77,18 @@ class PostgresTableStream(PostgresStreamSource):
     def restore_enumerator(
         self, context: PlannedSplitEnumeratorContext[Any, int], checkpoint: Checkpoint[Any, int]
     ) -> PlannedSplitEnumerator[Any, int]:
+        self.check_checkpoint(checkpoint)
         return self._enumerator(context, reads_rows=checkpoint.state is not None)
+
+    def check_checkpoint(self, checkpoint: Checkpoint[Any, int]) -> None:
+        """Make sure that what was read are rows of this form.
+
+        Raises:
+            SourceError: they were rows of several tables.
+        """
+        split = checkpoint.splits.get(WAL_PATH, InitialState.from_json(checkpoint.state).wal)
+        if len(split.tables) > 1:
+            raise several_were_read(split)
 
     def create_reader(self) -> Any:
         with importing("the postgres source", extra="postgres"):

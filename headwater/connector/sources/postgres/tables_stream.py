@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from headwater.connector.sources.postgres.table_stream import PostgresTableStream
 from headwater.core.emitter import RecordEmitter
+from headwater.core.enumerator import Checkpoint
 from headwater.core.imports import importing
 from headwater.enumerators.postgres.connection import PostgresConnection
 from headwater.enumerators.postgres.publication import PublishedTable, published_columns
@@ -41,6 +42,9 @@ class PostgresTablesStream(PostgresTableStream):
 
         check_schema(schema)
         return super().with_schema(schema, given=given)
+
+    def check_checkpoint(self, checkpoint: Checkpoint[Any, int]) -> None:
+        """Take any: rows have the same form, whatever tables there are."""
 
     def check_table(self, table: TableDescription, in_publication: PublishedTable) -> None:
         """Take any table: rows have JSON."""

@@ -169,15 +169,6 @@ def test_a_truncate_of_one_table_between_chunks_is_refused_and_of_a_read_one_is_
         table.engine.run()
 
 
-def test_a_query_that_names_fewer_tables_while_their_rows_are_read_is_refused(make: Make) -> None:
-    table = make("id int PRIMARY KEY", "id int PRIMARY KEY")
-    table.execute(f"INSERT INTO {table.name}_1 SELECT generate_series(1, 95)")
-    table.engine.run(crash_after=Step.COMMITTED)
-    table.options["tables"] = table.name
-    with pytest.raises(SourceError, match="does not name all of its tables any more"):
-        table.engine.run()
-
-
 def test_a_column_that_joins_its_table_while_rows_are_read_is_in_later_chunks(make: Make) -> None:
     table = make("id int PRIMARY KEY", "id int PRIMARY KEY")
     name = table.name
