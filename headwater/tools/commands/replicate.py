@@ -155,7 +155,7 @@ def _file(arguments: argparse.Namespace) -> Path:
 def _folder(arguments: argparse.Namespace) -> str:
     """Return where the query keeps its place, as the driver and the executors know it."""
     folder = arguments.folder or str(_file(arguments).with_suffix(""))
-    return folder if "://" in folder else str(Path(folder).absolute())
+    return folder.rstrip("/") if "://" in folder else str(Path(folder).absolute())
 
 
 def _examined(arguments: argparse.Namespace, options: Mapping[str, str]) -> str | None:

@@ -11,11 +11,13 @@ from typing import Any
 import psycopg
 import pytest
 from pyspark.sql import SparkSession
+from s3fs import S3FileSystem
 
 from headwater.errors import OptionError
 from headwater.tools.commands.main import main
 from headwater.tools.commands.replica_target import ReplicaTarget
 from local_postgres import LocalPostgres
+from tests.s3_server import S3Server
 
 pytestmark = pytest.mark.slow
 
@@ -201,6 +203,31 @@ def test_a_slip_is_status_1_and_says_what_to_do(
     assert Path("mine.py").read_text() == "print('mine')\n"
     shop.execute("SELECT pg_drop_replication_slot(%s)", [f"{name}_taken"])
     shop.execute(f"DROP TABLE {name}_other")
+
+
+def test_copies_checkpoint_and_state_may_be_in_an_object_store(
+    postgres: LocalPostgres, name: str, s3: S3Server, *, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    server = s3.storage_options
+    monkeypatch.setenv("AWS_ENDPOINT_URL", server["endpoint_url"])
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", server["key"])
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", server["secret"])
+    monkeypatch.setattr("pyspark.__version__", "4.2.0")
+    places = ["--into", "s3a://lake/orders", "--using", "delta", "--folder", "s3a://state/orders/"]
+    run = [postgres.conninfo, name, *places, "--create-publication", "--write-only"]
+    assert replicate(*run) == 0
+    program = (tmp_path / f"replicate_{name}.py").read_text()
+    assert 'INTO = "delta.`s3a://lake/orders`"' in program
+    assert '.option("checkpointLocation", "s3a://state/orders/checkpoint")' in program
+    assert '.option("stateLocation", "s3a://state/orders/state")' in program
+    # A query that has begun has its slot already.
+    fs = S3FileSystem(**server)
+    fs.pipe("state/orders/checkpoint/metadata", b'{"id":"one"}')
+    with psycopg.connect(postgres.conninfo, autocommit=True) as sql:
+        sql.execute("SELECT pg_create_logical_replication_slot(%s, 'pgoutput')", [f"hw_{name}"])
+        assert replicate(*run) == 0
+        fs.rm("state/orders", recursive=True)
+        assert replicate(*run) == 1
 
 
 def test_rows_then_changes_come_into_a_table_that_is_made_and_a_later_run_goes_on(

@@ -23,6 +23,7 @@ from headwater.testing import MicroBatchEngine
 from headwater.testing.engine import Step
 from local_postgres import LocalPostgres
 from tests.connector.sources.postgres.changes import ChangedTable, changed_table, told
+from tests.s3_server import S3Server
 
 _NUMBERS = itertools.count()
 Make = Callable[..., ChangedTable]
@@ -309,3 +310,27 @@ def test_staged_needs_a_state_location(make: Make) -> None:
     del table.options["stateLocation"]
     with pytest.raises(OptionError, match="is required with transport=staged"):
         table.rows()
+
+
+def test_rows_and_log_may_wait_in_an_object_store(make: Make, s3: S3Server) -> None:
+    given = {
+        "startingPosition": "initial",
+        "chunkRows": "10",
+        "stateLocation": "s3a://state/postgres",
+        "stateStorageOptions": json.dumps(s3.storage_options),
+    }
+    table = make(begins=False, **given)
+    table.execute(f"INSERT INTO {table.name} SELECT generate_series(1, 95), 'x'")
+    step = itertools.cycle((Step.LOGGED, Step.READ, Step.COMMITTED))
+    assert table.engine.run(crash_after=next(step))
+    table.execute(f"UPDATE {table.name} SET s = 'y' WHERE id < 3", f"DELETE FROM {table.name} WHERE id = 95")
+    while table.engine.run(crash_after=next(step), in_batch=len(table.engine.offsets)):
+        pass
+    table.execute(f"INSERT INTO {table.name} VALUES (200, 'z')")
+    table.engine.run()
+    left: dict[int, tuple[str, str]] = {}
+    for row in table.engine.rows:
+        left[row["id"]] = (row["_op"], row["s"])
+    there: dict[int, str] = dict(table.sql.execute(f"SELECT id, s FROM {table.name}".encode()).fetchall())
+    assert {key: text for key, (op, text) in left.items() if op != "d"} == there
+    assert [row["id"] for row in table.rows()][-1] == 200
