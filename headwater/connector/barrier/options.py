@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from headwater.connector.async_io.source_options import SourceCallOptions
@@ -24,40 +23,6 @@ if TYPE_CHECKING:
     from headwater.connector.async_io.source_calls import SourceCalls
 
 
-@dataclass(frozen=True, kw_only=True)
-class EpochSettings:
-    """Picklable; opens nothing.
-
-    Attributes:
-        store: the state location; None for a batch read, which keeps nothing.
-        barrier: where each task cuts its epoch.
-        mode: whether records in the channels are waited for or stored then.
-        alignment_timeout_ms: an aligned barrier overtakes after so long; None for never.
-        parallelism: the most tasks of an epoch.
-        budget_bytes: that a task may hold in its channels.
-        poll_interval_ms: how long after the beginning of an epoch in which it was caught up a split is looked
-            at again.
-        checkpoint_timeout_ms: how long a task of a committed batch that has begun may take to publish.
-        retained_epochs: how many epochs before the last one the state location keeps.
-        share_scans: keep rows on their host until the next epoch, for other scans of the same epoch.
-        event_time: how splits are aligned by event time; None if they are not.
-        calls: the asynchronous calls through which all rows go; None if there are none.
-    """
-
-    store: StateStore | None
-    barrier: Barrier
-    mode: AlignmentMode = AlignmentMode.ALIGNED
-    alignment_timeout_ms: int | None = None
-    parallelism: int = 1
-    budget_bytes: int = 64 << 20
-    poll_interval_ms: int = 1_000
-    checkpoint_timeout_ms: int = 60_000
-    retained_epochs: int = 100
-    share_scans: bool = False
-    event_time: EventTimeSettings | None = None
-    calls: SourceCalls | None = None
-
-
 _STREAM: Final = Boundedness.CONTINUOUS_UNBOUNDED
 
 
@@ -71,7 +36,7 @@ def _alignment(raw: str) -> str:
 
 
 class EpochOptions(Spec):
-    """How a query goes from epoch to epoch, as the user says."""
+    """The options of which parts of `EpochSettings` are made."""
 
     state_location: str | None = option(
         "stateLocation",
@@ -87,13 +52,6 @@ class EpochOptions(Spec):
         "JSON: settings of the fsspec file system behind `stateLocation`.",
         default=None,
         parse=json_object,
-        only=_STREAM,
-    )
-    retained_epochs: int = option(
-        "stateRetainedEpochs",
-        "How many epochs before the last one stay in `stateLocation`.",
-        default=100,
-        parse=integer(1),
         only=_STREAM,
     )
     barrier_rows: int | None = option(
@@ -125,6 +83,42 @@ class EpochOptions(Spec):
         default=AlignmentMode.ALIGNED.value,
         parse=_alignment,
         only=_STREAM,
+    )
+    parallelism: int | None = option(
+        "parallelism",
+        "The most tasks of an epoch.",
+        default=None,
+        parse=integer(1),
+        shown_default="the driver's CPUs",
+        after="maxBufferedBytes",
+    )
+
+
+class EpochSettings(Spec):
+    """How a query goes from epoch to epoch. Picklable; opens nothing.
+
+    Attributes:
+        store: the state location; None for a batch read, which keeps nothing.
+        barrier: where each task cuts its epoch.
+        mode: whether records in the channels are waited for or stored then.
+        parallelism: the most tasks of an epoch.
+        event_time: how splits are aligned by event time; None if they are not.
+        calls: the asynchronous calls through which all rows go; None if there are none.
+    """
+
+    store: StateStore | None
+    barrier: Barrier
+    mode: AlignmentMode = AlignmentMode.ALIGNED
+    parallelism: int = 1
+    event_time: EventTimeSettings | None = None
+    calls: SourceCalls | None = None
+    retained_epochs: int = option(
+        "stateRetainedEpochs",
+        "How many epochs before the last one stay in `stateLocation`.",
+        default=100,
+        parse=integer(1),
+        only=_STREAM,
+        after="stateStorageOptions",
     )
     alignment_timeout_ms: int | None = option(
         "alignmentTimeout",
@@ -163,17 +157,11 @@ class EpochOptions(Spec):
         default=64 << 20,
         parse=integer(1),
     )
-    parallelism: int | None = option(
-        "parallelism",
-        "The most tasks of an epoch.",
-        default=None,
-        parse=integer(1),
-        shown_default="the driver's CPUs",
-    )
 
 
 BARRIER_OPTIONS: Final[tuple[Option[Any], ...]] = (
     *EpochOptions.options(),
+    *EpochSettings.options(),
     *EVENT_TIME_OPTIONS,
     *SourceCallOptions.options(),
 )
@@ -210,17 +198,12 @@ def epoch_settings(options: ParsedOptions, boundedness: Boundedness | None, *, s
         )
         store = open_state_store(location, epochs.state_storage_options)
     event_time = event_time_settings(options, barrier)
-    return EpochSettings(
+    return options.of(
+        EpochSettings,
         store=store,
         barrier=barrier,
         mode=AlignmentMode(epochs.mode),
-        alignment_timeout_ms=epochs.alignment_timeout_ms,
         parallelism=epochs.parallelism or known_parallelism() or available_cpus(),
-        budget_bytes=epochs.budget_bytes,
-        poll_interval_ms=epochs.poll_interval_ms,
-        checkpoint_timeout_ms=epochs.checkpoint_timeout_ms,
-        retained_epochs=epochs.retained_epochs,
-        share_scans=epochs.share_scans,
         event_time=event_time,
         calls=_calls(options.of(SourceCallOptions)),
     )

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from headwater.connector.barrier.coordinator import BarrierCoordinator
-from headwater.connector.barrier.options import EpochOptions, EpochSettings
+from headwater.connector.barrier.options import BARRIER_OPTIONS, EpochSettings
 from headwater.core.epoch import Barrier, Failing
 from headwater.core.retry import Backoff
 from headwater.core.state_store import MemoryStateStore
@@ -58,7 +58,7 @@ COMMIT_MS = 300
 
 
 def test_by_default_a_row_of_a_quiet_split_is_read_within_two_seconds_beside_a_backlog_too() -> None:
-    defaults = {each.name: each.default for each in EpochOptions.options()}
+    defaults = {each.name: each.default for each in BARRIER_OPTIONS}
     interval_ms, poll_ms = defaults["barrierInterval"], defaults["pollInterval"]
     alone = Query(Logs({"a": 0}), poll_interval_ms=poll_ms)
     alone.batch()
