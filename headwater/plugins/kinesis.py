@@ -27,14 +27,14 @@ _MOST_ROWS: Final = 10_000
 _PAUSE_MS: Final = 200
 """A shard may be read five times a second, by all that read it."""
 _MOST_EMPTY: Final = 2
-"""After so many answers without records, and nothing behind them, there is nothing more now."""
+"""Answers without records, and nothing behind them, after which there is nothing more now."""
 _MOST_REFUSED: Final = 25
-"""So often a reading asks again by itself, which is 5 s; then others can be read meanwhile."""
+"""How often a reading asks again by itself, for 5 s in all. Then other shards get their turn."""
 _DAY_MS: Final = 24 * 3_600_000
 """No stream keeps records for a shorter time."""
 _GONE: Final = "records that were read before are gone"
 _NOTE_MS: Final = 3_600_000
-"""A shard without records has its time noted so often."""
+"""How often the time of a shard without records is noted."""
 
 
 def _starting(raw: str) -> str | int | dict[str, str | None]:
@@ -124,7 +124,7 @@ class Kinesis(hw.SimpleSource, hw.OrdersSplits, hw.Retires):
         return ", ".join(self.options["streams"])
 
     def discover(self) -> list[hw.NamedSplit]:
-        """Return the shards, those that have ended too for as long as the streams have records of them."""
+        """Return the shards, with ended ones as long as the streams have records of them."""
         server = self._connected()
         self._shards = {
             f"{stream}/{shard['ShardId']}": shard
@@ -222,7 +222,7 @@ class Kinesis(hw.SimpleSource, hw.OrdersSplits, hw.Retires):
         return None
 
     def _iterator(self, server: KinesisServer, split: hw.NamedSplit, position: Any) -> tuple[str, float]:
-        """Return an iterator, and when it may be used: that of an earlier page, if it ended here."""
+        """Return an iterator, if possible the one behind an earlier page, and when it may be used."""
         stream, _, shard = split.name.rpartition("/")
         made = self._iterators.pop(split.name, None)
         if made is not None and made[0] == position:

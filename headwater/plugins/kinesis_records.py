@@ -46,7 +46,7 @@ def _md5(data: bytes) -> bytes:
 
 
 def _unpacked(data: bytes) -> list[tuple[str, str | None, bytes]] | None:
-    """Return keys, hash keys and values of a packed record; None if it is none."""
+    """Return keys, hash keys and values of a packed record; None for any other one."""
     message = data[len(_MAGIC) : -_MD5_BYTES]
     if _md5(message) != data[-_MD5_BYTES:]:
         return None

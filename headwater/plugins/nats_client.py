@@ -17,7 +17,7 @@ import headwater as hw
 NatsMessage: TypeAlias = tuple[bytes, bytes, bytes, bytes | None]
 """Subject, reply subject, payload, headers."""
 ACK_DOTS: Final = 8
-"""So many has a reply subject; more where it names the domain and the account."""
+"""The dots of a reply subject; it has more where it names the domain and the account."""
 _MESSAGE: Final = re.compile(rb"H?MSG (\S+) \d+ (\$JS\.ACK\.\S+) (?:(\d+) )?(\d+)\r\n")
 _LONG: Final = 1 << 16
 """A longer message is not looked at again with each piece of it: nats-py collects it."""

@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 _PAGE_BYTES: Final = 4 << 20
 _QUIET_S: Final = 2.0
-"""After so long without a message a request is over."""
+"""A request is over after this time without a message."""
 _CONSUMER_LIFE_NS: Final = 60_000_000_000
 _CONNECT_S: Final = 10
 _ASK_S: Final = 5.0
@@ -174,7 +174,7 @@ class NatsServer:
         try:
             yield made
         finally:
-            with suppress(Exception):  # it ends by itself, when nobody asks it
+            with suppress(Exception):  # it ends by itself when it is not asked any more
                 self.ask(f"CONSUMER.DELETE.{stream}.{made['name']}")
 
     def request(self, made: Mapping[str, Any], *, rows: int) -> None:

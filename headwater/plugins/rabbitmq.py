@@ -113,7 +113,7 @@ class RabbitMQ(hw.SimpleSource, hw.Heads, hw.Forgets, hw.FindsTimestamps, hw.Est
         return [hw.NamedSplit(stream) for stream in self._leaders]
 
     def _streams(self, server: RabbitConnection) -> dict[str, Server]:
-        """Return all streams, those of super streams in their places, with their leaders."""
+        """Return all streams with their leaders; a super stream stands for its partitions."""
         leaders = _leaders(server, self.options["streams"])
         streams: list[str] = []
         for name in self.options["streams"]:

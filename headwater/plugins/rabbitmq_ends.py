@@ -93,7 +93,7 @@ class StreamEnds:
     def _new_ends_by_chunks(
         self, server: RabbitConnection, streams: Sequence[str], due: Sequence[str]
     ) -> dict[str, bytes]:
-        """Return the streams that are due, and those that have a chunk behind the last one of before."""
+        """Return the streams that are due, and those with a chunk behind the last one that was known."""
         for each, chunk in zip(due, server.chunks_at([(each, FIRST) for each in due]), strict=True):
             self._firsts[each] = None if chunk is None else bound_of(chunk).first
         looked = set(due)

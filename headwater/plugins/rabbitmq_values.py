@@ -112,7 +112,7 @@ def _fixed(form: int, data: bytes, at: int) -> tuple[Any, int]:
     """Return a value whose size is that of its type."""
     if form in _OTHERS:
         end = at + _OTHERS[form]
-        # Decimals, which nobody sends, are their bytes.
+        # Decimals, which clients do not send, stay bytes.
         return (uuid.UUID(bytes=data[at:end]) if form == _UUID else data[at:end]), end
     if form not in _FIXED:
         raise ValueError(f"a value of the unknown type {form:#x}")

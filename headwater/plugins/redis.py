@@ -5,7 +5,7 @@ the server's counter ``entries-added``, and the id behind which it is. Where a l
 reads ahead, as many entries as the batch may have.
 
 The end of a stream is its last generated id, which stays when entries are trimmed or deleted. A page is read
-in one transaction with the state of its stream: trimmed entries are told.
+in one transaction with the state of its stream, which shows whether entries were trimmed.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ class Redis(hw.SimpleSource, hw.Heads, hw.Forgets, hw.ReadsAhead, hw.FindsTimest
         return _numbers(position[1]) < _numbers(other[1])
 
     def _walk(self, split: hw.NamedSplit, last: str, rows: int, until: str) -> tuple[int, str]:
-        """Return how many entries there are behind an id, at most so many, and the last one's id."""
+        """Return the number of entries behind an id, at most `rows`, and the last one's id."""
         count = 0
         (client,) = clients(self._settings, split.name)
         with as_ours(client):

@@ -138,6 +138,6 @@ class RulesStore:
         return decode_rules(data, table)
 
     def prune(self, query: str, needed: str | None) -> None:
-        """Delete all rules of a query but those of one name."""
+        """Delete all rules of a query but the ones of this name."""
         listed = [f"{query}/{each}" for each in self.store.list(f"{_ROOT}/{query}")]
         self.store.delete_all(f"{_ROOT}/{each}" for each in listed if each != needed)

@@ -41,7 +41,7 @@ SESSION: Final[Mapping[str, str]] = MappingProxyType(
 _KEEPALIVE: Final[Mapping[str, Any]] = MappingProxyType(
     {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3, "tcp_user_timeout": 60_000}
 )
-"""A host that is gone without a word is noticed after a minute, also by whoever has sent it something."""
+"""A host that is gone without a word is noticed after a minute, also while sent bytes are unanswered."""
 
 
 def connect(

@@ -32,11 +32,11 @@ from headwater.enumerators.postgres.table import TableDescription
 log = logger_of(__name__)
 
 EMPTY_BYTES: Final = 16 << 20
-"""So much WAL without a change of the table makes a batch without rows: then the server can remove it."""
+"""WAL without a change of the table that is worth a batch without rows: the server can remove it then."""
 _TRUST_MS: Final = 1_000
-"""For so long after a change was found a batch is planned without a look for more."""
+"""The time after a found change in which batches are planned without another look."""
 _TRUST_TIMES: Final = 10
-"""Or for so many times the time that the look took."""
+"""The same time, as a multiple of the time that the look took: the longer one counts."""
 
 
 class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):

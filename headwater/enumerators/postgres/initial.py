@@ -31,7 +31,7 @@ from headwater.enumerators.postgres.split import WAL_PATH, WalSplit
 from headwater.enumerators.postgres.staged_log import StagedLog, check_transport
 
 _LEAST_CHUNK_BYTES = 8 << 20
-"""A chunk is planned as at least so many bytes: a transaction of its own is worth a task of its own."""
+"""The least bytes that a chunk is planned as: a transaction of its own is worth a task of its own."""
 
 
 class InitialEnumerator(PlannedSplitEnumerator[TableSplits, int]):
@@ -41,9 +41,10 @@ class InitialEnumerator(PlannedSplitEnumerator[TableSplits, int]):
     task leaves a note of which transactions it saw; with these a change is dropped if the chunk of its key
     holds it (`headwater.enumerators.postgres.visibility`).
 
-    A transaction that waits for a synchronous standby may lie before where the stream begins, and nobody sees
-    it yet. So the query waits until all transactions are over before it reads the first chunk. A slot that
-    was there before may know the table's publication only in part: so it waits twice, and begins in between.
+    A transaction that waits for a synchronous standby may lie before the beginning of the stream, and is not
+    visible yet. So the query waits until all transactions are over before it reads the first chunk. A slot
+    that is older than the query may know the table's publication only in part: so the query waits twice, and
+    begins in between.
 
     Each round makes its state of the one that is logged: changes by a plan that was never logged are
     forgotten with it.
@@ -205,7 +206,7 @@ class InitialEnumerator(PlannedSplitEnumerator[TableSplits, int]):
         return None if self._state is None else self._state.to_json()
 
     def notify_checkpoint_complete(self, checkpoint: Checkpoint[TableSplits, int]) -> None:
-        """Delete rules that no offset names any more: those of this one are those of its state."""
+        """Delete rules that no offset names any more: all but the ones of the current state."""
         state = InitialState.from_json(checkpoint.state)
         split = checkpoint.splits.get(WAL_PATH)
         if self._log is not None and isinstance(split, WalSplit):

@@ -53,7 +53,7 @@ log = logger_of(__name__)
 T = TypeVar("T")
 
 _PUBLISHED = 2
-"""So many waits are ahead where the publication may be newer than the slot."""
+"""The number of waits where the publication may be newer than the slot."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -265,6 +265,6 @@ def rules_with(
 
 
 def rows_in(notes: Mapping[SplitPath, JsonValue]) -> int:
-    """Return how many rows the chunks of these notes had; those of earlier versions do not say it."""
+    """Return how many rows the chunks of these notes had. Notes of earlier versions do not say it."""
     contents: list[Any] = [note for note in notes.values() if note is not None]
     return sum(note.get("rows", 0) for note in contents)

@@ -1,4 +1,4 @@
-"""The tables whose changes a query reads: since when they are published, and if they are the same still."""
+"""The tables whose changes a query reads: since when they are published, and whether they have changed."""
 
 from __future__ import annotations
 

@@ -34,9 +34,9 @@ EPOCH_MICROS: Final = 946_684_800_000_000
 _PAUSE_S: Final = 0.0015
 """Between two reads: a server that sends each change alone then sends many, and takes half the time."""
 _GATHERING_S: Final = 0.1
-"""For so long messages are gathered that come one by one: a batch is not over before its last one anyway."""
+"""How long single messages are gathered: a batch is not over before its last one anyway."""
 _LIBPQ_BYTES: Final = 16_384
-"""So many bytes libpq reads at a time."""
+"""The bytes that libpq reads at a time."""
 _PING_S: Final = 0.02
 _PING_MOST_S: Final = 1.0
 _CONFIRM_S: Final = 1.0

@@ -139,7 +139,7 @@ def look(connection: PostgresConnection, slot: str) -> ServerView:
 def let_log_be_whole(connection: PostgresConnection, view: ServerView) -> None:
     """Let the server flush the record in which its durable log ends: soon, and without waiting for it.
 
-    Where nobody commits it does so every 15 s, and a reader of the log up to there waits as long.
+    Without commits it does so every 15 s, and a reader of the log up to there would wait for that.
     """
     if view.is_torn:
         with mapped_errors("the end of the log"):

@@ -28,7 +28,7 @@ _SENDER_TIMEOUT: Final = "300s"
 """For how long a task may wait for Spark to take its rows without a word to the server."""
 _POLITE_MS: Final = 500
 _DEAD_AFTER_S: Final = 30.0
-"""A connection that has confirmed nothing for so long is taken for dead."""
+"""A connection that has confirmed nothing for this time is taken for dead."""
 
 
 class SlotReading:

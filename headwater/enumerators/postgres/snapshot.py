@@ -60,7 +60,7 @@ class HeldSnapshot:
     Attributes:
         settings: of the server.
         application: the ``application_name`` of the sessions of tasks.
-        idle_ms: ends when no task has read for so long.
+        idle_ms: ends after this time without a task that reads.
         watched: the process with which it ends.
     """
 

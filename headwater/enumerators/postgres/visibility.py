@@ -66,13 +66,13 @@ class Sight(ABC):
 class TransactionSnapshot(Sight):
     """The answer of ``pg_current_snapshot()`` in the transaction of a reading.
 
-    The ids are those of 64 bits, of transactions as a whole: a savepoint's part counts with its
-    transaction, as it does in the log.
+    The ids have 64 bits and name whole transactions: a savepoint's part counts with its transaction, as it
+    does in the log.
 
     Attributes:
-        xmin: all transactions before it are over: those that the log has are visible.
+        xmin: all transactions before it are over; the ones in the log are visible.
         xmax: this one and all later ones are not visible.
-        running: those between that were not over.
+        running: transactions between the two that were not over.
     """
 
     xmin: int
@@ -84,7 +84,7 @@ class TransactionSnapshot(Sight):
         """Return the snapshot of the server's text: ``10:20:10,14,15``.
 
         Raises:
-            OffsetError: it is none.
+            OffsetError: the text is no snapshot.
         """
         try:
             xmin, xmax, running = text.split(":")

@@ -200,7 +200,7 @@ class ChangeRows:
             )
 
     def values(self, arrays_by_name: Mapping[str, pa.Array[Any]], rows: int) -> list[pa.Array[Any]]:
-        """Return the columns of the table, and the one of those that the query does not have.
+        """Return the columns of the table, and the one that has all columns which the query does not have.
 
         Args:
             arrays_by_name: values by the names of their columns. A column without any is NULL.
@@ -211,7 +211,7 @@ class ChangeRows:
             for each in self.columns
         ]
         if self.rescues:
-            # By their names: the order of places is that of a range, and a row is the same in each.
+            # By their names: places differ from range to range, and a row must be the same in each.
             others = sorted(arrays_by_name.keys() - {each.name for each in self.columns})
             arrays.append(json_objects({name: arrays_by_name[name] for name in others}, rows))
         return arrays

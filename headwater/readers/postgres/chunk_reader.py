@@ -38,14 +38,13 @@ _POLL_MS: Final = 10
 class ChunkReader(SplitReader[CopiedRows, ChunkSplit, int]):
     """Reads chunks by COPY, one after the other.
 
-    The rows of a chunk are those of one transaction, and so is its note: the transactions that it saw, and an
-    LSN at which no commit lies that it saw. Some of these may not be durable yet
-    (``synchronous_commit=off``): a crash of the server would undo them, and their rows with them. So a chunk
-    is finished when the server has flushed all that was written before.
+    One transaction gives the rows of a chunk and its note: the transactions that it saw, and an LSN behind
+    all of their commits. Some of these may not be durable yet (``synchronous_commit=off``): a crash of the
+    server would undo them, and their rows with them. So a chunk is finished when the server has flushed all
+    that was written before.
 
     A server that is away, or alters the table just then, is asked again until the first row of a chunk has
-    come. Later that is an error: the
-    next attempt at the task begins the chunk anew, in another transaction.
+    come. Later that is an error: the next attempt at the task begins the chunk anew, in another transaction.
 
     Args:
         settings: of the server.
@@ -97,7 +96,7 @@ class ChunkReader(SplitReader[CopiedRows, ChunkSplit, int]):
                 return RecordsWithSplitIds(records={path: [CopiedRows(self._table, self._columns, rows)]})
             note = self._close_chunk()
         except SourceError:
-            # The rest of the answer would be taken for that of the next question.
+            # The rest of this answer would be taken for the answer to the next question.
             self._disconnect()
             raise
         self._ranges.popleft()

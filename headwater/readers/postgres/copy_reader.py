@@ -71,7 +71,7 @@ class CopyReader(SplitReader[CopiedRows, TableSplit, int]):
             stream = self._stream or self._open(current)
             rows = stream.rows()
         except SourceError:
-            # The rest of the answer would be taken for that of the next question.
+            # The rest of this answer would be taken for the answer to the next question.
             self._disconnect()
             raise
         if rows is not None:

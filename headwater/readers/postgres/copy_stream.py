@@ -31,7 +31,7 @@ KERNEL: Final = Kernel(
 
 _BLOCK_BYTES: Final = 1 << 20
 _BEHIND: Final = 32
-"""So many bytes behind the last one can be read."""
+"""The bytes behind the last one that can be read."""
 _PAUSE_S: Final = 0.001
 _MOST_PAUSES: Final = 4
 _MOST_ROWS: Final = 16_384
@@ -42,7 +42,7 @@ _READY: Final = b"Z\0\0\0\5I"
 _SQLSTATE: Final = ord("C")
 _PRIMARY: Final = ord("M")
 _TURN_BYTES: Final = 1 << 18
-"""So many bytes of rows are gathered at a time where libpq reads."""
+"""The bytes of rows that are gathered at a time where libpq reads."""
 
 
 class CopyStream:

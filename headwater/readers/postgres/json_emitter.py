@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 class JsonEmitter(RecordEmitter[WalChunk, WalSplit, int]):
     """Makes rows of the changes of a split's tables. A batch has rows of one chunk.
 
-    A table may change: each row has the columns of its time. The position is that of the transaction that the
-    last row is of: inside of one it stays.
+    A table may change: each row has the columns of its time. The position is the last row's transaction:
+    inside of one it stays.
 
     Args:
         rows: their form.

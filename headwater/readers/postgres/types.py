@@ -77,8 +77,8 @@ class PostgresColumn:
     def sql(self) -> str:
         """The expression of it in COPY.
 
-        The text of a value is that of its type's output function, which a change in the stream has too. The
-        cast to text is another function for some types: it writes inet with its mask.
+        Changes in the stream have values as their types' output functions write them, and so do these texts.
+        For some types the cast to text is another function: it writes inet with its mask.
         """
         name = quoted(self.name)
         if self.is_native:

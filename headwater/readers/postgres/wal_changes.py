@@ -189,7 +189,7 @@ class ChangeFramer:
             return False
         columns = list(self._columns)
         if len({*columns, *names}) > self._most_width:
-            # So many have come and gone in this range: their places are free again.
+            # Too many have come and gone in this range: their places are free again.
             columns = columns[: self._asked]
         self._columns = {name: at for at, name in enumerate(dict.fromkeys([*columns, *names]))}
         self._width = len(self._columns)

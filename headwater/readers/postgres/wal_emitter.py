@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class WalEmitter(RecordEmitter[WalChunk, WalSplit, int]):
     """Makes rows of the changes of one table. A batch has rows of one chunk.
 
-    The position is that of the transaction that the last row is of: inside of one it stays.
+    The position is the last row's transaction: inside of one it stays.
 
     Args:
         rows: their form.

@@ -29,7 +29,7 @@ log = logger_of(__name__)
 SEGMENT_BYTES: Final = 4 << 20
 """A segment is cut there, inside of a transaction too: so no transaction is too large for memory."""
 MARKER_BYTES: Final = 16 << 20
-"""So much WAL without a change is noted in a segment without messages: then the server can remove it."""
+"""WAL without a change that is worth a segment without messages: the server can remove it then."""
 _NEVER: Final = 1 << 62
 _LATER_IDS: Final = (1 << 31) - 1
 """An id of 32 bits is the one of 64 bits that is nearest to an id of the same time."""

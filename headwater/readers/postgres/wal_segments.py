@@ -44,7 +44,7 @@ class SegmentHead:
         until: the transactions before it are in this segment and earlier ones, whole.
         last: the last of these; -1 if there was none yet.
         is_open: whether it ends inside of the transaction at ``until``.
-        changes: so many changes of that one came up to its end.
+        changes: the number of changes of that one up to its end.
         newest_xid: see `WalChunk`.
         timeline: of the server.
     """

@@ -269,7 +269,7 @@ class PostgresStreamSource(PlannedSource[Any, WalSplit, int]):
         return [column_of(by_name[name], as_text=name in as_text) for name in names]
 
     def _as_text(self, table: TableDescription) -> set[str]:
-        """Return the columns of a table that are read as text. One that is lost meanwhile is none of them."""
+        """Return the columns of a table that are read as text, as far as the table still has them."""
         planned = self.planned.names if self._may_change and self.planned is not None else []
         lost = {name.lower() for name in planned} - {each.name.lower() for each in table.columns}
         names = [name for name in self.text_columns if name.lower() not in lost]
