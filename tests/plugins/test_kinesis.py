@@ -8,9 +8,11 @@ import json
 import math
 import random
 import tempfile
+import time
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, cast
 
@@ -30,6 +32,7 @@ from headwater.errors import (
     UnknownSplitError,
 )
 from headwater.plugins import kinesis as plugin
+from headwater.plugins import kinesis_server
 from headwater.plugins.kinesis import Kinesis
 from headwater.plugins.kinesis_records import user_records
 from headwater.plugins.kinesis_server import BusyError, KinesisServer
@@ -194,6 +197,9 @@ def test_latest_reads_nothing_of_ended_shards_and_all_of_those_that_come_later(
     kinesis.create_stream(name)
     put(kinesis, name, range(4))
     kinesis.split(name, kinesis.open_shards(name)[0])
+    made = source(kinesis, name)
+    begins = {split.name: made.first_start(split, is_batch=False) for split in made.discover()}
+    assert [shard for shard, begin in begins.items() if begin == hw.Finished()] == [f"{name}/{FIRST}"]
     query = engine(kinesis, name)
     query.run()
     assert query.rows == []
@@ -223,6 +229,32 @@ def test_any_range_of_a_shard_that_is_read_again_brings_the_same_records(
         again = list(made.read(split, ends[start], ends[stop]))
         assert rows_of(again) == rows_of(pages[start:stop])
         assert again[-1].position == ends[stop]
+
+
+@pytest.mark.parametrize("has_ended", [False, True])
+def test_a_range_whose_last_record_is_gone_is_an_error_at_once_and_no_shorter_range(
+    kinesis: LocalKinesis, name: str, monkeypatch: pytest.MonkeyPatch, *, has_ended: bool
+) -> None:
+    kinesis.create_stream(name)
+    put(kinesis, name, range(5))
+    made = source(kinesis, name, startingPosition="earliest")
+    (split,) = made.discover()
+    (page,) = made.read(split, made.start(split))
+    kind, number, read_ms = cast("tuple[str, str, int]", page.position)
+    if has_ended:
+        kinesis.split(name, kinesis.open_shards(name)[0])
+    asked: list[str] = []
+    records = KinesisServer.records
+
+    def counted(self: KinesisServer, iterator: str, most: int) -> Any:
+        asked.append(iterator)
+        return records(self, iterator, most)
+
+    monkeypatch.setattr(KinesisServer, "records", counted)
+    stop = [kind, str(int(number) + (1 if has_ended else -1)), read_ms]
+    with pytest.raises(DataLossError, match="records that were read before are gone"):
+        list(made.read(split, made.start(split), stop))
+    assert len(asked) <= 1 + has_ended
 
 
 def test_records_of_the_producer_library_are_taken_apart_and_others_stay_as_they_are(
@@ -387,6 +419,23 @@ def test_records_that_retention_may_have_taken_are_an_error_or_counted(
     with pytest.raises(DataLossError, match="not read to its end"):
         made.retire(split)
     assert lenient.retire(split)
+
+
+@pytest.mark.parametrize("hours", [-5, 5])
+def test_time_is_that_of_the_service_whatever_the_clock_of_this_host_says(
+    kinesis: LocalKinesis, name: str, monkeypatch: pytest.MonkeyPatch, hours: int
+) -> None:
+    class Wrong(datetime):
+        @classmethod
+        def now(cls, tz: Any = None) -> Any:
+            return datetime.now(tz) + timedelta(hours=hours)
+
+    kinesis.create_stream(name)
+    monkeypatch.setattr(kinesis_server, "datetime", Wrong)
+    made = source(kinesis, name)
+    (split,) = made.discover()
+    position: Any = made.first_start(split, is_batch=False)
+    assert abs(position[1] - 1_000 * time.time()) < 60_000
 
 
 def test_a_stream_that_was_created_anew_needs_a_new_checkpoint(kinesis: LocalKinesis, name: str) -> None:

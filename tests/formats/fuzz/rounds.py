@@ -37,6 +37,8 @@ RECORD_SETS: Final = "kafka"
 """Beside the formats: record sets as brokers send them."""
 _RECORD_SETS_SHARE: Final = 1 / 20
 """One record set takes as long as very many values."""
+_LARGE: Final = frozenset({RECORD_SETS, "postgres-copy", "postgres-changes", "rabbitmq-chunks"})
+"""Each value of these is many."""
 
 
 class Checker(Protocol):
@@ -107,7 +109,6 @@ def check_round(tally: Tally, seed: int, registry: ScriptedRegistry, most_rows: 
     if tally.name == RECORD_SETS:
         checker = RecordSetChecker(numbers)
         good = record_sets(rng)
-        most_rows //= 20
     elif tally.name in CHECKERS:
         block = CHECKERS[tally.name](rng, numbers)
         checker, (_, good, tokens, _) = block, block.subject
@@ -116,6 +117,8 @@ def check_round(tally: Tally, seed: int, registry: ScriptedRegistry, most_rows: 
         checker = BatchChecker(subject, numbers)
         good = subject.good
         tokens = subject.tokens
+    if tally.name in _LARGE:
+        most_rows //= 20
     for _ in range(BATCHES):
         rows = rng.choice([1, rng.randrange(1, 300), *[rng.randrange(1, most_rows + 1)] * 6])
         tally.bad += checker.check(mutated(numbers, good, [*tokens, *COMMON_TOKENS], rows))
