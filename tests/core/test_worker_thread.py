@@ -43,7 +43,7 @@ def test_what_a_call_raises_is_in_its_future_and_the_next_call_runs(worker: Work
 
 def test_closing_lets_run_what_was_submitted_and_nothing_later(worker: WorkerThread) -> None:
     go = threading.Event()
-    first = worker.submit(lambda: go.wait(20))
+    first = worker.submit(lambda: go.wait(PATIENCE_S))
     second = worker.submit(lambda: 2)
     go.set()
     worker.close(20_000)
@@ -59,7 +59,7 @@ def test_a_call_may_submit_another_one_while_the_thread_is_closed(worker: Worker
 
     def call() -> bool:
         begun.set()
-        closing.wait(20)
+        closing.wait(PATIENCE_S)
         return worker.submit(lambda: None).cancelled()
 
     answer = worker.submit(call)
@@ -74,7 +74,7 @@ def test_threads_that_submit_at_once_start_one_thread(worker: WorkerThread) -> N
     idents: set[int] = set()
 
     def submit() -> None:
-        together.wait(20)
+        together.wait(PATIENCE_S)
         worker.submit(lambda: idents.add(threading.get_ident())).result(PATIENCE_S)
 
     threads = [threading.Thread(target=submit) for _ in range(8)]

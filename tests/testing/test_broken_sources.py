@@ -38,6 +38,7 @@ from headwater.testing import (
 from local_postgres import LocalPostgres
 from tests.doubles import NumberEnumerator, Numbers, NumberSource
 from tests.order_tables import late_order, order_table
+from tests.patience import PATIENCE_S
 from tests.simple_sources import FamilySource, HidingSource, LogSource, TailSource
 
 _page: Any = Page
@@ -126,7 +127,7 @@ def test_a_generator_that_never_yields_is_given_up_after_read_timeout() -> None:
     leave = threading.Event()
 
     def hang(self: Any, split: NamedSplit, position: int) -> Iterator[Page]:
-        leave.wait(60)
+        leave.wait(PATIENCE_S)
         yield from ()
 
     query = engine(reading(hang), {**world(), "readTimeout": "50ms"})

@@ -88,7 +88,9 @@ def test_an_error_of_a_call_or_a_handler_reaches_the_waiting_thread_once(loop: C
 
 def test_the_coordinator_thread_is_free_while_a_slow_call_blocks(loop: CoordinatorLoop) -> None:
     release = threading.Event()
-    loop.run(lambda: loop.call_async(lambda: release.wait(30), lambda _: None, what="a slow question"))
+    loop.run(
+        lambda: loop.call_async(lambda: release.wait(PATIENCE_S), lambda _: None, what="a slow question")
+    )
     assert loop.run(lambda: "free") == "free"
     release.set()
     loop.wait_idle()

@@ -92,7 +92,7 @@ def test_the_watchdog_names_a_function_that_blocks_the_loop(caplog: pytest.LogCa
             named.set()
 
     async def reads_a_file(row: int) -> int:
-        named.wait(20)  # blocks, as a client without await does
+        named.wait(PATIENCE_S)  # blocks, as a client without await does
         return row
 
     log = logging.getLogger("headwater.readers.async_io.watchdog")

@@ -60,7 +60,7 @@ def test_a_plain_function_runs_on_threads_as_many_as_the_capacity() -> None:
     together = threading.Barrier(4)  # passes only when four calls run at once
 
     def blocks(row: int) -> str:
-        together.wait(10)
+        together.wait(PATIENCE_S)
         return threading.current_thread().name
 
     out, operator = ask(blocks, list(range(8)), capacity=4)
@@ -83,8 +83,8 @@ def test_a_thread_past_its_timeout_keeps_its_slot_until_it_returns() -> None:
                 running += 1
                 peak = max(peak, running)
             if row < 2:
-                both.wait(10)
-            release.wait(10)
+                both.wait(PATIENCE_S)
+            release.wait(PATIENCE_S)
             with lock:
                 running -= 1
             return row
@@ -296,7 +296,7 @@ def test_closing_gives_up_calls_that_ignore_their_cancellation(caplog: pytest.Lo
     class Hangs(BlockingFunction):
         def invoke(self, row: int) -> int:
             begun.release()
-            release.wait(60)
+            release.wait(PATIENCE_S)
             returned.append(row)
             return row
 

@@ -37,6 +37,7 @@ from headwater.readers.http.client import RequestRate
 from headwater.readers.http.settings import HttpSettings
 from headwater.readers.http.split_reader import HttpSplitReader
 from local_kafka_tls import TlsFiles, make_certificates
+from tests.patience import PATIENCE_S
 from tests.readers.http.scripted import Scripted, ScriptedHandler, batch_source, read, run, source, start
 
 
@@ -382,7 +383,7 @@ def test_a_wake_up_ends_a_request_that_hangs_and_nothing_is_lost() -> None:
     class Hanging(ScriptedHandler):
         def do_GET(self) -> None:  # noqa: N802 - the base class finds it by this name
             asked.set()
-            go.wait(20)
+            go.wait(PATIENCE_S)
 
     hanging = ThreadingHTTPServer(("127.0.0.1", 0), Hanging)
     hanging.daemon_threads = True
@@ -391,7 +392,7 @@ def test_a_wake_up_ends_a_request_that_hangs_and_nothing_is_lost() -> None:
     reader.handle_splits_changes([start(f"http://127.0.0.1:{hanging.server_address[1]}/a")])
 
     def wake() -> None:
-        asked.wait(20)
+        asked.wait(PATIENCE_S)
         reader.wake_up()
 
     waker = threading.Thread(target=wake)

@@ -14,6 +14,7 @@ from headwater.connector.sources.mqtt.source import MqttSource
 from headwater.core.errors import AuthorizationError, QueueTakenError, SourceError, TransientSourceError
 from headwater.core.source import Boundedness
 from headwater.readers.mqtt.connection import MqttConnection
+from tests.patience import PATIENCE_S
 
 _ACCEPTED = b"\x20\x03\x00\x00\x00"
 _RESET = struct.pack("ii", 1, 0)
@@ -30,7 +31,7 @@ class Broker:
         self._thread.start()
 
     def say_last(self, packets: bytes) -> None:
-        self._thread.join(10)
+        self._thread.join(PATIENCE_S)
         self._peer.sendall(packets)
         self._peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
         self._peer.close()

@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.functions import from_json
 
 from local_kafka import LocalKafka
+from tests.patience import PATIENCE_S
 from tests.stream_runs import run_stream
 
 FOREVER = {"retention.ms": "-1"}
@@ -277,4 +278,4 @@ def test_a_stream_is_refused_with_the_schema_that_a_sample_has(
     df = spark.readStream.format("headwater").options(**options(valueFormat="json")).load()
     query = df.writeStream.format("noop").option("checkpointLocation", str(tmp_path)).start()
     with pytest.raises(StreamingQueryException, match=r"'valueSchema': is required in a stream.*id double"):
-        query.awaitTermination(60)
+        query.awaitTermination(PATIENCE_S)

@@ -89,7 +89,7 @@ def test_later_errors_are_noted_with_the_first() -> None:
 
     class FailingTogether(PageReader):
         def fetch(self) -> EpochRecords:
-            both.wait(10)
+            both.wait(PATIENCE_S)
             raise SourceError("gone")
 
     rig = Rig(Library(), "ab", threads=2, create=lambda: FailingTogether(Library()))
@@ -121,7 +121,7 @@ def test_f10_closing_is_bounded_though_a_reader_does_not_come_back(caplog: pytes
     class Deaf(PageReader):
         def fetch(self) -> EpochRecords:
             entered.set()
-            release.wait(60)
+            release.wait(PATIENCE_S)
             return EpochRecords()
 
     rig = Rig(Library(), "a", close_timeout_ms=5, create=lambda: Deaf(Library({"a": pages(1)})))
@@ -156,7 +156,7 @@ def test_each_thread_reads_a_split_of_its_own() -> None:
 
     class Meeting(PageReader):
         def fetch(self) -> EpochRecords:
-            together.wait(10)
+            together.wait(PATIENCE_S)
             return super().fetch()
 
     library = Library({label: pages(1) for label in "abc"})
