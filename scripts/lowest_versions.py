@@ -1,6 +1,6 @@
 """Prints the lowest versions that the bounds in pyproject.toml allow, as constraints for pip.
 
-A dependency without a lower bound is left to pip, which takes the newest one.
+A dependency without a lower bound, of the tests alone, is left to pip, which takes the newest one.
 """
 
 from __future__ import annotations

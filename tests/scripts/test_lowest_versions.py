@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import tomllib
+from pathlib import Path
+
 from lowest_versions import lowest_versions
+
+PROJECT = Path(__file__).resolve().parents[2] / "pyproject.toml"
 
 
 def test_each_lower_bound_is_a_constraint_and_nothing_else_is() -> None:
@@ -14,3 +19,12 @@ def test_each_lower_bound_is_a_constraint_and_nothing_else_is() -> None:
         "urllib3==2.7",
         "waitress==3.0.1",
     ]
+
+
+def test_all_that_users_install_has_a_lower_bound_and_no_package_has_two() -> None:
+    project = tomllib.loads(PROJECT.read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    users = [*project["dependencies"], *(each for name in extras.keys() - {"test"} for each in extras[name])]
+    assert [each for each in users if not lowest_versions([each])] == []
+    names = [each.partition("==")[0] for each in lowest_versions([*users, *extras["test"]])]
+    assert len(names) == len(set(names))
