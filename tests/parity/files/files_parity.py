@@ -398,7 +398,9 @@ def _first_lines(error: BaseException) -> str:
         return f"{type(error).__module__}.{type(error).__name__}: {error}"
     text = f"{type(error).__name__}: {error}"
     ours = re.search(r"headwater\.core\.errors\.\w+:\s+.*", text)
-    return ours[0] if ours else text[:_MOST_SAID]
+    # Py4J's text begins with calls between threads; what happened stands at its end.
+    causes = re.findall(r"^Caused by: .*", text, re.MULTILINE)
+    return ours[0] if ours else "\n".join([text[:_MOST_SAID], *causes[-1:]])
 
 
 def difference(how: Reading, content: bytes, sparks: Outcome, ours: Outcome) -> str:

@@ -186,7 +186,7 @@ def orc_content(rng: random.Random) -> bytes:
 
 
 @pytest.mark.parametrize(
-    "count", [100, pytest.param(20_000, marks=[pytest.mark.long, pytest.mark.timeout(900)])]
+    "count", [100, pytest.param(20_000, marks=[pytest.mark.long, pytest.mark.timeout(1_800)])]
 )
 def test_no_mutated_file_of_orc_ends_this_process(count: int, tmp_path: Path, rng: random.Random) -> None:
     path = tmp_path / "f"
