@@ -231,9 +231,15 @@ def test_any_range_of_a_shard_that_is_read_again_brings_the_same_records(
         assert again[-1].position == ends[stop]
 
 
-@pytest.mark.parametrize("has_ended", [False, True])
+@pytest.mark.parametrize(("has_ended", "step", "requests"), [(False, -1, 1), (False, 1, 3), (True, 1, 2)])
 def test_a_range_whose_last_record_is_gone_is_an_error_at_once_and_no_shorter_range(
-    kinesis: LocalKinesis, name: str, monkeypatch: pytest.MonkeyPatch, *, has_ended: bool
+    kinesis: LocalKinesis,
+    name: str,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    has_ended: bool,
+    step: int,
+    requests: int,
 ) -> None:
     kinesis.create_stream(name)
     put(kinesis, name, range(5))
@@ -251,10 +257,48 @@ def test_a_range_whose_last_record_is_gone_is_an_error_at_once_and_no_shorter_ra
         return records(self, iterator, most)
 
     monkeypatch.setattr(KinesisServer, "records", counted)
-    stop = [kind, str(int(number) + (1 if has_ended else -1)), read_ms]
+    stop = [kind, str(int(number) + step), read_ms]
     with pytest.raises(DataLossError, match="records that were read before are gone"):
         list(made.read(split, made.start(split), stop))
-    assert len(asked) <= 1 + has_ended
+    assert len(asked) <= requests
+
+
+def test_positions_go_by_numbers_and_at_the_same_number_by_the_time_up_to_which_was_read(
+    kinesis: LocalKinesis,
+) -> None:
+    made = source(kinesis, "any")
+    numbers = [["AFTER_SEQUENCE_NUMBER", number, ms] for number, ms in (("9", 5), ("10", 1), ("10", 2))]
+    ordered = [["TRIM_HORIZON", None, 0], *numbers]
+    for at, position in enumerate(ordered):
+        assert [made.is_before(position, other) for other in ordered] == [at < other for other in range(4)]
+
+
+def test_a_shard_that_is_busy_after_an_answer_without_records_gives_way_to_others_at_last(
+    kinesis: LocalKinesis, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kinesis.create_stream(name)
+    put(kinesis, name, range(3))
+    made = source(kinesis, name, startingPosition="earliest")
+    (split,) = made.discover()
+    (page,) = made.read(split, made.start(split))
+    records = KinesisServer.records
+    asked: list[str] = []
+
+    def busy(self: KinesisServer, iterator: str, most: int) -> Any:
+        asked.append(iterator)
+        if len(asked) > 1:
+            raise BusyError("too often", source="kinesis")
+        return records(self, iterator, most)
+
+    monkeypatch.setattr(KinesisServer, "records", busy)
+    monkeypatch.setattr(plugin, "_MOST_REFUSED", 4)
+    with pytest.raises(StopIteration) as ended:
+        next(made.read(split, page.position))
+    assert isinstance(ended.value.value, hw.AskAgain)
+    assert len(asked) == 1 + 4
+    # One that begins elsewhere does not go on with the iterator of that reading.
+    monkeypatch.setattr(KinesisServer, "records", records)
+    assert values(rows_of(list(made.read(split, made.start(split))))) == [0, 1, 2]
 
 
 def test_records_of_the_producer_library_are_taken_apart_and_others_stay_as_they_are(
