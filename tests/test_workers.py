@@ -34,6 +34,7 @@ def test_tests_of_a_module_run_in_one_worker_and_one_begins_with_the_programs() 
     assert sorted(each for modules in ran_by.values() for each in modules) == sorted(MODULES), ran.stdout
     (programs,) = (modules for modules in ran_by.values() if MODULES[2] in modules)
     assert programs[0] == MODULES[2]
+    assert re.search(r"^the workers were done after \d+, \d+ s$", ran.stdout, re.MULTILINE)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,10 @@ _FOLDER = pytest.StashKey["tempfile.TemporaryDirectory[str]"]()
 
 _COMPARED: Counter[str] = Counter()
 """Files that the workers have compared (`tests.parity.files.files_parity`)."""
+
+_BEGAN_S = time.monotonic()
+_DONE_S: list[float] = []
+"""When each worker had nothing left to do. Far from each other, a group that comes late takes too long."""
 
 
 def group_of(module: Path, needs: set[str]) -> str:
@@ -130,9 +135,13 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 def pytest_testnodedown(node: Any) -> None:
     _COMPARED.update(getattr(node, "workeroutput", {}).get("compared", {}))
+    _DONE_S.append(time.monotonic() - _BEGAN_S)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if _COMPARED:
         kinds = ", ".join(f"{kind} {count:,}" for kind, count in sorted(_COMPARED.items()))
         terminalreporter.write_line(f"files compared by the workers: {_COMPARED.total():,} ({kinds})")
+    if _DONE_S:
+        times = ", ".join(f"{done_s:.0f}" for done_s in sorted(_DONE_S))
+        terminalreporter.write_line(f"the workers were done after {times} s")
