@@ -190,7 +190,7 @@ class OptionTable:
         return key if key.lower().startswith(self.prefixes) else None
 
     def likely(self, key: str) -> str | None:
-        """Return what may be meant by a name that is not in the table; None if nobody can tell."""
+        """Return the likely meaning of a name that is not in the table; None if there is none."""
         if key.lower() == _PATH:
             return "it is what .load(...) was given: load() takes nothing here"
         near = self._near(key)
@@ -272,7 +272,7 @@ def _counts(row: Option[Any], boundedness: Boundedness | None) -> bool:
 
 
 def shown(row: Option[Any]) -> ShownOption:
-    """Return what tables and signatures say of an option."""
+    """Return an option as tables and signatures show it."""
     return ShownOption(row.name, _default(row), _SHOWN_MODE[row.only], row.help)
 
 
@@ -288,7 +288,7 @@ def _default(row: Option[Any]) -> str:
 
 @dataclass(frozen=True)
 class ShownOption:
-    """What a table says of an option; code in it is between back-quotes.
+    """The row of an option in a table; code in it is between back-quotes.
 
     Attributes:
         name: of the option.

@@ -1,4 +1,4 @@
-"""What is never shown: the user information of URLs, and the secrets of this process; and logs without them.
+"""Texts without secrets: the user information of URLs, and the secrets of this process; and such logs.
 
 Every error (`headwater.core.errors`) and every log line of headwater goes through `redacted`.
 """

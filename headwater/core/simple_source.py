@@ -200,7 +200,7 @@ class SimpleSource(ABC):
 
     @property
     def reads(self) -> str:
-        """What is read, for people: streams, tables, URLs. Empty by default: the name says it."""
+        """The streams, tables or URLs that are read, for people. Empty by default: the name says it."""
         return ""
 
     def is_before(self, position: Any, other: Any) -> bool:

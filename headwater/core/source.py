@@ -100,7 +100,7 @@ class Source(ABC, Generic[RecordT, SplitT, PositionT]):
 
     @property
     def reads(self) -> str:
-        """What is read, for people: topics, folders, URLs. Empty by default: the name says it."""
+        """The topics, folders or URLs that are read, for people. Empty by default: the name says it."""
         return ""
 
     @property

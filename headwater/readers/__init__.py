@@ -15,7 +15,7 @@ Imports the floors below, no pyspark; a system's own libraries only in that syst
 * `kernels`: compiled kernels: compiled once per host, loaded without numba, and the memory that they fill;
 * `mqtt`: how messages are taken from an MQTT broker, and acknowledged;
 * `postgres`: how tables of PostgreSQL are read: rows of COPY BINARY, decoded by compiled code;
-* `python_values`: Python records as Arrow columns: what functions return, and what the pages of sources hold;
+* `python_values`: Python records as Arrow columns: results of functions, and pages of sources;
 * `rescued`: the JSON of what a row has and its schema does not name;
 * `runtime`: the loops that run a source's reader and emitter inside a task;
 * `simple`: how splits of a source in the small form are read: its split reader.

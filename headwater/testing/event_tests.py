@@ -1,4 +1,4 @@
-"""What readers tell the enumerator (`EpochRecord.events`) arrives once each, also after crashes."""
+"""Events of readers (`EpochRecord.events`) arrive at the enumerator once each, also after crashes."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ _STREAM: Final = Boundedness.CONTINUOUS_UNBOUNDED
 
 
 class EpochAlignmentOptions(Spec):
-    """What the user says of event time."""
+    """The options of event time."""
 
     max_skew_ms: int | None = option(
         "maxEventTimeSkew",

@@ -17,7 +17,7 @@ _PAGE: Final = "see [event-time.md](event-time.md)."
 
 
 class AlignmentOptions(Spec):
-    """What the user says of event time; the idle time only where the source knows when a record was made."""
+    """The options of event time; the idle time only where the source knows when a record was made."""
 
     max_skew_ms: int | None = option(
         "maxEventTimeSkew",

@@ -1,7 +1,7 @@
 """Which sources there are: a table of options, and the factory that makes a source of them, for each.
 
 * `built_in`: headwater's own sources by name: the function that makes each, and its options;
-* `configured`: what the options of a query come to: a source, and how its mode runs it;
+* `configured`: a source as the options of a query make it, and how its mode runs it;
 * `demo`: the demo source: orders that are made up, to try a query without any infrastructure;
 * `files`: the files source: its options, and the source that joins enumerator and reader;
 * `http`: the HTTP source: its options, and how it is put together;

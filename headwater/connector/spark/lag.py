@@ -257,7 +257,7 @@ def lag_of(
 
 
 def _unit(reports: Sequence[dict[str, Any]]) -> str:
-    """Return what the lag of all sources counts; empty where they differ, or count records."""
+    """Return the unit of the lag of all sources; empty where they differ, or count records."""
     units = {report.get("unit", "") for report in reports}
     return units.pop() if len(units) == 1 else ""
 

@@ -165,7 +165,7 @@ def _text(body: str) -> str:
 
 
 def _place(path: str) -> list[ObjectPlace]:
-    """Return what the path of a URL may name.
+    """Return the name in the path of a URL.
 
     Nothing says which of an event's URLs are encoded: a key with a percent sign is looked at both ways. The
     one that is not there has no effect.

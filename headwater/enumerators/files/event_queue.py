@@ -1,4 +1,4 @@
-"""A queue with events about objects, of one cloud or another: what all of them have in common."""
+"""A queue with events about objects: the part that is the same in all clouds."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class EventQueue(ABC):
 
     @abstractmethod
     def _known(self, error: Exception, message: str) -> HeadwaterError | None:
-        """Return what an error of the client's library means, None if it may pass.
+        """Return the meaning of an error of the client's library, None if it may pass.
 
         Args:
             error: that was raised.

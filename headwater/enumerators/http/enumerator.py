@@ -45,7 +45,7 @@ class HttpSplitEnumerator(BarrierSplitEnumerator[HttpSplit, JsonValue]):
         """Nothing to begin with."""
 
     def refresh(self, checkpoint: Checkpoint[HttpSplit, JsonValue] | None) -> None:
-        """Assign what is named and not known; retire what is known and no longer named."""
+        """Assign new lists that the options name; retire known ones that they no longer name."""
         logged = checkpoint.splits if checkpoint else {}
         self._context.assign_splits(
             {

@@ -19,7 +19,7 @@ _SAID_AGAIN_MS: Final = 60_000
 
 
 def origin(url: str) -> str:
-    """Return scheme, host and port of a URL: what credentials are given for.
+    """Return scheme, host and port of a URL: credentials belong to these.
 
     Raises:
         ValueError: it is no http:// or https:// URL with a host.
@@ -74,7 +74,7 @@ class OriginWaits:
 
     @staticmethod
     def event(server: str, wait_ms: int) -> JsonObject:
-        """Return what is told of an origin."""
+        """Return an origin as it is shown."""
         return {_ORIGIN: server, _WAIT: wait_ms}
 
     @staticmethod

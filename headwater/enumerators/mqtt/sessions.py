@@ -56,7 +56,7 @@ class SubscriptionNote:
     query: str = ""
 
     def read(self) -> Subscribed | None:
-        """Return what is noted; None if nothing is."""
+        """Return the note; None if there is none."""
         data = self.store.get(self._name)
         if data is None:
             return None
@@ -113,7 +113,7 @@ class MqttSessionSplit(Split):
 
 @dataclass(frozen=True)
 class MqttSessions:
-    """What the options say of sessions.
+    """The sessions by the options.
 
     A session that is alone subscribes to the topics as they are; several share them.
 

@@ -23,7 +23,7 @@ from headwater.enumerators.postgres.settings import PostgresSettings
 from headwater.enumerators.postgres.slot import (
     ServerView,
 )
-from headwater.enumerators.postgres.slot_questions import Found, SlotQuestions
+from headwater.enumerators.postgres.slot_questions import Peek, SlotQuestions
 from headwater.enumerators.postgres.split import WAL_PATH, Commit, WalSplit
 from headwater.enumerators.postgres.staged_log import LogEnd, StagedLog, check_transport
 from headwater.enumerators.postgres.stream_settings import StreamSettings
@@ -92,7 +92,7 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
         self._split: WalSplit | None = None
         self._position = 0
         self._view: ServerView | None = None
-        self._found: Found | None = None
+        self._peek: Peek | None = None
         self._head = 0
         self._trusted_until_ms = 0
         self._next_look_ms = 0
@@ -134,9 +134,9 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
         if self._log is not None:
             self._plan_of_log(self._log, request)
             return
-        peek = self._found
+        peek = self._peek
         if peek is not None and peek.first is not None and peek.first.lsn < position:
-            peek = self._found = None  # it was read
+            peek = self._peek = None  # it was read
         self._bound = None if request.max_bytes is None else position + request.max_bytes
         if peek is not None and peek.first is not None:
             self._go_to(peek)
@@ -202,14 +202,14 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
         if split != logged:
             self._context.assign_splits({WAL_PATH: (split, position)})
             # The last peek is of a log that may not go on.
-            self._found = None
+            self._peek = None
             self._trusted_until_ms = 0
         self._take(split, position, view)
 
     def _take(self, split: WalSplit, position: int, view: ServerView) -> None:
         if position < self._position:
             # A table has joined, whose changes are read from there on.
-            self._found = None
+            self._peek = None
             self._trusted_until_ms = 0
         self._split = split
         self._position = position
@@ -252,15 +252,15 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
         assert split is not None, "there is something to ask about"
         self._context.call_async(
             lambda: self._slot.peek(split, position, since, until),
-            self._take_found,
+            self._take_peek,
             what=f"the first change that slot {split.slot!r} has",
         )
 
-    def _take_found(self, peek: Found) -> None:
+    def _take_peek(self, peek: Peek) -> None:
         if peek.seen is not None:
             assert self._split is not None, "it was asked about"
             self._take_again(self._split, self._position, peek.seen)
-        self._found = peek
+        self._peek = peek
         now_ms = self._clock.monotonic_ms()
         if peek.first is None:
             # The question costs the server something: it is to be busy with other things most of the time.
@@ -270,7 +270,7 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
         self._trusted_until_ms = now_ms + max(_TRUST_MS, _TRUST_TIMES * peek.took_ms)
         self._go_to(peek)
 
-    def _go_to(self, peek: Found) -> None:
+    def _go_to(self, peek: Peek) -> None:
         """Let the batch go as far as the log goes, and at least behind the first transaction."""
         assert peek.first is not None, "the caller knows it"
         assert self._view is not None, "it was looked at"
@@ -279,7 +279,7 @@ class WalEnumerator(PlannedSplitEnumerator[WalSplit, int]):
         if self._bound is not None:
             self._bound = max(self._bound, peek.first.lsn + 1)
 
-    def _stay(self, peek: Found | None) -> None:
+    def _stay(self, peek: Peek | None) -> None:
         """Make no batch; or one without rows over much WAL that has none: else the server keeps it."""
         self._head = self._position
         if peek is not None and peek.until - self._position >= EMPTY_BYTES:

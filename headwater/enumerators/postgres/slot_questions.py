@@ -32,7 +32,7 @@ log = logger_of(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Peek:
     """The end of a look into the log.
 
     Attributes:
@@ -162,7 +162,7 @@ class SlotQuestions:
             check_same_log(view, split, position)
         return split
 
-    def peek(self, split: WalSplit, position: int, since: int, until: int) -> Found:
+    def peek(self, split: WalSplit, position: int, since: int, until: int) -> Peek:
         """Ask the slot for the first transaction, and confirm the position.
 
         A server that took over is asked once more from the position on: its log goes not as far.
@@ -187,7 +187,7 @@ class SlotQuestions:
             split, view = self.look(split, position)
             peek = self.peek(split, position, position, view.flush_lsn)
             return replace(peek, seen=peek.seen or (split, view))
-        return Found(until, first, self._clock.monotonic_ms() - began_ms)
+        return Peek(until, first, self._clock.monotonic_ms() - began_ms)
 
     def close(self) -> None:
         """End questions that wait; a later one is refused."""

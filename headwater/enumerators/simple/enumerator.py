@@ -39,7 +39,7 @@ class DroppedRecords:
 
     @property
     def sentence(self) -> str:
-        """What is lost, for people."""
+        """The loss, for people."""
         if self.until != self.first:
             return f"positions from {self.first} to before {self.until} were lost: {self.what}"
         return f"records from position {self.first} on may have been lost: {self.what}"

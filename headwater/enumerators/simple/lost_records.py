@@ -30,7 +30,7 @@ class LossFinder:
     is_before: Callable[[Any, Any], bool]
 
     def checked(self, discovery: Discovery, checkpoint: Checkpoint[NamedSplit, Any] | None) -> Discovery:
-        """Return what was found, with positions moved past what is gone, and with the losses."""
+        """Return the discovery with positions moved past records that are gone, and with the losses."""
         logged, positions = _logged(checkpoint)
         starts = dict(discovery.starts)
         losses = []

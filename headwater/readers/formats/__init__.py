@@ -13,7 +13,7 @@ a package ``kernel``.
 * `glue_frames`: the wire format of AWS Glue's schema registry;
 * `json`: JSON values as columns, with the meaning of Spark's `from_json`;
 * `lines`: lines of a block of bytes: `lines`, with the compiled code in `kernel`;
-* `misfits`: what is said of a value that does not fit the type of its column;
+* `misfits`: the error of a value that does not fit the type of its column;
 * `protobuf`: protobuf: messages in the wire format, whose types a descriptor set gives;
 * `registry`: schema registries: those that speak Confluent's REST API, and AWS Glue's;
 * `row_emitter`: decodes one column of the rows that a reader has made, as they are emitted;

@@ -100,7 +100,7 @@ class GlueFrames:
         return Behind(Spans(data, spans.starts, spans.sizes), bad)
 
     def _prefixes(self, heads: ByteArray, id_of: Callable[[str], int]) -> ByteArray:
-        """Return what stands in front of each value, for its frame."""
+        """Return the head of each value, for its frame."""
         names = np.ascontiguousarray(heads[:, 2:]).view(np.uint64)
         prefixes = np.empty((len(heads), HEADER_BYTES), np.uint8)
 

@@ -1,4 +1,4 @@
-"""What is said of a value that does not fit the type of its column: the field, the text, the type.
+"""The error of a value that does not fit the type of its column: the field, the text, the type.
 
 Kernels note it in the code of the reason, for bad values alone: which node of the columns, and where in the
 value the text begins. The words are made when somebody asks for them.
@@ -80,7 +80,7 @@ def shortened(text: str) -> str:
 
 
 def type_name(kind: pa.DataType) -> str:
-    """Return what Spark calls a type; of containers the outermost word."""
+    """Return Spark's name of a type; of containers the outermost word."""
     if isinstance(kind, pa.TimestampType):
         return "timestamp_ntz" if kind.tz is None else "timestamp"
     if isinstance(kind, pa.Decimal128Type):

@@ -69,7 +69,7 @@ class TextDecoder(ValueDecoder):
         return [columns[at] for at in self._order]
 
     def _field(self, node: int) -> str:
-        """Return what is said of values that do not fit a field."""
+        """Return the error of values that do not fit a field."""
         if node not in self._told:
             self._told[node] = misfits.named(*self._table.field(node))
         return self._told[node]

@@ -66,7 +66,7 @@ def _statuses(raw: str) -> Mapping[str, StatusAction]:
 
 
 class PagingSettings(Spec):
-    """What is in a page, and where the next one is. Names have dots between them."""
+    """The content of a page, and where the next one is. Names have dots between them."""
 
     items_field: str = option(
         "itemsField",

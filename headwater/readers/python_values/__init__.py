@@ -1,4 +1,4 @@
-"""Python records as Arrow columns: what functions return, and what the pages of sources hold.
+"""Python records as Arrow columns: results of functions, and pages of sources.
 
 * ``columns``: records as columns of a schema, by place or by name.
 * ``members``: the members of a record, and of structs in it.

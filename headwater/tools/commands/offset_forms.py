@@ -116,7 +116,7 @@ def _counted(partitions: int) -> str:
 
 
 def json_of(logged: str) -> JsonValue:
-    """Return what an offset says; None if it is no JSON."""
+    """Return the content of an offset; None if it is no JSON."""
     try:
         value: JsonValue = json.loads(logged)
     except ValueError:

@@ -125,7 +125,7 @@ class ReplicaCopy:
 
     @property
     def provider(self) -> str:
-        """What follows the columns in CREATE TABLE."""
+        """The clause behind the columns in CREATE TABLE."""
         return self.target.properties(self.columns)
 
     def column_lines(self, indent: int) -> str:

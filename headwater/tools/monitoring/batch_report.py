@@ -175,7 +175,7 @@ def _named(source: Any) -> str:
 
 
 def _short(description: str) -> str:
-    """Return what Spark calls a source or a sink, without the package of its class and the address."""
+    """Return Spark's name of a source or a sink, without the package of its class and the address."""
     return _OF_JAVA.sub("", description)
 
 

@@ -187,7 +187,7 @@ DISCOVERY_OPTIONS: Final[tuple[Option[Any], ...]] = (
 
 
 def discovery_options(options: ParsedOptions) -> DiscoveryOptions:
-    """Return what the user says of finding files.
+    """Return the options of finding files.
 
     Args:
         options: of a table with `DISCOVERY_OPTIONS`.

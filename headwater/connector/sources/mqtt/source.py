@@ -58,7 +58,7 @@ class MqttSource(StagedSource[MqttSessionSplit]):
 
     @property
     def time_column(self) -> str | None:
-        """The time at which a message was received: what it says of its own time is in its payload."""
+        """The time at which a message was received; its own time, if it has one, is in its payload."""
         received = MQTT_SCHEMA.field("received")
         return received.name if received in list(self.schema()) else None
 

@@ -1,4 +1,4 @@
-"""Schema registries: what they have in common is in `registry`.
+"""Schema registries: their common part is in `registry`.
 
 Those that speak Confluent's REST API: `settings`, then `client`; `named`: headers of records. AWS Glue's:
 `glue_settings`, then `glue_client`.

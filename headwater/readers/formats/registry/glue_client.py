@@ -109,7 +109,7 @@ class GlueRegistry(Registry):
             )
             if written is not None
         }
-        # Without its retries: what fails passes to those of headwater.
+        # Without its retries: headwater has its own.
         config = Config(
             connect_timeout=_TIMEOUT_S,
             read_timeout=_TIMEOUT_S,

@@ -128,5 +128,5 @@ class Registry(ABC):
 
 
 def named(schema_id: int, guid: str | None) -> str:
-    """Return what a schema is called in errors."""
+    """Return the name of a schema in errors."""
     return f"the schema of id {schema_id}" if guid is None else f"the schema of GUID {guid}"
