@@ -49,7 +49,8 @@ class StreamEnds:
         """Find out where streams of one leader begin and end."""
         now = time.monotonic()
         due = [each for each in streams if each not in self._looked]
-        stale = [each for each in streams if now - self._looked.get(each, now) >= _LOOK_S]
+        looked = [each for each in streams if each in self._looked]
+        stale = [each for each in looked if now - self._looked[each] >= _LOOK_S]
         due += sorted(stale, key=self._looked.__getitem__)[:_MOST_STALE]
         self._looked |= dict.fromkeys(due, now)
         new_ends = self._new_ends if server.tells_ends else self._new_ends_by_chunks
