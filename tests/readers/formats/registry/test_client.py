@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from headwater.connector.options import OptionTable
+from headwater.core.clock import ManualClock
 from headwater.core.errors import DeadlineError, OptionError, SourceError, TransientSourceError
 from headwater.readers.formats.registry.client import SchemaRegistry, _parsed
 from headwater.readers.formats.registry.settings import REGISTRY_OPTIONS, RegistrySettings
@@ -40,11 +41,13 @@ def test_what_may_pass_is_asked_again(server: ScriptedRegistry, how: int | str) 
 
 @pytest.mark.parametrize("how", [500, 429, 404, "cut", "half", "html"])
 def test_what_does_not_pass_is_an_error_after_the_deadline_that_says_what_it_was(
-    server: ScriptedRegistry, how: int | str
+    server: ScriptedRegistry, how: int | str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server.fails_first(PATH, *[how] * 1_000)
+    asks = client(server)
+    monkeypatch.setattr(asks, "_clock", ManualClock())
     with pytest.raises(DeadlineError, match="the schema of id 7: no answer after"):
-        client(server, deadline_ms=150).by_id(7)
+        asks.by_id(7)
     assert server.asked[PATH] > 1
 
 
