@@ -6,6 +6,7 @@ with how many have run of each stream, and ``heap`` with the bytes that the JVM 
 
 from __future__ import annotations
 
+import gc
 import json
 import sys
 
@@ -32,6 +33,9 @@ def main() -> None:
             if query.exception() is not None:
                 raise RuntimeError(f"{query.name}: {query.exception()!s:.2000}")
         if command.strip() == "heap":
+            # What Python has of the JVM's objects is in cycles, since py4j makes them: progress reports, with
+            # the plans of their batches.
+            gc.collect()
             spark._jvm.java.lang.System.gc()
             print(runtime.totalMemory() - runtime.freeMemory(), flush=True)
         else:

@@ -15,7 +15,7 @@ from typing import Any, Self
 
 from tests.exactly_once.waiting import until
 
-__all__ = ["Program", "children", "connected", "members", "parent", "python_workers"]
+__all__ = ["Program", "children", "connected", "marked", "members", "parent", "python_workers"]
 
 HERE = Path(__file__).resolve().parent
 LOG_TAIL = 6_000
@@ -157,6 +157,11 @@ def members(session: int, command: str = "") -> list[int]:
     return [pid for pid in _pids() if _session(pid) == session and command in _command(pid)]
 
 
+def marked(mark: str, command: str) -> list[int]:
+    """Return the living processes of a command that have this text in their environment, in any session."""
+    return [pid for pid in _pids() if command in _command(pid) and mark.encode() in _environment(pid)]
+
+
 def python_workers(session: int, jvm: str) -> list[int]:
     """Return the living Python workers of a session's JVMs of this command line.
 
@@ -217,3 +222,10 @@ def _command(pid: int) -> str:
         return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
     except OSError:
         return ""
+
+
+def _environment(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return b""
