@@ -95,7 +95,7 @@ class LocalPostgres(LocalServer):
     def kill(self) -> None:
         """SIGKILL it and all of its processes; `start` starts it again, and it recovers."""
         assert self._process is not None, "it runs"
-        doomed = [self._process.pid, *_children(self._process.pid)]
+        doomed = [self.pid, *_children(self.pid)]
         watched = [os.pidfd_open(pid) for pid in doomed if Path(f"/proc/{pid}").exists()]
         for pid in doomed:
             # A child ends by itself as soon as the first one is gone.

@@ -39,6 +39,12 @@ class LocalServer(ABC):
         self._folder = Path(tempfile.mkdtemp(prefix=f"headwater-{name}-"))
         self._process: subprocess.Popen[bytes] | None = None
 
+    @property
+    def pid(self) -> int:
+        """Of its process, while it runs."""
+        assert self._process is not None, "it runs"
+        return self._process.pid
+
     def start(self) -> None:
         """Start it, and return when it answers.
 
