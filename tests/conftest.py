@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from tests.s3_server import S3Server
 
-pytest_plugins = ["tests.cpu_seconds", "tests.workers"]
+pytest_plugins = ["tests.cpu_seconds", "tests.kafka_sockets", "tests.workers"]
 
 ROOT = Path(__file__).resolve().parent.parent
 SEED = int(os.environ.get("HEADWATER_SEED") or secrets.randbelow(1_000_000))
