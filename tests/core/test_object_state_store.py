@@ -36,11 +36,16 @@ def test_a_conflict_with_another_write_is_tried_again_later_and_later(
     assert 0.8 * (50 + 100 + 200) - 3 <= clock.monotonic_ms() <= 50 + 100 + 200
 
 
-def test_a_writer_that_conflicts_with_the_winner_learns_what_is_there(
-    s3: S3Server, store: ObjectStateStore
+@pytest.mark.parametrize(
+    "refusal",
+    [(409, "ConditionalRequestConflict"), (412, "PreconditionFailed")],
+    ids=lambda refusal: refusal[1],
+)
+def test_a_writer_whose_write_is_refused_behind_the_winners_learns_what_is_there(
+    s3: S3Server, store: ObjectStateStore, refusal: tuple[int, str]
 ) -> None:
     store.put("place", b"theirs")
-    s3.refuse((409, "ConditionalRequestConflict"))
+    s3.refuse(refusal)
     assert store.put_if_absent("place", b"mine") == b"theirs"
 
 
@@ -55,14 +60,6 @@ def test_a_conflict_without_an_end_is_an_error_that_names_the_object(
         store.put_if_absent("place", b"mine")
     assert isinstance(caught.value.__cause__, DeadlineError)
     assert 8_000 < clock.monotonic_ms() <= 10_000
-
-
-def test_a_failed_precondition_is_a_lost_race_also_where_the_service_does_not_name_it(
-    s3: S3Server, store: ObjectStateStore
-) -> None:
-    store.put("place", b"theirs")
-    s3.refuse((412, "PreconditionFailed"))
-    assert store.put_if_absent("place", b"mine") == b"theirs"
 
 
 @pytest.mark.parametrize(

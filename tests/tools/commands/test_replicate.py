@@ -230,25 +230,28 @@ def test_copies_checkpoint_and_state_may_be_in_an_object_store(
         assert replicate(*run) == 1
 
 
+@pytest.fixture
+def session(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> SparkSession:
+    """The session of all tests, which a program that is run here neither stops nor changes."""
+    monkeypatch.setattr(SparkSession, "stop", lambda _: None)
+    monkeypatch.setattr(sys, "excepthook", sys.excepthook)
+    monkeypatch.setattr(os, "environ", os.environ.copy())
+    return spark
+
+
 def test_rows_then_changes_come_into_a_table_that_is_made_and_a_later_run_goes_on(
     postgres: LocalPostgres,
     shop: psycopg.Connection,
     name: str,
-    spark: SparkSession,
-    *,
-    monkeypatch: pytest.MonkeyPatch,
+    session: SparkSession,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    # The session is that of all tests, and lasts.
-    monkeypatch.setattr(SparkSession, "stop", lambda _: None)
-    monkeypatch.setattr(sys, "excepthook", sys.excepthook)
-    monkeypatch.setattr(os, "environ", os.environ.copy())
     into = f"{name}.{name}.orders"
     conf = f"spark.sql.catalog.{name}={CATALOG}"
     run = [postgres.conninfo, name, "--into", into, "--create-publication", "--available-now", "--conf", conf]
 
     def rows() -> list[tuple[int, str]]:
-        return sorted((row["id"], row["item"]) for row in spark.table(into).collect())
+        return sorted((row["id"], row["item"]) for row in session.table(into).collect())
 
     try:
         assert replicate(*run) == 0, capsys.readouterr().err
@@ -258,29 +261,24 @@ def test_rows_then_changes_come_into_a_table_that_is_made_and_a_later_run_goes_o
         shop.execute(f"INSERT INTO {name} VALUES (3, 'bread', 2)")
         assert replicate(*run) == 0, capsys.readouterr().err
         assert rows() == [(1, "salt"), (3, "bread")]
-        assert spark.table(into).schema["amount"].dataType.simpleString() == "decimal(10,2)"
-        spark.sql(f"ALTER TABLE {into} DROP COLUMN item")
+        assert session.table(into).schema["amount"].dataType.simpleString() == "decimal(10,2)"
+        session.sql(f"ALTER TABLE {into} DROP COLUMN item")
         assert replicate(*run) == 1
         last = capsys.readouterr().err.splitlines()[-1]
         assert "the table lacks 'item'" in last
         assert "ALTER TABLE ... ADD COLUMN" in last
     finally:
-        spark.sql(f"DROP TABLE {into}")
-        spark.conf.set("spark.sql.shuffle.partitions", "2")
+        session.sql(f"DROP TABLE {into}")
+        session.conf.set("spark.sql.shuffle.partitions", "2")
 
 
 def test_one_program_follows_several_tables_each_by_its_key_and_its_types(
     postgres: LocalPostgres,
     shop: psycopg.Connection,
     name: str,
-    spark: SparkSession,
-    *,
-    monkeypatch: pytest.MonkeyPatch,
+    session: SparkSession,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(SparkSession, "stop", lambda _: None)
-    monkeypatch.setattr(sys, "excepthook", sys.excepthook)
-    monkeypatch.setattr(os, "environ", os.environ.copy())
     shop.execute(f'CREATE TABLE "{name}-2" (code text, part int, seen timestamptz, PRIMARY KEY (part, code))')
     shop.execute(f"INSERT INTO \"{name}-2\" VALUES ('a', 1, '2026-01-01 12:00+00'), ('b', 1, NULL)")
     into = f"{name}.{name}"
@@ -288,7 +286,7 @@ def test_one_program_follows_several_tables_each_by_its_key_and_its_types(
     run += ["--create-publication", "--available-now", "--conf", f"spark.sql.catalog.{name}={CATALOG}"]
 
     def rows(table: str, *columns: str) -> list[tuple[Any, ...]]:
-        return sorted(map(tuple, spark.table(f"{into}.`{table}`").selectExpr(*columns).collect()))
+        return sorted(map(tuple, session.table(f"{into}.`{table}`").selectExpr(*columns).collect()))
 
     try:
         assert replicate(*run) == 0, capsys.readouterr().err
@@ -309,8 +307,8 @@ def test_one_program_follows_several_tables_each_by_its_key_and_its_types(
             (2, "a", 1_767_270_600_500),
         ]
     finally:
-        spark.sql(f"DROP SCHEMA IF EXISTS {into} CASCADE")
-        spark.conf.set("spark.sql.shuffle.partitions", "2")
+        session.sql(f"DROP SCHEMA IF EXISTS {into} CASCADE")
+        session.conf.set("spark.sql.shuffle.partitions", "2")
         shop.execute(f'DROP TABLE "{name}-2"')
 
 
