@@ -84,8 +84,8 @@ def changes_of(df: DataFrame, table: str, *, schema: str | StructType) -> DataFr
         raise misfit("df", "a frame of changes of several tables", df, f": it has no column {missing[0]!r}")
     fields = list(_checked(schema))
     others = [name for name in frame.columns if name not in _ROW]
-    taken = {name.lower() for name in others}
-    if twice := [field.name for field in fields if field.name.lower() in taken]:
+    other_names = {name.lower() for name in others}
+    if twice := [field.name for field in fields if field.name.lower() in other_names]:
         raise OptionError(f"names column {twice[0]!r}, which the frame has: rename it there", option="schema")
     rows = frame.where(F.col("_table") == table).select(
         *map(quoted, others), _row(table, [field.name for field in fields]).alias("after")
@@ -100,23 +100,23 @@ def _checked(schema: object) -> StructType:
     Raises:
         OptionError: it is no schema, or has a type that the server has no texts for.
     """
-    found = schema
+    columns = schema
     if isinstance(schema, str):
         try:
-            found = StructType.fromDDL(schema)
+            columns = StructType.fromDDL(schema)
         except PySparkException as error:
             reason = str(error).strip().partition("\n")[0]
             raise OptionError(f"is no schema in Spark's DDL: {reason}", option="schema") from None
-    if not isinstance(found, StructType):
+    if not isinstance(columns, StructType):
         raise misfit("schema", "Spark's DDL, such as id bigint, or a StructType", schema)
-    for field in found:
+    for field in columns:
         if not isinstance(field.dataType, StringType | DecimalType) and type(field.dataType) not in _TEXTS:
             raise OptionError(
                 f"column {field.name!r} cannot be {field.dataType.simpleString()}: the server has no texts "
                 "of that type. Name it as string, and parse that",
                 option="schema",
             )
-    return found
+    return columns
 
 
 def _row(table: str, names: list[str]) -> Column:
